@@ -1,4 +1,4 @@
-"""The committed files of a table's directory as the commit log names them, and their rows as Arrow batches.
+"""The committed files of a table's directory, as the commit log lists them, and their rows as Arrow batches.
 
 The second half runs in Spark's workers: it applies filters and reads only the requested columns.
 """
@@ -28,7 +28,7 @@ FORMATS = ("parquet", "arrow")
 
 @dataclass(frozen=True)
 class FileToRead:
-    """One file, by its path, and the partition values of its directory's name: (column, text or None)."""
+    """One file with its path and the partition values of its directory's name: (column, text or None)."""
 
     path: str
     format: str
@@ -60,7 +60,7 @@ class CommittedFiles:
         return last
 
     def commits(self, first: int, last: int) -> Iterator[Commit]:
-        """Yield the commits ``first`` to ``last``, both included. DAT-4610 for one that is there no more."""
+        """Yield the commits ``first`` to ``last``, both included. DAT-4610 for one that no longer exists."""
         for number in range(first, last + 1):
             yield self._log.read(number)
 
@@ -91,6 +91,7 @@ def _schema(commit: Commit) -> pa.Schema:
 
 
 BATCH_ROWS = 1 << 16
+# of committed bytes, per Spark task
 PARTITION_BYTES = 32 << 20
 
 
@@ -103,7 +104,7 @@ class FilePiece:
 
 
 class FilePieces(InputPartition):
-    """What one task reads."""
+    """The input of one Spark task."""
 
     def __init__(self, pieces: Sequence[FilePiece]) -> None:
         super().__init__(tuple(pieces))
@@ -126,6 +127,7 @@ def packed(files: Sequence[FileToRead]) -> list[InputPartition]:
 
 
 def _pieces(file: FileToRead) -> Iterator[tuple[FilePiece, int]]:
+    # only parquet can be read in parts: by row groups
     if file.format != "parquet" or file.length <= PARTITION_BYTES:
         yield FilePiece(file), file.length
         return
@@ -138,7 +140,7 @@ def _pieces(file: FileToRead) -> Iterator[tuple[FilePiece, int]]:
 def batches(
     partition: InputPartition, schema: pa.Schema, predicate: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a task that pass, in exactly a schema."""
+    """Yield the rows of a task that pass the predicate, in exactly ``schema``."""
     if partition.value is None:  # Spark asks for one task where there is nothing to read
         return
     for piece in partition.value:
@@ -151,13 +153,16 @@ def _scanned(
     piece: FilePiece, schema: pa.Schema, predicate: pc.Expression | None
 ) -> Iterator[pa.RecordBatch]:
     file = piece.file
+    # again in the worker: the file may have been removed since planning
     _check_there(file)
+    # Arrow files have no checksums of pages, unlike parquet
     if file.format == "arrow" and file.crc32 is not None:
         _check_content(file)
     partition = pc.scalar(True)
     known = dict(file.partition)
     whole = schema
     for name, text in known.items():
+        # not requested, but a pushed filter may test it
         if name not in schema.names:
             whole = whole.append(pa.field(name, pa.string()))
         kind = whole.field(name).type
@@ -194,7 +199,7 @@ def _check_there(file: FileToRead) -> None:
 
 
 def _check_content(file: FileToRead) -> None:
-    """Hold a file without checksums of its own against the log's."""
+    """Compare a file that has no checksums of its own with the log's checksum: DAT-4614."""
     found = 0
     with pa.memory_map(file.path) as opened:
         while data := opened.read_buffer(1 << 24):

@@ -1,4 +1,4 @@
-"""Readers of committed files: the batch reader, the one that also filters, and the stream reader."""
+"""Readers of committed files: the batch reader, a batch reader with pushed filters, and the stream reader."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from penstock.client.spark_source.spark_schema import arrow_schema
 
 
 class CommittedReader(DataSourceReader):
-    """Reads the commits of a directory up to the newest there is when the query is planned, or those asked
-    for.
-    """
+    """Reads the commits of a directory: the requested ones, or all up to the newest at planning time."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._options = options
@@ -40,9 +38,9 @@ class CommittedReader(DataSourceReader):
 
 
 class PushingReader(CommittedReader):
-    """A reader that tests filters where the files are read. Only on request: Spark 4.3 stores pushed
-    filters with the relation. A second use of one DataFrame or view, in the same query or a later one,
-    reads with the filters of the first.
+    """A reader that applies filters where the files are read. Only on request: Spark 4.3 stores pushed
+    filters with the relation. A second use of one DataFrame or view, in the same query or a later one, reads
+    with the filters of the first.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
@@ -51,8 +49,8 @@ class PushingReader(CommittedReader):
 
 
 class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Gives whole commits, at least one at a time; a batch ends before the commit that would exceed the
-    rows asked for.
+    """Streams whole commits, at least one at a time. A batch ends before the commit that would exceed the
+    requested rows.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
@@ -80,6 +78,7 @@ class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {"commit": max(start["commit"], last)}
         end, rows = start["commit"], 0
         for commit in self._log.commits(end + 1, last):
+            # the first commit is always included, so that the stream progresses
             if rows and rows + commit.rows > limit.max_rows:
                 break
             end, rows = commit.number, rows + commit.rows

@@ -1,4 +1,4 @@
-"""A batch read of a materialized view, as a completed checkpoint of its job holds it."""
+"""The batch reader of a materialized view: it reads the rows from a completed checkpoint of its job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _STATE = "rows"
 
 @dataclass(frozen=True)
 class PinnedView:
-    """A checkpoint whose files stay while they are read: links to them in a directory of the job's own."""
+    """A checkpoint whose files are protected from deletion while they are read, by links in a directory of
+    the job.
+    """
 
     directory: Path
     checkpoint_id: int
@@ -41,8 +43,8 @@ class PinnedView:
 
 
 class ViewReader(DataSourceReader):
-    """Reads the rows of a view's state, each as often as it is there. The newest checkpoint is taken when
-    the query is planned.
+    """Reads the rows of a view's state, each as often as its weight. It pins the newest checkpoint when the
+    query is planned.
     """
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
@@ -59,9 +61,9 @@ class ViewReader(DataSourceReader):
 
 
 def pinned_view(options: SourceOptions) -> PinnedView:
-    """Pin the checkpoint asked for, or the newest, of the job that fills a view.
+    """Pin the requested checkpoint, or the newest, of the job that fills a view.
 
-    DAT-4627 where no job of that view keeps its state, STA-3031 for a checkpoint that is kept no more.
+    DAT-4627 where no job of that view stores its state, STA-3031 for a checkpoint that is no longer retained.
     """
     job = options.path / directory_name(f"materialized-view-{options.view}")
     if not job.is_dir():
@@ -88,13 +90,14 @@ def pinned_view(options: SourceOptions) -> PinnedView:
 
 
 def _pin(job: Path, manifest: Manifest) -> PinnedView:
-    """Link what a checkpoint needs into a directory of its own, the manifest last; links of an hour ago
+    """Link the files of a checkpoint into a directory of its own, the manifest last. Links older than an hour
     are removed.
     """
     target = job / PINS / f"chk-{manifest.checkpoint_id}"
     name = f"chk-{manifest.checkpoint_id}.manifest.json"
     try:
         make_private(target)
+        # renew an existing pin: its age counts from the last use
         os.utime(target)
         for file in (*(file.name for file in manifest.files), name):
             if not (target / file).exists():
@@ -112,6 +115,7 @@ def _pin(job: Path, manifest: Manifest) -> PinnedView:
             sqlstate="42501",
         ) from error
     pinned = PinnedView(target, manifest.checkpoint_id, pa.schema([]))
+    # after key_group and weight come the columns of the view
     state = _state(pinned)
     fields = (
         []
@@ -133,7 +137,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _tidy(fresh: Path) -> None:
-    """Remove pins nobody can be reading any more, by the clock of the filesystem."""
+    """Remove pins that are too old to be in use, by the clock of the filesystem."""
     now_s = fresh.stat().st_mtime
     for other in fresh.parent.iterdir():
         if other != fresh and now_s - other.stat().st_mtime > _PIN_KEPT_S:

@@ -1,4 +1,6 @@
-"""Filters Spark pushes down, as Arrow expressions that pass exactly the rows Spark's would."""
+"""Filters that Spark pushes down, as Arrow expressions that pass exactly the rows that Spark's own filters
+pass.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ _VALUES = (bool, int, float, str, bytes, dt.date, Decimal)
 
 
 def split(filters: Iterable[spark.Filter], schema: pa.Schema) -> tuple[list[Condition], list[spark.Filter]]:
-    """Return the filters that are tested here, and those Spark must test."""
+    """Return the filters that are applied here, and those that Spark must apply."""
     taken, left = [], []
     for pushed in filters:
         condition = _condition(pushed, schema)
@@ -40,6 +42,7 @@ def expression(conditions: Iterable[Condition], schema: pa.Schema) -> pc.Express
 
 
 def _condition(pushed: spark.Filter, schema: pa.Schema) -> Condition | None:
+    # NOT of a filter; a double NOT is left to Spark
     if isinstance(pushed, spark.Not):
         inner = _condition(pushed.child, schema)
         return None if inner is None or inner[0].startswith("Not") else (f"Not{inner[0]}", *inner[1:])
@@ -48,8 +51,10 @@ def _condition(pushed: spark.Filter, schema: pa.Schema) -> Condition | None:
     if nested or name not in schema.names:
         return None
     kind = schema.field(name).type
+    # IS NULL, IS NOT NULL
     if isinstance(pushed, spark.IsNull | spark.IsNotNull):
         return type(pushed).__name__, name, None
+    # IN; with floating point Spark's rules for NaN would not hold
     if isinstance(pushed, spark.In):
         values = tuple(_literal(value, kind) for value in pushed.value)
         return (
@@ -63,8 +68,8 @@ def _condition(pushed: spark.Filter, schema: pa.Schema) -> Condition | None:
 
 
 def _literal(value: Any, kind: pa.DataType) -> Any:
-    """Return a value that is certain to mean the same for Arrow, else ``None``. Times with a zone are left
-    to Spark.
+    """Return a value if Arrow certainly interprets it as Spark does, else ``None``. Times with a zone are
+    left to Spark.
     """
     if not isinstance(value, _VALUES) or pa.types.is_nested(kind):
         return None
@@ -103,7 +108,7 @@ def _expression(condition: Condition, schema: pa.Schema) -> pc.Expression:
 
 
 def _compared(what: str, field: pc.Expression, value: Any, kind: pa.DataType) -> pc.Expression:
-    """Return a comparison; for Spark NaN equals itself and is greater than every number."""
+    """Return a comparison; for Spark, NaN equals itself and is greater than every number."""
     literal = pc.scalar(pa.scalar(value, kind))
     floating = pa.types.is_floating(kind)
     if floating and math.isnan(value):
@@ -112,6 +117,7 @@ def _compared(what: str, field: pc.Expression, value: Any, kind: pa.DataType) ->
         never = nan & ~nan
         return {"LessThan": ~nan, "LessThanOrEqual": nan | ~nan, "GreaterThan": never}.get(what, nan)
     match what:
+        # NaN is greater than every number
         case "GreaterThan":
             return (field > literal) | pc.is_nan(field) if floating else field > literal
         case "GreaterThanOrEqual":

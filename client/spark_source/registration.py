@@ -1,4 +1,4 @@
-"""Makes ``format("penstock")`` known to a Spark session, and its code to the session's workers."""
+"""Registers ``format("penstock")`` with a Spark session, and ships its code to the session's workers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def register_spark(spark: Any, *, ship: bool | None = None) -> None:
     """Let a Spark session read ``format("penstock")``.
 
     ``ship``: send penstock's modules to the session's workers, for workers without penstock. By default they
-    are sent when the session is not of one machine, or its workers run another Python. BND-5026 when that
-    Python is of another version or has no pyarrow.
+    are sent when the session spans machines, or its workers run another Python. BND-5026 when that Python is
+    of another version or has no pyarrow.
     """
     remote = not hasattr(spark, "_jsc")  # a session of Spark Connect has no context of its own
     if ship is None:
         ship = (
             remote
+            # a cluster's workers need not have penstock installed
             or not spark.sparkContext.master.startswith("local[")
             or _is_another_python(spark.sparkContext.pythonExec)
         )
@@ -40,7 +41,9 @@ def register_spark(spark: Any, *, ship: bool | None = None) -> None:
 
 
 def _is_another_python(program: str) -> bool:
-    """Whether workers of this machine run another Python than this process; it is asked what it can do."""
+    """Return whether workers of this machine run another Python than this process. It is started to find its
+    version and pyarrow.
+    """
     if program == sys.executable or shutil.which(program) is None:
         return False
     question = (

@@ -13,8 +13,8 @@ from penstock.client.spark_source.spark_schema import spark_schema
 
 
 class PenstockSource(DataSource):
-    """Files that sinks have committed (option ``path``, a table's directory), or a materialized view as a
-    checkpoint holds it (``view``).
+    """Reads files that sinks have committed (option ``path``, a table's directory), or a materialized view
+    from a checkpoint (``view``).
     """
 
     @classmethod

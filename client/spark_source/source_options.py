@@ -1,4 +1,4 @@
-"""What a user tells the data source: where to read, from which commit, which columns, how much at once."""
+"""The options of the data source: what to read, from which commit, which columns, how much at once."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _ONLY_VIEWS, _ONLY_COMMITS, _ONLY_STREAMS, _ONLY_BATCH = (
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """Checked options. ``starting``: the first commit to read, -1 for only those to come; ``ending``: the
-    last, None for the newest.
+    """Checked options. ``starting``: the first commit to read, -1 for only later ones; ``ending``: the last,
+    None for the newest.
     """
 
     path: Path
@@ -45,10 +45,12 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str], *, streaming: bool | None = None) -> SourceOptions:
-        """Return the options of a read, ``streaming`` None: it is not known yet which.
+        """Return the checked options of a read. ``streaming`` is None while it is not known whether the read
+        is a stream.
 
-        DAT-4620 for a missing path, DAT-4621 for an option that is unknown or has no such value.
+        DAT-4620 for a missing path, DAT-4621 for an unknown option or an invalid value.
         """
+        # Spark's option names are case-insensitive
         given = {key.lower(): value for key, value in options.items()}
         known = {key.lower(): key for key in _KNOWN}
         for key in given:
@@ -67,6 +69,7 @@ class SourceOptions:
         never: tuple[str, ...] = (*_ONLY_COMMITS, *_ONLY_STREAMS, "pushFilters") if view else _ONLY_VIEWS
         if not view and streaming is not None:
             never += _ONLY_BATCH if streaming else _ONLY_STREAMS
+        # an option without effect would mislead: refuse it
         for key in never:
             if key.lower() in given:
                 raise _refused(f"option {key} is not for {kind}", "leave it out")
@@ -85,7 +88,7 @@ class SourceOptions:
         )
 
     def log(self) -> CommittedFiles:
-        """Return what is committed in the directory."""
+        """Return the commit log of the directory."""
         return CommittedFiles(self.path)
 
 

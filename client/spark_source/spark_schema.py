@@ -1,4 +1,4 @@
-"""Penstock's columns as Spark's."""
+"""Conversions between penstock's Arrow schemas and Spark's."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from penstock.catalog.errors import PenstockError
 
 
 def spark_schema(schema: pa.Schema, columns: tuple[str, ...] | None) -> StructType:
-    """Return columns, all or those named, as Spark has them. DAT-4625 for one that is not there, DAT-4626
-    for a type Spark has not.
+    """Return all columns, or those named, as a Spark schema. DAT-4625 for an unknown column, DAT-4626 for a
+    type that Spark does not have.
     """
     names = schema.names if columns is None else columns
     for name in names:

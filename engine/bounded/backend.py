@@ -1,4 +1,4 @@
-"""What runs bounded plans: the backend's interface, and the rows of a query it runs."""
+"""The interface of bounded backends, and the result of a query they run."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ Emit = Callable[[pa.RecordBatch], bool]
 
 
 class BoundedBackend(Protocol):
-    """Runs a bounded plan as a query somewhere else and hands its rows back."""
+    """Runs a bounded plan as a query on another engine and returns its rows."""
 
     name: str
 
     def run(
         self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
     ) -> BoundedResult:
-        """Start a query and return at once; its rows come in one fixed order and with exactly the Arrow types
+        """Start a query and return at once. Its rows come in one fixed order and with exactly the Arrow types
         of its schema.
 
-        With ``staging_dir`` all rows are first written there (see ``penstock.engine.storage.staged_rows``)
-        and come only when they are complete and durable. Raises BND-51xx for a plan the backend cannot say;
-        everything later is raised by the result.
+        With ``staging_dir`` all rows are first written there (see ``penstock.engine.storage.staged_rows``).
+        They are emitted only when they are complete and durable. Raises BND-51xx for a plan the backend
+        cannot express; the result raises all later errors.
         """
 
     def explain(self, plan: LogicalPlan) -> str:
         """Return the query text the backend would run."""
 
     def close(self) -> None:
-        """Stop what runs and let go of what was started."""
+        """Stop running queries and release whatever was started."""
 
 
 class BoundedResult:
-    """The rows of a bounded query: iterate (waits), or poll (does not). A few batches are made ahead; a
+    """The rows of a bounded query: iterate (blocks), or poll (does not). A few batches are produced ahead; a
     slow reader slows the backend.
     """
 
@@ -56,10 +56,10 @@ class BoundedResult:
         cancel: Callable[[], None],
         progress: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """``produce`` runs in a thread of its own, gives batches to its argument and returns when that says
-        False; ``cancel`` ends it early.
+        """``produce`` runs in its own thread, passes batches to its argument and returns when that is False.
+        ``cancel`` ends it early.
 
-        ``progress`` says in a few words how far it is, from any thread, or None.
+        ``progress`` describes the progress in a few words, from any thread, or is None.
         """
         self.schema = schema
         self.progress = progress
@@ -121,7 +121,7 @@ class BoundedResult:
 
     @property
     def ended(self) -> bool:
-        """Whether all rows have been taken."""
+        """Whether all rows have been read."""
         with self._changed:
             return self._closed or (self._done and not self._batches and self._error is None)
 
@@ -144,7 +144,7 @@ class BoundedResult:
         return batch
 
     def cancel(self) -> None:
-        """Stop the query; rows not taken are lost."""
+        """Stop the query; unread rows are lost."""
         with self._changed:
             running, self._closed = not self._done, True
             self._batches.clear()
@@ -153,7 +153,7 @@ class BoundedResult:
             self._cancel()
 
     def close(self) -> None:
-        """Cancel what still runs and wait a moment for it to end."""
+        """Cancel a running query and wait a moment for it to end."""
         self.cancel()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=5)
@@ -163,6 +163,6 @@ _RUNNING: WeakSet[BoundedResult] = WeakSet()
 
 
 def _cancel_running() -> None:
-    """End the queries whose rows nobody will take any more."""
+    """Cancel the queries that still run at exit."""
     for result in list(_RUNNING):
         result.cancel()

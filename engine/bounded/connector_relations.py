@@ -1,4 +1,4 @@
-"""Relations read by penstock's own connectors, for what a backend cannot read by its own means."""
+"""Relations read by penstock's own connectors, where a backend cannot read them itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from penstock.planner.sql_generator.query import ScannedTable
 
 _BATCH_ROWS = 65_536
 _READINGS = 5
-"""How often files are read that change meanwhile: whoever publishes a table is done with it soon."""
+"""How often files that change meanwhile are read; the writer of a table soon finishes."""
 
 
 def registered_table(relation: ScannedTable, services: Services) -> pa.Table | None:
@@ -45,8 +45,8 @@ def registered_table(relation: ScannedTable, services: Services) -> pa.Table | N
 
 
 def own_batches(relation: ScannedTable, services: Services) -> Iterator[pa.RecordBatch]:
-    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that
-    are there at its end.
+    """Yield a relation's rows with exactly the Arrow types of its schema; of a changelog, the rows that
+    remain at its end.
 
     A database may leave out rows that fail the relation's predicate.
     """
@@ -64,11 +64,11 @@ def own_batches(relation: ScannedTable, services: Services) -> Iterator[pa.Recor
 
 
 def whole_table(relation: ScannedTable, services: Services) -> list[pa.RecordBatch]:
-    """Return a relation's rows as its files were at one moment: they are read again when one was replaced
-    or taken away meanwhile.
+    """Return a relation's rows from one consistent set of files. They are read again when a file was replaced
+    or removed meanwhile.
 
-    Raises DAT-4107 when that happens at every try, and what reading raises when no file has changed. Files
-    that come to be meanwhile are those of the next reading.
+    Raises DAT-4107 when that happens at every attempt, and the reader's error when no file has changed. Files
+    added meanwhile belong to the next reading.
     """
     if relation.table.connector != "filesystem":
         return list(own_batches(relation, services))

@@ -40,9 +40,7 @@ _GLOB = re.compile(r"[*?\[]")  # characters that DuckDB reads as a pattern, and 
 
 
 class DuckDbBackend:
-    """Runs each query on a connection of its own, in memory; larger state spills to the temporary
-    directory.
-    """
+    """Runs each query on its own connection, in memory; larger state spills to the temporary directory."""
 
     name = "duckdb"
 
@@ -127,7 +125,7 @@ class _DuckDbRun:
             raise self._translate(error) from error
 
     def _translate(self, error: Exception) -> PenstockError:
-        """Say what went wrong: in our own reading, in a file, in a value, or elsewhere."""
+        """Return an error by its source: our own readers, a file, a value, or DuckDB."""
         told = query_error(error)
         if self._own_error is not None or told.code != "BND-5012":
             return self._own_error or told
@@ -205,7 +203,7 @@ def _columns(kinds: dict[str, str]) -> exp.Expr:
 
 
 def query_error(error: BaseException) -> PenstockError:
-    """Return a DuckDB error as ours: what the data did is the user's, the rest is outside."""
+    """Return a DuckDB error as a PenstockError: data errors are the user's, all others are external."""
     kind, _, message = str(error).split("\n")[0].partition(": ")
     if kind == "Out of Memory Error":
         return out_of_memory(MemoryError(message), "run the bounded query on DuckDB")

@@ -1,5 +1,5 @@
-"""What a value did wrong inside a backend, told as our own expressions tell it: by its words and the
-plan's expressions that can fail so.
+"""A backend's error about a value, as our own expressions would report it. It is matched by its message and
+by the plan's expressions that can raise it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "divide", "div", 
 _DUCKDB_TYPES = {"INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INT", "INT64": "BIGINT"}
 _SHOWN = 3
 _NO_MOMENT = "no moment: "
-"""What a macro of ours puts before a text that DuckDB would read as a moment and Spark would not."""
+"""A macro of ours prepends this to a text that DuckDB would read as a date or time and Spark would not."""
 
 
 def record_fault(relations: Sequence[ScannedTable], services: Services) -> PenstockError | None:
-    """Return what our own readers say of csv files a backend stumbled over, ``None`` when they can read
+    """Return our own readers' error for csv files that a backend failed to read, ``None`` when they can read
     them all.
     """
     for relation in relations:
@@ -56,8 +56,8 @@ def record_fault(relations: Sequence[ScannedTable], services: Services) -> Penst
 
 
 def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
-    """Return a backend's error about a value as one of RUN-2001 to 2004, at the expression's place, or
-    around all that can be meant.
+    """Return a backend's error about a value as RUN-2001 to 2004. Its position is the expression, or spans
+    all candidates.
     """
     for pattern, tell in _TELLERS:
         found = re.search(pattern, words)
@@ -104,7 +104,7 @@ def _calls(*functions: str) -> Suspect:
 
 
 def _casts_to(name: str) -> Suspect:
-    """Casts to a type whose name begins so; a sum is cast to its own type by the backends."""
+    """Casts to a type whose name begins so; the backends cast a sum to its own type."""
     word = name.partition("(")[0].strip().upper().removesuffix("_NTZ")
     return lambda part: (
         (isinstance(part, Cast) or _calls("sum")(part)) and str(part.type).split("(")[0].upper() == word
@@ -112,9 +112,7 @@ def _casts_to(name: str) -> Suspect:
 
 
 def _texts_read_as(name: str, value: str | None = None) -> Suspect:
-    """Casts to such a type of what is no number or moment already; of constants only the one that has the
-    value.
-    """
+    """Casts of texts to such a type; of constants only the one with this value."""
     to_type = _casts_to(name)
     return lambda part: to_type(part) and _reads_text(part, value)
 

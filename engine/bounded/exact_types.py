@@ -27,7 +27,9 @@ class ExactBatches:
 
 
 def check_texts(batch: pa.RecordBatch) -> None:
-    """Raise RUN-2012 for a text that is no UTF-8: Spark has such, and nobody here could read it."""
+    """Raise RUN-2012 for a text that is not UTF-8: Spark has such texts, and no reader here could decode
+    them.
+    """
     for field, column in zip(batch.schema, batch.columns, strict=True):
         try:
             column.validate(full=True)

@@ -51,17 +51,19 @@ _BUCKETS = {"s3": "s3a", "gs": "gs", "gcs": "gs"}
 EMPTY_MARK = "\ue000penstock-empty"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _SAME_EVERYWHERE = re.compile(r"(?!h\d)[A-Za-z]\w*=[\w.-]+", re.ASCII)
-"""Directories of partitions that mean to Spark what they mean here: it reads no empty text, and %XX as a
-character, not as a byte. ``h0`` is what a csv column is called."""
+"""Partition directories that Spark reads as penstock does. Spark reads no empty text, and %XX as a character,
+not as a byte. ``h0`` is the name of a csv column.
+"""
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files that are read alike. ``columns``: what a backend calls the column of each field in these files,
-    ``None`` for one that is not there: it is NULL, or in ``values``, the constants of partitions. ``layout``:
-    equal for groups whose files have the same columns and types. ``width``: of csv how many columns each
-    record has. ``base``: the directory below which the backend reads columns from the names of directories
-    itself, empty where it need not.
+    """Files with the same layout.
+
+    ``columns``: the backend's name of each field's column, ``None`` for one that is missing. A missing one is
+    NULL, or a partition constant in ``values``. ``layout``: equal for groups whose files have the same
+    columns and types. ``width``: the number of columns of a csv record. ``base``: the directory below which
+    the backend itself reads partition columns from directory names, else empty.
     """
 
     paths: tuple[str, ...]
@@ -74,7 +76,7 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class FileRelation:
-    """Files a backend can read by its own means: csv, as text, or parquet."""
+    """Files a backend can read itself: csv, as text, or parquet."""
 
     relation: ScannedTable
     format: str
@@ -89,15 +91,15 @@ class FileRelation:
 
 
 def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelation | str:
-    """Return how a backend reads a relation, or in a few words why only penstock's own readers can (types
-    that need a rule, codecs, places).
+    """Return how a backend reads a relation, or the reason why only penstock's own readers can (types that
+    need a rule, codecs, paths).
 
-    What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which
-    backends read too leniently.
+    Only our readers decide whether a record is bad. They therefore read tables that continue after one, and
+    json, which backends read too leniently.
 
-    ``hadoop``: the backend reads object stores, HDFS and directories of partitions by itself; files have the
-    URLs Hadoop knows them by. Raises what the source would raise: DAT-41xx for paths and partitions, DAT-4203
-    for a column that is not there, DAT-4205 for one of another type.
+    ``hadoop``: the backend reads object stores, HDFS and partition directories itself; files have Hadoop's
+    URLs. Raises the source's errors: DAT-41xx for paths and partitions, DAT-4203 for a missing column,
+    DAT-4205 for one of another type.
     """
     table = relation.table
     if (reason := _own_reading(relation)) is not None:
@@ -133,7 +135,7 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
 
 
 def _own_reading(relation: ScannedTable) -> str | None:
-    """Say what about a table, whatever its files are, is for penstock's own readers."""
+    """Return why a table needs penstock's own readers, whatever its files are; else ``None``."""
     table = relation.table
     if table.connector != "filesystem":
         return f"a table of connector {table.connector}"
@@ -161,10 +163,10 @@ def _in_store(place: str, group: FileGroup) -> FileGroup:
 
 
 def hadoop_url(table_path: str, path: str) -> str | None:
-    """Return the URL by which Hadoop knows a file of a table, from its path as Arrow has it.
+    """Return Hadoop's URL of a table's file, from its path as Arrow has it.
 
-    ``None`` where a table's URL says more than a place: secrets and options that Hadoop would read another
-    way, or not at all.
+    ``None`` where the table's URL has more than a path: secrets and options that Hadoop would interpret
+    differently, or not at all.
     """
     parts = urlsplit(table_path)
     if parts.query or parts.fragment or parts.password:
@@ -178,7 +180,9 @@ def hadoop_url(table_path: str, path: str) -> str | None:
 
 
 def _files(relation: ScannedTable, listing: FileListing) -> list[FileSplit]:
-    """The files there are, or those of the relation's splits, which must be as they were listed: DAT-4107."""
+    """Return the table's files, or those of the relation's splits, which must not have changed since they
+    were listed: DAT-4107.
+    """
     if relation.splits is None:
         return listing.files()
     named = {split.path: split for split in map(FileSplit.parse, relation.splits)}
@@ -188,8 +192,8 @@ def _files(relation: ScannedTable, listing: FileListing) -> list[FileSplit]:
 
 
 def _readable(kind: DataType, texts: bool) -> bool:
-    """Whether backends have the type, read from text or from a file that holds it: maps may have a key
-    twice, which only we refuse.
+    """Whether backends support the type, read from text or stored in a file. Maps may have a key twice, which
+    only our reader refuses.
     """
     match kind:
         case Array(element):
@@ -204,10 +208,10 @@ def _readable(kind: DataType, texts: bool) -> bool:
 def _parquet_groups(
     relation: ScannedTable, listing: FileListing, files: list[FileSplit]
 ) -> tuple[FileGroup, ...] | str:
-    """Files by the names and types of the wanted columns in their footers, or where a value must be tested or
-    converted by our rules.
+    """Group files by the names and types of the requested columns in their footers. A text names the reason
+    where a value needs our own rules.
 
-    A backend takes the types of one file for all it reads at once.
+    A backend applies the types of one file to all files it reads at once.
     """
     nulls = option(relation.table, "source.missing-columns") == "null"
     inside = [field for field in relation.schema if field.name not in relation.table.partitioned_by]
@@ -243,8 +247,8 @@ def _parquet_groups(
 
 
 def _is_odd(schema: pa.Schema) -> bool:
-    """Whether backends disagree about a file: names that differ by case only, days of Spark 2 counted by
-    the Julian calendar.
+    """Whether backends disagree about a file: names that differ by case only, or dates of Spark 2 in the
+    Julian calendar.
     """
     twice = len({name.lower() for name in schema.names}) < len(schema.names)
     return twice or any(
@@ -256,8 +260,8 @@ def _is_odd(schema: pa.Schema) -> bool:
 def _csv_groups(
     relation: ScannedTable, listing: FileListing, files: list[FileSplit], dialect: CsvDialect
 ) -> tuple[FileGroup, ...] | str:
-    """Files by their header: the wanted columns are found by name in each. Without one they have the first
-    of the declared columns.
+    """Group files by their header: the requested columns are matched by name in each. Without one they have
+    the first of the declared columns.
     """
     declared = stored_fields(relation.table)
     nulls = option(relation.table, "source.missing-columns") == "null"
@@ -290,8 +294,8 @@ def _csv_groups(
 def _partitions(
     relation: ScannedTable, listing: FileListing, files: Iterable[FileSplit]
 ) -> dict[str, tuple[pa.Scalar | None, ...]]:
-    """What directories say of the wanted columns, by each file's directory; empty where no such column is
-    wanted. DAT-4110.
+    """Return the partition values of each file's directory; empty where no partition column is requested.
+    DAT-4110.
     """
     wanted = [field if field.name in relation.table.partitioned_by else None for field in relation.schema]
     found: dict[str, tuple[pa.Scalar | None, ...]] = {}
@@ -312,8 +316,8 @@ def _directory(path: str) -> str:
 def _common_base(
     relation: ScannedTable, listing: FileListing, files: list[FileSplit]
 ) -> tuple[str, ...] | None:
-    """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend
-    may read one in another way.
+    """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend may
+    read one differently.
     """
     found: set[tuple[str, ...]] = set()
     for directory in {_directory(listing.relative(file.path)) for file in files}:
@@ -334,7 +338,7 @@ def _common_base(
 def _by_directory(
     relation: ScannedTable, groups: tuple[FileGroup, ...], root: str, names: tuple[str, ...]
 ) -> tuple[FileGroup, ...]:
-    """Groups whose backend reads the columns of the directories below a root by itself."""
+    """Groups whose backend itself reads the partition columns of the directories below a root."""
     called = {name.lower(): name for name in names}
     outside = {name: called[name.lower()] for name in relation.table.partitioned_by}
 
@@ -352,7 +356,7 @@ def _by_values(
     groups: tuple[FileGroup, ...],
     partitions: Mapping[str, tuple[pa.Scalar | None, ...]],
 ) -> tuple[FileGroup, ...] | str:
-    """Groups cut by the values of partitions, which are constants of each."""
+    """Groups split by their partition values, which are constants of each group."""
     try:
         constants = {
             directory: tuple(map(_literal, relation.schema, values))
@@ -377,13 +381,13 @@ def _literal(field: Field, value: pa.Scalar | None) -> Literal | None:
 
 
 def position_name(position: int) -> str:
-    """Return what a backend calls a csv column by its position in the file."""
+    """Return a backend's name of a csv column, from its position in the file."""
     return f"h{position}"
 
 
 def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Flavour) -> str:
-    """Return the SELECT over one group's raw relation that gives the wanted columns under their own names
-    and with their types.
+    """Return the SELECT over one group's raw relation, with the requested columns under their own names and
+    types.
     """
 
     def value(number: int, field: Field) -> exp.Expr:
@@ -410,9 +414,7 @@ def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Fl
 
 
 def _texts_checked(value: exp.Expr, kind: DataType, depth: int = 0) -> exp.Expr:
-    """A value for Spark in which every text is tested: it takes bytes of parquet that are no UTF-8 for
-    texts.
-    """
+    """A value for Spark with a UTF-8 test of every text: Spark accepts any bytes of parquet as text."""
     if not _holds_text(kind):
         return value
     match kind:
@@ -455,7 +457,7 @@ def empty_select(relation: ScannedTable, flavour: Flavour) -> str:
 
 
 def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
-    """A text column as its type by the rule of penstock's own readers: an instant without zone is UTC, a
+    """Cast a text column to its type by the rule of penstock's own readers. An instant without zone is UTC, a
     TIMESTAMP with one is refused.
     """
     if isinstance(field.type, String):
@@ -483,8 +485,8 @@ def _by_our_rule(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
 
 
 def _spark_text(column: exp.Expr) -> exp.Expr:
-    """A text Spark has read byte by byte, as Latin-1: its own reading of UTF-8 puts marks in the place of
-    bytes that are no text.
+    """A text that Spark has read byte by byte, as Latin-1. Its own UTF-8 decoder would replace invalid bytes
+    with marks.
     """
     raw = function("encode", column, text("ISO-8859-1"))
     decoded = function("validate_utf8", exp.Cast(this=raw, to=exp.DataType.build("STRING", dialect="spark")))

@@ -1,4 +1,4 @@
-"""Rows of a database as they are, copied: for plans that only read one of its tables no backend is needed."""
+"""Database rows copied as they are: a plan that only reads one table of a database needs no backend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def copies(plan: LogicalPlan) -> bool:
 
 
 class CopyingBackend:
-    """Runs plans that are one Scan: the database leaves columns and rows out, what it cannot test is
+    """Runs plans that are one Scan. The database filters columns and rows; conditions it cannot test are
     tested here.
     """
 
@@ -55,7 +55,7 @@ class CopyingBackend:
 
 
 def _at_the_next_batch() -> None:
-    """A copy ends where its next batch finds nobody who takes it."""
+    """Nothing: a copy ends at its next batch, once no one reads it."""
 
 
 def _scan(plan: LogicalPlan) -> Scan:

@@ -18,8 +18,8 @@ from penstock.planner.sql_generator.dialect import python_name
 def column_function(function: PythonScalar) -> Callable[..., Any]:
     """Return the function from columns to a column of exactly the declared type.
 
-    It carries its imports along, for it runs in Spark's Python workers, which need not have penstock. A
-    function of no arguments is given one column all the same, for the number of its rows.
+    It imports everything it needs inside: it runs in Spark's Python workers, which need not have penstock. A
+    function of no arguments still receives one column, which carries the number of rows.
     """
     by_row, wanted = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types]
     own, as_column = _raising(function), _result_reader(function)
@@ -42,10 +42,10 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
 
 
 def group_function(function: PythonAggregate) -> Callable[..., Any]:
-    """Return the function from a column of lists, each the rows of a group as structs of the arguments, to a
-    column of the groups' values.
+    """Return the function from a column of lists to a column of the groups' values. Each list has the rows of
+    a group, as structs of the arguments.
 
-    It carries its imports along as ``column_function`` does.
+    It imports everything it needs inside, as ``column_function`` does.
     """
     by_group, wanted, kind = (
         function.mode is CallMode.ROW,
@@ -83,7 +83,7 @@ def group_function(function: PythonAggregate) -> Callable[..., Any]:
 
 
 def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
-    """The program's function, whose exceptions say whose they are and where they were raised."""
+    """Wrap the program's function: its exceptions name the function and the line that raised them."""
     body, name = function.body, function.name
 
     def own(*args: Any) -> Any:
@@ -104,8 +104,8 @@ def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
 
 
 def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
-    """What makes a column of the declared type of what the program's function gave for so many rows or
-    groups: an array or one value for all; with ``each`` a list of what it gave each time.
+    """Return a converter from the function's results to a column of the declared type. The results are an
+    array, or one value for all rows; with ``each`` a list, one result per call.
     """
     name, kind, declared = function.name, to_arrow(function.result), str(function.result)
 
@@ -139,7 +139,7 @@ def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., An
 
 
 def register_on_spark(session: Any, functions: Sequence[PythonScalar | PythonAggregate]) -> None:
-    """Make functions known to a Spark session under the names the text calls them by."""
+    """Register functions in a Spark session under the names used in the query text."""
     if not functions:
         return
     from pyspark.sql.functions import arrow_udf
@@ -155,7 +155,7 @@ def register_on_spark(session: Any, functions: Sequence[PythonScalar | PythonAgg
 
 
 def _annotated(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Say in Spark's way that a function goes from arrays to an array."""
+    """Annotate a function for Spark: arrays to an array."""
 
     def typed(*columns: pa.Array) -> pa.Array:
         return call(*columns)
@@ -164,7 +164,7 @@ def _annotated(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register_on_duckdb(connection: Any, functions: Sequence[PythonScalar]) -> None:
-    """Make functions known to a DuckDB connection under the names the text calls them by."""
+    """Register functions in a DuckDB connection under the names used in the query text."""
     import duckdb
 
     for function in functions:
@@ -183,7 +183,7 @@ def register_on_duckdb(connection: Any, functions: Sequence[PythonScalar]) -> No
 
 
 def _signed(call: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """Say how many arguments a function takes: DuckDB asks its signature."""
+    """Set the signature of a function: DuckDB reads the number of arguments from it."""
 
     def signed(*columns: Any) -> Any:
         return call(*columns)

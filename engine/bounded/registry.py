@@ -1,5 +1,5 @@
-"""The service that gives the backend of a bounded plan. A backend is imported and started by the first plan
-that needs it: none of them comes with the start of a program.
+"""The registry of bounded backends. The first plan that needs a backend imports and starts it: none of them
+starts with the program.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from penstock.planner.sql_generator.support import backend_for
 
 
 class BoundedBackends:
-    """The service that gives backends by name; nothing is imported or started before a backend is asked
-    for.
-    """
+    """The service that returns backends by name; a backend is imported and started on first use."""
 
     def __init__(self, services: Services, default: str = "spark", settings: Settings | None = None) -> None:
-        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of
+        """``services`` has the registered tables. ``default`` is the backend of ``backend(None)``, from
         ``bounded.backend``.
 
-        ``settings`` of the session, as they are when a query is run.
+        ``settings`` of the session are read when a query runs.
         """
         self.default = default
         self._services = services
@@ -48,8 +46,8 @@ class BoundedBackends:
             return self._made[wanted]
 
     def for_plan(self, plan: LogicalPlan, name: str | None = None) -> BoundedBackend:
-        """Return the backend that runs a plan: one that only copies where a table of a database is read as it
-        is, Spark for its own tables, else the one of that name.
+        """Return the backend that runs a plan. A plain read of a database table is copied, Spark runs plans
+        over its own tables, and the named backend all others.
         """
         from penstock.engine.bounded.passthrough import CopyingBackend, copies
 
@@ -78,8 +76,8 @@ class BoundedBackends:
         )
 
     def staging_root(self, state_dir: Path | None, job_id: str, operator_id: str) -> Path:
-        """Return where a source keeps its staged rows: beside the job's checkpoints, or as long as this
-        process lives when those are in memory.
+        """Return the directory of a source's staged rows: beside the job's checkpoints, or a temporary one
+        when those are in memory.
         """
         with self._lock:
             if state_dir is None and self._scratch is None:

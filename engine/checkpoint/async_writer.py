@@ -1,5 +1,5 @@
-"""The blocking half of checkpoints: writes and publishes in a job's I/O, and posts the outcome to the
-master.
+"""The blocking half of checkpoints: it writes and publishes on a job's I/O thread, and posts the outcome to
+the master.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class CheckpointFailed:
 
 @dataclass(frozen=True)
 class StorageFailed:
-    """Storage failed at something the job cannot do without."""
+    """A storage operation failed that the job cannot continue without."""
 
     attempt: int
     error: Exception
@@ -92,7 +92,7 @@ class FinishRecorded:
 
 @dataclass(frozen=True)
 class Retired:
-    """Old checkpoints are deleted, or ``error`` says why not: they are tried again after the next
+    """Old checkpoints are deleted; with ``error`` they are not, and the deletion is retried after the next
     checkpoint.
     """
 
@@ -120,8 +120,8 @@ class WrittenElsewhere:
 
 
 def storage_failure(cause: Exception) -> Exception:
-    """Return a system error as STA-3053, a failure of storage; RUN-2024 where memory is short; other errors
-    as they are.
+    """Return a system error as STA-3053, a failure of storage; RUN-2024 when memory is exhausted; other
+    errors unchanged.
     """
     if isinstance(cause, MemoryError):
         return out_of_memory(cause, "write or read the job's state")
@@ -155,6 +155,7 @@ class StoreIo:
                 lambda error: CheckpointFailed(self._attempt, checkpoint_id, error),
             )
         else:
+            # a final snapshot belongs to the first checkpoint whose barrier the task does not see
             last_id = report.last_checkpoint_id
             self._run_io(
                 lambda: EndWritten(self._attempt, last_id, report.task, self._written(last_id + 1, report)),
@@ -195,7 +196,7 @@ class StoreIo:
 
 
 def retired(store: CheckpointStore) -> Retired:
-    """Delete what no retained checkpoint needs."""
+    """Delete the files that no retained checkpoint needs."""
     store.retire()
     return Retired()
 

@@ -42,7 +42,7 @@ class CheckpointKind(StrEnum):
 
     @property
     def halts(self) -> bool:
-        """Whether nothing happens behind it in this deployment."""
+        """Whether no row is processed after it in this deployment."""
         return self in (CheckpointKind.STOP, CheckpointKind.RESCALE, CheckpointKind.HISTORY)
 
 
@@ -162,7 +162,7 @@ class CheckpointCoordinator:
 
     @property
     def due_ms(self) -> float:
-        """When ``tick`` has something to do: a checkpoint to start, or one to abort."""
+        """When ``tick`` must start a checkpoint or abort one."""
         if self._pending is None:
             return self._due_ms
         return (
@@ -190,17 +190,21 @@ class CheckpointCoordinator:
             self.trigger(CheckpointKind.PERIODIC)
 
     def trigger(self, kind: CheckpointKind) -> int:
-        """Start a checkpoint now and return its id. The one in progress is dropped, so do not call this while
-        it is being published.
+        """Start a checkpoint now and return its id. The pending one is dropped, so do not call this while
+        that is being published.
         """
+        # C14: sinks are still committing the checkpoint before
         failpoint("C14" if self.committing else "C1")
         now_ms = self._clock.monotonic_ms()
+        # an id is never reused, not even that of an aborted checkpoint: files carry it
         checkpoint_id, self._next_id = self._next_id, self._next_id + 1
+        # ended tasks take part with their final snapshots
         awaiting = set(self._tasks - self._ended.keys())
         self._pending = PendingCheckpoint(
             checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended)
         )
         failpoint("C2")
+        # barriers of a last checkpoint never overtake: it must leave no channel state
         overtakes_after_ms = (
             self._options.aligned_timeout_ms
             if self._options.unaligned and kind is CheckpointKind.PERIODIC
@@ -210,6 +214,7 @@ class CheckpointCoordinator:
             if task not in self._ended:
                 self._send(task, TriggerCheckpoint(checkpoint_id, kind.halts, overtakes_after_ms))
                 failpoint("C3")
+        # with all tasks ended nothing is awaited
         self._complete_when_all_written()
         return checkpoint_id
 
@@ -248,17 +253,18 @@ class CheckpointCoordinator:
             self._complete_when_all_written()
 
     def with_part(self, task: TaskId, figures: TaskFigures) -> TaskFigures:
-        """Return a task's figures with those of its part of the last checkpoint: how long until it was
+        """Return a task's figures with those of its part of the last checkpoint: the time until it was
         written, and its bytes.
         """
         duration_ms, size_bytes = self._task_parts.get(task, (0.0, 0))
         return replace(figures, part_ms=duration_ms, part_bytes=size_bytes)
 
     def on_end_written(self, last_checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
-        """Count a task as ended: its final snapshot is its part of the checkpoint whose barrier it never
+        """Count a task as ended. Its final snapshot becomes its part of a checkpoint whose barrier it never
         saw.
         """
         self._ended[task] = written
+        # the task ended before it saw the pending barrier: its final snapshot is its part
         if self._pending is not None and last_checkpoint_id < self._pending.checkpoint_id:
             self._pending.ended.add(task)
             self.on_written(self._pending.checkpoint_id, task, written)
@@ -294,6 +300,7 @@ class CheckpointCoordinator:
         for task in sorted(self._tasks):
             self._send(task, CheckpointComplete(checkpoint_id))
             failpoint("C12")
+        # the minimum pause counts from the end, the interval from the start of a checkpoint
         self._due_ms = max(self._due_ms, now_ms + self._options.checkpoint_min_pause_ms)
 
     def on_completion_acknowledged(self, checkpoint_id: int, task: TaskId) -> None:
@@ -316,6 +323,7 @@ class CheckpointCoordinator:
         if pending is None or pending.awaiting or pending.publishing:
             return
         pending.publishing = True
+        # the interval counts from the start of the checkpoint, not from its end
         self._schedule(pending.started_ms)
         failpoint("C5")
         if self._io is None:

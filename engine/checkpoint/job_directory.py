@@ -1,5 +1,5 @@
-"""The files of a job's directory beside its checkpoints: the job record, which another process needs to run
-the job, and the owner id of its sinks.
+"""The files of a job's directory beside its checkpoints: the job record and the owner id of its sinks.
+Another process needs the record to run the job.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def decode_record(data: bytes) -> JobRecord:
 
 @dataclass(frozen=True)
 class JobOwner:
-    """The owner id under which a job's sinks stage. ``place``: the directory it was written in, so that a
-    copy is recognised. ``name``: the job's.
+    """The owner id under which a job's sinks stage. ``place``: the directory it was written in, by which a
+    copy is recognised. ``name``: the job's name.
     """
 
     owner: str
@@ -95,7 +95,7 @@ def recorded_name(read: Callable[[str], bytes]) -> str:
 
 
 def refuse_withheld(job_id: str) -> PenstockError:
-    """Return the error for a job whose statements hold secrets."""
+    """Return the error for a job whose statements contain secrets."""
     message = f"the statements of job {job_id} hold secrets, which are not kept with its state"
     return PenstockError(
         "STA-3054", message, hint="run the script it was started by, with the same --state", sqlstate="55000"

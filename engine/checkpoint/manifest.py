@@ -32,6 +32,7 @@ FORMAT = "penstock-checkpoint"
 VERSION = (1, 4)
 FEATURES = ("layers", "passed times")
 """Features beyond version 1.0 that a reader must know to read what this engine writes."""
+# limits the JSON text that a damaged file can make us parse
 MAX_BYTES = 1 << 28
 
 
@@ -77,8 +78,8 @@ class Migration:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a restore needs: identity, plan, and where each task's state is. ``ended``: tasks that had
-    emitted all they had.
+    """Everything a restore needs: identity, plan, and the location of each task's state. ``ended``: tasks
+    that had emitted all their output.
 
     ``owner``: the id under which its sinks staged pending commits; before version 1.4 that was the job's id.
 
@@ -170,7 +171,7 @@ def _operator_fields(o: OperatorEntry) -> list[Any]:
 
 
 def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any) -> OperatorEntry:
-    """Version 1.0 wrote only these fields."""
+    """Decode an operator. Version 1.0 wrote only the required fields."""
     role, place, columns, former = more or (OperatorRole.INNER, "", "", None)
     known = None if former is None else str(former)
     return OperatorEntry(
@@ -193,7 +194,7 @@ def _port_fields(described: StateCompatibility) -> list[Any]:
 
 
 def _decode_compatibility(fields: dict[str, Any]) -> PlanCompatibility:
-    """Before version 1.3 this was not written."""
+    """Decode the compatibility of a plan; empty before version 1.3, which introduced it."""
     operators = {
         str(i): StateCompatibility(str(alike), tuple(_port(port) for port in ports))
         for i, (alike, ports) in fields.get("alike", {}).items()

@@ -22,7 +22,8 @@ from penstock.planner.physical.state_compatibility import PlanCompatibility
 class PlanIdentity:
     """The plan as a manifest records it. ``below``: by operator id, all operators whose rows reach it.
 
-    ``meaning``: the digest of each operator with state that ignores the width of types.
+    ``compatibility``: per operator with state its digest that ignores the width of types, and the declared
+    tables.
     """
 
     operators: tuple[OperatorEntry, ...]
@@ -46,6 +47,7 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     operators = tuple(
         _entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators
     )
+    # sorted: chaining and the order of chains do not matter
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
     fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
     digests = {

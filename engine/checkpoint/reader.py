@@ -1,5 +1,5 @@
-"""Reads the checkpoints of a job without running it: which there are, whether they are whole, and what they
-hold. It locks and writes nothing.
+"""Reads the checkpoints of a job without running it: lists them, verifies them, and returns their state. It
+locks and writes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 
 @dataclass(frozen=True)
 class CheckpointLine:
-    """One checkpoint of a list. ``error`` says why its manifest cannot be read."""
+    """One checkpoint of a list. ``error``: why its manifest cannot be read."""
 
     checkpoint_id: int
     current: bool
@@ -32,10 +32,10 @@ class CheckpointLine:
 
 @dataclass(frozen=True)
 class StateLine:
-    """One state of one operator over all its subtasks. ``rows``: entries of a keyed state, those that later
-    increments supersede included, or items of a list.
+    """One state of one operator over all its subtasks. ``rows``: items of a list, or entries of a keyed
+    state, including those that later increments supersede.
 
-    ``increments``: the most of any subtask. ``new_bytes``: those written for this checkpoint.
+    ``increments``: the highest number of any subtask. ``new_bytes``: those written for this checkpoint.
     """
 
     operator_id: str
@@ -66,6 +66,7 @@ class CheckpointReader:
         try:
             current = self._current()
         except PenstockError:
+            # a damaged CURRENT must not hide the list
             current = None
         lines = []
         for number in self._numbers():
@@ -92,7 +93,7 @@ class CheckpointReader:
         return self._read(number)
 
     def damage(self, manifest: Manifest) -> list[PenstockError]:
-        """Read every byte of a checkpoint and return what is damaged."""
+        """Read every byte of a checkpoint and return an error per damaged file."""
         found = []
         for file in manifest.files:
             try:
@@ -106,7 +107,7 @@ class CheckpointReader:
         return found
 
     def current_damage(self) -> PenstockError | None:
-        """Return what is damaged in the file that names the current checkpoint."""
+        """Return the damage of CURRENT, the file that names the current checkpoint."""
         try:
             self._current()
         except PenstockError as error:
@@ -130,6 +131,7 @@ class CheckpointReader:
                 total = sums.setdefault((*key, keyed), [0, 0, 0, 0])
                 total[0] += rows
                 total[1] += length
+                # file names carry the checkpoint that wrote them
                 total[2] += length if new in file else 0
                 total[3] = max(total[3], len(task.increments(*key)))
         names = {operator.operator_id: operator.name for operator in manifest.operators}
@@ -150,7 +152,7 @@ class CheckpointReader:
                     yield part.operator_id, part.state, item
 
     def table(self, manifest: Manifest, operator_id: str, state: str) -> pa.Table | None:
-        """Return a keyed state of all subtasks with its first column ``key_group``; ``None`` when it is
+        """Return a keyed state of all subtasks with ``key_group`` as its first column; ``None`` when it is
         empty.
         """
         tasks = sorted(manifest.tasks, key=lambda task: task.task)

@@ -1,4 +1,4 @@
-"""Restoring: which parts of a checkpoint belong to a subtask at today's parallelism."""
+"""Restoring: selects the parts of a checkpoint that belong to a subtask at the current parallelism."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _VALUES = re.compile(r"list<\w+: ")
 
 
 def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
-    """Refuse channel state that goes to other operators than these: STA-3045."""
+    """Refuse channel state to operators that are not among these: STA-3045."""
     present = {operator.operator_id for operator in operators}
     names = {operator.operator_id: operator.name for operator in manifest.operators}
     lost = sorted(
@@ -61,7 +61,7 @@ def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) 
 
 
 def _channel_state(manifest: Manifest) -> list[tuple[ChannelStateTarget, WrittenTask, KeyedPart]]:
-    """Return where the channel state of a checkpoint was going, and in which parts it is stored."""
+    """Return the channel state of a checkpoint: the operator it was sent to, and the part that stores it."""
     return [
         (goal, task, part)
         for task in sorted(manifest.tasks, key=lambda t: t.task)
@@ -71,7 +71,7 @@ def _channel_state(manifest: Manifest) -> list[tuple[ChannelStateTarget, Written
 
 
 class Restorer:
-    """Restores the operators of a subtask out of one checkpoint."""
+    """Restores the operators of a subtask from one checkpoint."""
 
     def __init__(self, storage: Storage, manifest: Manifest, batch_max_rows: int) -> None:
         self._storage = storage
@@ -84,31 +84,36 @@ class Restorer:
         """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed
         states by the subtask's key groups.
 
-        Channel state comes first, to the operator it was going to, by the subtask's key groups.
+        Channel state follows: it is put back in front of the operator it was sent to, by the subtask's key
+        groups.
         """
         for chained in chain.operators:
             if chained.context.operator_id in self._known:
                 former = self._known[chained.context.operator_id].former
                 if former is not None:
+                    # its pending commits carry the former operator id
                     chained.operator.succeeds(former)
                 self._restore_items(chained)
                 self._restore_keyed(chained)
         for index, chained in enumerate(chain.operators):
             for (port, source), batches in self._channel_state(chained.context).items():
                 if index == 0 and gate is not None:
+                    # the head of the chain reads from the channels of its gate
                     gate.put_back(port, source, batches)
                 else:
+                    # operators behind the head have one input, without channels
                     chain.put_back(index, batches)
 
     def _channel_state(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
-        """Return the channel state of an operator by port and source subtask. Of each channel, first the rows
-        that were received, then those not sent.
+        """Return the channel state of an operator by port and source subtask. Within a channel the received
+        rows precede those that were not sent.
         """
         found: dict[tuple[int, int], list[Batch]] = {}
         groups = target.key_groups
         mine = [
             stored for stored in _channel_state(self._manifest) if stored[0].operator_id == target.operator_id
         ]
+        # rows the receiver had buffered precede those the sender had not sent
         for goal, task, part in sorted(mine, key=lambda stored: not stored[0].left):
             table = read_state(self._storage, task, (part,), groups.start, groups.end)
             for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
@@ -125,6 +130,7 @@ class Restorer:
                 _check_schema(chained, name, wanted, found)
             for task, increments in found:
                 start, end = (
+                    # copied states: every subtask needs all key groups
                     (0, groups.max_parallelism)
                     if name in chained.operator.copied_states()
                     else (groups.start, groups.end)
@@ -138,6 +144,7 @@ class Restorer:
     def _restore_items(self, chained: ChainedOperator) -> None:
         for name, state in chained.operator.list_states().items():
             items: list[dict[str, Any]] = []
+            # list states are not keyed: every subtask gets the items of all
             for task in sorted(self._manifest.tasks, key=lambda t: t.task):
                 for part in task.items:
                     if (part.operator_id, part.state) == (chained.context.operator_id, name):
@@ -157,6 +164,7 @@ class Restorer:
             for part in task.keyed
             if part.operator_id == operator_id and not part.state.startswith(RESERVED)
         }
+        # the operator has state, but not this one: the checkpoint is of another version or query
         if states and not found and name not in chained.operator.added_states:
             raise _foreign(
                 chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True)
@@ -182,7 +190,7 @@ def _check_schema(
 def _migrated(
     chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table, migration: Migration
 ) -> pa.Table:
-    """Return entries in the columns the state has now; STA-3009 when they do not fit."""
+    """Return entries in the state's current columns; STA-3009 when they do not fit."""
     port = chained.operator.state_ports().get(name, 0)
     found = migrated(table, wanted, migration.ports[port] if migration.ports else ())
     if found is None:
@@ -196,7 +204,7 @@ def _migrated(
 
 
 def _lasting(fingerprint: str) -> str:
-    """The columns of a state, the optional ones aside.
+    """Return a fingerprint without the optional columns of a state.
 
     Checkpoints of format 1.2 and before may name the values of a list as a file did.
     """

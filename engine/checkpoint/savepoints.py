@@ -40,12 +40,13 @@ def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
 
 
 def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opened:
-    """Copy a savepoint into a job's directory as its first checkpoint. A job with checkpoints, or one that
-    has finished, resumes from its own.
+    """Copy a savepoint into a job's directory as its first checkpoint. A job that has checkpoints or has
+    finished ignores it and resumes from its own.
 
     The savepoint is only read. Raises STA-3035 where there is none, STA-3005 for damage, STA-3006 for a newer
     format.
     """
+    # the job has progressed beyond the savepoint: never go back
     if opened.latest is not None or opened.finished:
         return opened
     if not savepoint.is_dir():
@@ -65,6 +66,7 @@ def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manife
         for begin in range(0, file.length, BLOCK_BYTES):
             store.storage.append(file.name, source.read(file.name, begin, BLOCK_BYTES))
         store.storage.sync(file.name)
+        # read the copy back, since writing may have damaged it
         check_file(store.storage, file)
     return store.publish(replace(manifest, job_id=store.job_id, kind=KIND))
 

@@ -2,8 +2,8 @@
 that is checked before use.
 
 A keyed part is an Arrow IPC stream. Its record batches each hold a few key groups and are found by offset. A
-list part is a JSON array. A keyed state is one part, or several increments: of entries with one slot the last
-increment's counts, or none when a later one only names the slot as changed.
+list part is a JSON array. A keyed state is one part, or several increments. Among entries with the same slot
+the last increment's is valid. If a later increment only lists the slot as changed, none is.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from penstock.engine.state.state_snapshot import SLOT
 from penstock.engine.storage.storage import Storage
 from penstock.engine.task.messages import TaskId
 
+# a reader of few key groups verifies whole blocks: larger ones would cost it more bytes
 BLOCK_BYTES = 1 << 20
 MAX_MESSAGE_BYTES = 1 << 31
 
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A segment file as it must be: length in bytes, CRC-32 of every block, SHA-256 of the whole."""
+    """A segment file with its expected length in bytes, CRC-32 of every block, and SHA-256 of the whole."""
 
     name: str
     length: int
@@ -54,8 +55,8 @@ class GroupEntry:
 
 @dataclass(frozen=True)
 class KeyedPart:
-    """One increment of one keyed state of one operator of one subtask: in which file, and where its schema
-    and its key groups are.
+    """One increment of one keyed state of one operator of one subtask: its file, and the offsets of its
+    schema and its key groups.
 
     ``changed``: the position of the slots it supersedes (offset, bytes; uint32 each), None for a full
     snapshot.
@@ -103,8 +104,8 @@ class ItemsPart:
 
 @dataclass(frozen=True)
 class WrittenTask:
-    """What a checkpoint holds of one task: all files it needs, those of earlier checkpoints included;
-    increments of a state, first to last.
+    """A task's part of a checkpoint: all files it needs, those of earlier checkpoints included, and the
+    increments of each state, first to last.
     """
 
     task: TaskId
@@ -140,13 +141,15 @@ class WrittenTask:
 
 
 def schema_fingerprint(schema: pa.Schema) -> str:
-    """Return what two states must agree on: names and types of their columns, in order."""
+    """Return the columns of a state, names and types in order. Two states with equal fingerprints have the
+    same layout.
+    """
     return ", ".join(f"{field.name} {plain_type(field.type)}" for field in schema if field.name != SLOT)
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return a type without the names that files give list values and map entries, and without their
-    nullability: neither is part of our types.
+    """Return a type without the names that files use for list values and map entries, and without their
+    nullability. Neither is part of our types.
     """
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
@@ -168,14 +171,15 @@ def read_state(
 def read_pieces(
     storage: Storage, task: WrittenTask, increments: Sequence[KeyedPart], start_group: int, end_group: int
 ) -> Iterator[pa.Table]:
-    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a large key
-    group is a piece that may be cut.
+    """Yield the result of ``read_state`` piece by piece; each is read on demand. Only a large key group may
+    be split between pieces.
     """
     changed = [
         part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4")
         for part in increments
     ]
     for start, end in pairwise(_bounds(increments, start_group, end_group)):
+        # a full snapshot alone: no entry is superseded, so batches need not be compared
         if len(increments) == 1:
             tables = _read_increment(storage, task, increments[0], start, end)
         else:
@@ -188,7 +192,7 @@ def read_pieces(
 
 
 def _bounds(increments: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
-    """Return where to cut a range of key groups so that about so many bytes are read at once."""
+    """Split a range of key groups so that a piece reads about ``LIMITS.batch_bytes``; return the bounds."""
     wanted = sorted(
         (max(start_group, entry.group), entry.length)
         for part in increments
@@ -210,11 +214,13 @@ def _superseded(
     """Yield the entries that no later increment supersedes, in the order of their slots within a group."""
     tables = []
     gone = np.zeros(0, np.uint32)
+    # newest increment first: the slots it changed hide those of all older ones
     for part, slots in zip(reversed(increments), reversed(changed), strict=True):
         for table in _read_increment(storage, task, part, start_group, end_group):
             tables.append(
                 table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table
             )
+        # a full snapshot (None) is the oldest increment: it hides nothing
         gone = gone if slots is None else np.union1d(gone, slots)
     whole = pa.concat_tables(tables) if tables else None
     if whole is not None:
@@ -237,6 +243,7 @@ def _read_increment(
         table = pa.Table.from_batches(
             [pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema
         )
+        # the outer batches may contain groups of other subtasks; groups are ascending
         low, high = np.searchsorted(numbers_of(table.column(0)), [start_group, end_group])
         yield table.slice(low, high - low)
 
@@ -248,10 +255,11 @@ def read_items(storage: Storage, file: FileEntry, part: ItemsPart) -> list[dict[
 
 
 def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) -> memoryview:
-    """Return bytes of a segment after checking every block they lie in; raises STA-3005 naming file, block
-    and checksums.
+    """Return bytes of a segment after checking every block that contains them; raises STA-3005 naming file,
+    block and checksums.
     """
     first, last = offset // BLOCK_BYTES, max(offset + length - 1, offset) // BLOCK_BYTES
+    # whole blocks, since checksums are per block
     begin = first * BLOCK_BYTES
     end = min((last + 1) * BLOCK_BYTES, file.length)
     if offset + length > file.length or last >= len(file.crc32):
@@ -267,6 +275,7 @@ def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) ->
                 file.name,
                 f"block at {block * BLOCK_BYTES}: crc32 {found:08x}, expected {file.crc32[block]:08x}",
             )
+    # the whole file was read anyway: verify the stronger digest too
     if begin == 0 and end == file.length and (found_sha := hashlib.sha256(data).hexdigest()) != file.sha256:
         raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
     return view[offset - begin : offset - begin + length]

@@ -1,5 +1,5 @@
-"""Writes the snapshots of one deployment's tasks. Each is a new segment file that refers to earlier ones for
-what has not changed.
+"""Writes the snapshots of one deployment's tasks. Each is a new segment file that references earlier files
+for unchanged state.
 """
 
 from __future__ import annotations
@@ -35,15 +35,18 @@ from penstock.engine.storage.storage import Storage
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot
 
+# Arrow buffers must begin at multiples of 8 bytes
 ALIGNMENT = 8
+# the end-of-stream marker of Arrow IPC
 STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 PIECE_BYTES = 1 << 16
-"""Neighbouring key groups of about so many bytes are one record batch: a reader of a range reads little else.
+"""Neighbouring key groups of about this many bytes share a record batch: a reader of a range reads little
+else.
 """
 
 
 class _Segment:
-    """A new file, created with its first bytes; it counts and checks them."""
+    """A new file, created with its first bytes; it computes their checksums."""
 
     def __init__(self, storage: Storage, name: str) -> None:
         self._storage = storage
@@ -55,9 +58,7 @@ class _Segment:
         self.begun = False
 
     def append(self, data: bytes | pa.Buffer) -> int:
-        """Append bytes, padded to the alignment; return where they begin. FileExistsError when the name is
-        taken.
-        """
+        """Append bytes, padded to ALIGNMENT; return their offset. FileExistsError when the name exists."""
         if not self.begun:
             self._storage.create(self.name)
             self.begun = True
@@ -67,6 +68,7 @@ class _Segment:
         self._sha.update(padded)
         self.length += len(padded)
         view = memoryview(padded)
+        # a write may span blocks: each block has a CRC of its own
         while view:
             if not self._block_left:
                 self._crcs.append(0)
@@ -77,7 +79,7 @@ class _Segment:
         return offset
 
     def finish(self) -> list[FileEntry]:
-        """Sync the file, if there is one, and return what must be found in it."""
+        """Sync the file, if one was created, and return its expected length and checksums."""
         if not self.begun:
             return []
         failpoint("W8")
@@ -87,7 +89,7 @@ class _Segment:
 
 @dataclass(frozen=True)
 class _WrittenBase:
-    """What was written of a task for a checkpoint, and digests of the states written in full."""
+    """A task's part of an earlier checkpoint, and the digests of the states it wrote in full."""
 
     written: WrittenTask
     digests: dict[tuple[str, str], bytes]
@@ -97,8 +99,8 @@ _NOTHING = _WrittenBase(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
 
 
 class SnapshotWriter:
-    """Writes snapshots, and remembers what it wrote for the checkpoints that increments build on. One per
-    deployment (``attempt``).
+    """Writes snapshots, and remembers the earlier parts that increments build on. One per deployment
+    (``attempt``).
     """
 
     def __init__(self, storage: Storage, epoch: int, attempt: int) -> None:
@@ -108,8 +110,8 @@ class SnapshotWriter:
         self._written_bases: dict[TaskId, dict[int, _WrittenBase]] = {}
 
     def write(self, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
-        """Write and sync a task's snapshot; without state no file is written. Raises OSError, and then
-        removes the file if it can.
+        """Write and sync a task's snapshot; without state no file is written. Raises OSError, after trying to
+        remove the file.
         """
         segment = _Segment(self._storage, f"seg-e{self._epoch}-a{self.attempt}-c{checkpoint_id}-t{task}")
         try:
@@ -120,6 +122,7 @@ class SnapshotWriter:
                 with contextlib.suppress(OSError):
                     self._storage.delete(segment.name)
             raise
+        # forget parts older than the oldest base an increment may still build on
         bases = [
             state.base
             for o in operators
@@ -151,6 +154,7 @@ class SnapshotWriter:
                 for name, rows in sorted(operator.items.items())
             ]
         files |= {file.name: file for file in segment.finish()}
+        # files of earlier checkpoints stay listed only while an increment in them is used
         needed = {part.file for part in keyed} | {item.file for item in items}
         ids = tuple(operator.operator_id for operator in operators)
         return _WrittenBase(
@@ -166,11 +170,10 @@ class SnapshotWriter:
 def _write_increments(
     segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _WrittenBase
 ) -> tuple[list[KeyedPart], bytes | None]:
-    """Write the new part of a state; return all its increments, and the digest of one that was written in
-    full.
-    """
+    """Write the new part of a state. Return all its increments, and its digest if it was written in full."""
     earlier = list(base.written.increments(operator_id, name))
     if isinstance(state, FrozenState) and state.changed is not None:
+        # nothing changed since the base: reference the earlier increments only
         if not state.changed.size:
             return earlier, None
         layer, _ = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
@@ -179,6 +182,7 @@ def _write_increments(
     def pieces() -> Iterator[pa.Table]:
         return state.pieces() if isinstance(state, FrozenState) else iter((state,))
 
+    # a state without change tracking: equal bytes need not be written again
     if earlier and base.digests.get((operator_id, name)) == (
         digest := _digest(pieces(), f"{operator_id}.{name}")
     ):
@@ -198,7 +202,7 @@ class _Message:
 
 
 def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator[_Message]]:
-    """Return the schema of a state, and its record batches, each encoded when it is asked for."""
+    """Return the schema of a state, and its record batches, each encoded on demand."""
     piece = next(pieces)
 
     def messages() -> Iterator[_Message]:
@@ -261,8 +265,8 @@ def _write_items(
 
 
 def _by_groups(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """Cut a batch whose first column is its ascending key group between groups, into pieces of about
-    PIECE_BYTES at least.
+    """Split a batch between key groups into pieces of at least about PIECE_BYTES. Its first column is the
+    ascending key group; INT-9015 if it is not.
     """
     if batch.num_rows == 0:
         return
@@ -272,8 +276,10 @@ def _by_groups(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, int, pa.
         raise PenstockError(
             "INT-9015", f"state {name} is not ordered by key group", kind=Kind.INTERNAL, sqlstate="XX000"
         )
+    # PIECE_BYTES in rows of average size
     most = max(1, PIECE_BYTES * batch.num_rows // max(1, batch.nbytes))
     start = 0
+    # only at the end of a key group: a reader finds each group in one batch
     for end in [*(np.flatnonzero(steps) + 1).tolist(), batch.num_rows]:
         if end - start >= most or end == batch.num_rows:
             yield int(groups[start]), int(groups[end - 1]), batch.slice(start, end - start)

@@ -1,6 +1,4 @@
-"""State migration: whether an operator's state can be restored in the types of another plan, and how; else
-why not.
-"""
+"""State migration: whether and how an operator's state can be restored in the types of another plan."""
 
 from __future__ import annotations
 
@@ -51,15 +49,17 @@ class Migrations:
         return one in self._fingerprints
 
     def of(self, one: str, other: str) -> Migration | Obstacle | None:
-        """Return how the state of ``one`` becomes that of ``other``; None when its columns are unchanged, or
-        nothing is known of them.
+        """Return how the state of ``one`` becomes that of ``other``; None when its columns are unchanged or
+        unknown. An ``Obstacle`` says why it cannot.
         """
         old, new = self._old.operators.get(one), self._new.operators.get(other)
         if old is None or new is None or len(old.ports) != len(new.ports):
             return None
+        # a narrower type below the operator: its rows may overflow
         narrowed = next(self._narrowed(other), None)
         if narrowed is not None:
             return Obstacle(narrowed)
+        # columns named a<n>_<m> are accumulators
         sums = any(_SUMS.search(text) for text in self._fingerprints.get(one, ()))
         ports: list[tuple[int, ...]] = []
         said: list[str] = []
@@ -78,10 +78,12 @@ class Migrations:
     def _places(
         self, old: tuple[CarriedColumn, ...], new: tuple[CarriedColumn, ...], sums: bool, said: list[str]
     ) -> tuple[int, ...] | Obstacle:
-        """Return the former position of each column. All former columns must be there, in their order."""
+        """Return the former position of each column. All former columns must exist, in their order."""
         places: list[int] = []
         done = 0
+        # merge: former columns in their order, added ones in between
         for column in new:
+            # a former column: its stored values must fit the new type
             if done < len(old) and old[done].text == column.text:
                 was = old[done].type
                 if not keeps_layout(was, column.type):
@@ -95,6 +97,7 @@ class Migrations:
                 places.append(done)
                 done += 1
                 continue
+            # a new column: it must be NULL in all stored rows
             why = self._not_added(column)
             if why is not None:
                 return Obstacle(
@@ -118,6 +121,7 @@ class Migrations:
                 return "nothing is known of its table"
             names = [one.name for one in table.columns]
             before = [one.name for one in was.columns]
+            # the table had the column, the former query did not read it: its values are unknown
             if name in before:
                 return f"table {table.name} had it then: the rows kept were taken without it"
             if names[: len(before)] != before:
@@ -160,8 +164,8 @@ _ROW_COLUMN = re.compile(r"c(\d+)")
 def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Table | None:
     """Return a state's entries in the columns of ``wanted``; ``None`` when they do not fit.
 
-    ``places``: for each column of the stored rows (c0, c1, ..) its former position, -1 for an added one. What
-    a state adds to its rows follows them.
+    ``places``: for each column of the stored rows (c0, c1, ..) its former position, -1 for an added one. The
+    state's own columns follow those of the rows.
     """
     wanted = pa.schema([wanted.field(name) for name in wanted.names if name not in _optional(wanted)])
     sources = _sources(table.schema, wanted, places)
@@ -203,24 +207,26 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
 
 
 def _optional(schema: pa.Schema) -> list[str]:
-    """Return the optional columns of a state: those at its end. A column of such a name before others belongs
-    to the state.
+    """Return the optional columns of a state: those at its end. An optional name before other columns belongs
+    to the state itself.
     """
     names = list(schema.names)
     first = len(names)
+    # from the end: only trailing columns are optional
     while first and names[first - 1] in OPTIONAL:
         first -= 1
     return names[first:]
 
 
 def fits(old: pa.DataType, new: pa.DataType) -> bool:
-    """Return whether every value of one type is the same value in another: equal types, a wider integer, a
-    decimal of more digits, also inside lists.
+    """Return whether every value of one type is the same value in another. That holds for equal types, wider
+    integers and decimals of more digits, also inside lists and structs.
     """
     if old == new:
         return True
     if pa.types.is_signed_integer(old) and pa.types.is_signed_integer(new):
         return old.bit_width < new.bit_width
+    # another scale would change the digits of every value
     if pa.types.is_decimal128(old) and pa.types.is_decimal128(new):
         return old.scale == new.scale and old.precision < new.precision
     if pa.types.is_list(old) and pa.types.is_list(new):

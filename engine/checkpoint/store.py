@@ -1,13 +1,13 @@
-"""Checkpoints of one job on storage: the publish sequence, the newest one, what may be deleted, and who may
-write.
+"""The checkpoints of one job on storage: publishing, finding the newest one, garbage collection, and fencing
+of writers.
 
 Order of a publish: segments synced, directory synced, manifest written, synced and renamed, then CURRENT
-likewise. Only after that does anybody hear of the checkpoint. No durable file is ever written again: names
-carry epoch, attempt and checkpoint.
+likewise. Only after that is the checkpoint reported. No durable file is ever rewritten: names carry epoch,
+attempt and checkpoint.
 
-A new epoch first becomes known, then takes away what older ones have staged, and only then reads what is
-current. Who publishes stages, looks at the epoch, and renames: so an older writer, stopped wherever it was,
-has renamed before the new one reads, or finds nothing left to rename.
+A new epoch first publishes itself, then deletes the staged files of older ones, and only then reads the
+current checkpoint. A writer stages, checks the epoch, and renames. So an older writer, wherever it was
+interrupted, has renamed before the new one reads, or finds nothing left to rename.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _STAGED = re.compile(r"(?:chk-\d+\.manifest|CURRENT|FINISHED|JOB|OWNER)\.e(\d+)\
 
 @dataclass(frozen=True)
 class Opened:
-    """What a state directory held when it was opened: the checkpoint to restore, whether the job had
+    """The contents of a state directory when it was opened: the checkpoint to restore, whether the job had
     finished, and the next free checkpoint id.
     """
 
@@ -68,8 +68,8 @@ class Opened:
 class CheckpointStore:
     """Reads and writes the checkpoints of one job. One writer at a time: older ones are fenced off by epoch.
 
-    ``fallback``: when the newest checkpoint is damaged, restore the newest whole one; ``fell_back`` then says
-    so. ``view``: maps the newest manifest for a job whose query has changed.
+    ``fallback``: when the newest checkpoint is damaged, restore the newest intact one; ``fell_back`` is then
+    the text of the event. ``view``: maps the newest manifest for a job whose query has changed.
     """
 
     def __init__(self, storage: Storage, job_id: str, retained: int = 2, *, fallback: bool = False) -> None:
@@ -87,13 +87,14 @@ class CheckpointStore:
         self._record: JobRecord | None = None
 
     def open(self, *, take_over: bool = False) -> Opened:
-        """Lock the directory, claim the next epoch, read the newest checkpoint, and remove what earlier runs
-        left unreferenced.
+        """Lock the directory, claim the next epoch, read the newest checkpoint, and remove unreferenced files
+        of earlier runs.
 
         ``take_over``: fence off another process that runs the job. Raises STA-3001 when one does, STA-3005
         for damaged files, STA-3006 for a newer format, STA-3010 for another job's files.
         """
         self.storage.lock(take_over=take_over)
+        # CURRENT before the epoch is claimed; compared below to detect a rename in between
         current = self._current_bytes()
         latest = self.latest()
         names = self.storage.list()
@@ -101,6 +102,7 @@ class CheckpointStore:
             check_version(FINISHED, unseal(FINISHED, self.storage.read(FINISHED)))
         epochs = _numbers(_EPOCH, names)
         self._begin_epoch(max([0, *epochs, latest.epoch if latest else 0]) + 1)
+        # only now: our own epoch file already fences the older writers off
         for epoch in epochs:
             self.storage.delete(f"epoch-{epoch}")
         if self._current_bytes() != current:  # an older writer has renamed before us; no other can any more
@@ -116,12 +118,13 @@ class CheckpointStore:
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Publish the epoch, then fence off older ones: what they have staged is deleted, what they stage
-        later is refused.
+        """Publish the epoch, then fence off older ones: their staged files are deleted, and files they stage
+        later are refused.
         """
         try:
             self.storage.create(f"epoch-{epoch}")
         except FileExistsError as cause:  # another process opens it at the same moment
+            # creating the file is exclusive: only one process gets each epoch
             raise locked(str(self.storage)) from cause
         self.storage.sync(f"epoch-{epoch}")
         self.storage.sync_directory()
@@ -137,11 +140,12 @@ class CheckpointStore:
         return self.storage.read(CURRENT) if CURRENT in self.storage.list() else None
 
     def latest(self) -> Manifest | None:
-        """Return the checkpoint CURRENT names, or ``None``. Every byte of it and of its files is checked.
+        """Return the checkpoint that CURRENT names, or ``None``. Every byte of it and of its files is
+        checked.
 
-        The directory is synced first: an earlier publish may have failed after the rename, and what is
-        restored gets committed. All is checked before anything is used: a restored task may emit rows before
-        another finds its part damaged.
+        The directory is synced first: an earlier publish may have failed after the rename, and sinks commit
+        what is restored. Everything is checked before anything is used. Otherwise a restored task could emit
+        rows before another finds its part damaged.
         """
         self.storage.sync_directory()
         names = self.storage.list()
@@ -178,7 +182,7 @@ class CheckpointStore:
         return self._writer.write(checkpoint_id, task, operators)
 
     def publish(self, manifest: Manifest) -> Manifest:
-        """Make a checkpoint of written parts durable and current; returns it as published.
+        """Make a checkpoint of written parts durable and current; returns the published manifest.
 
         Raises OSError, or STA-3002 when a newer epoch has taken over.
         """
@@ -188,6 +192,7 @@ class CheckpointStore:
         self._check_epoch()
         self.storage.sync_directory()
         self._check_files(manifest)
+        # the manifest first: CURRENT must never name a file that does not exist
         self._publish(f"chk-{manifest.checkpoint_id}.manifest", name, data)
         fields = {
             "manifest": name,
@@ -209,8 +214,8 @@ class CheckpointStore:
         return manifest
 
     def retire(self) -> None:
-        """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises
-        OSError, STA-3002.
+        """Delete checkpoints beyond the retained ones, and the files that only those need. Raises OSError,
+        STA-3002.
         """
         failpoint("G1")
         self._collect_garbage(above_too=False)
@@ -229,9 +234,7 @@ class CheckpointStore:
         self._publish(FINISHED, FINISHED, seal(fields))
 
     def check_job_name(self, name: str) -> None:
-        """Refuse the state of a job of another name: STA-3012. A record without a name is that of the
-        directory's job.
-        """
+        """Refuse the state of a job of another name: STA-3012. A record without a name matches any job."""
         recorded = recorded_name(self.storage.read)
         if recorded not in ("", name):
             message = f"the state in {self.storage} is that of job '{recorded}', not of '{name}'"
@@ -245,14 +248,15 @@ class CheckpointStore:
         """Return the owner id of the job's sinks: the one in this directory, else ``drawn``, which is then
         written.
 
-        A copied directory gets ``drawn``, for the job it was copied from may run. So does one whose owner
-        file is damaged: what was staged under the old id is published if a checkpoint says so, never deleted.
-        A directory without an owner file may be of an early version with open permissions: it is closed to
-        other users, once. Raises OSError, STA-3002.
+        A copied directory gets ``drawn``, since the original job may be running. So does a directory whose
+        owner file is damaged. Output staged under the old id is published if a checkpoint lists it, and never
+        deleted. A directory without an owner file may be of an early version with open permissions; it is
+        closed to other users, once. Raises OSError, STA-3002.
         """
         place = self.storage.location()
         with contextlib.suppress(FileNotFoundError, PenstockError):
             found = decode_owner(self.storage.read(OWNER))
+            # the directory was neither copied nor moved since the owner was written
             if found.place == place:
                 self.owner = found.owner
                 return found.owner
@@ -284,6 +288,7 @@ class CheckpointStore:
 
     def _publish(self, stem: str, target: str, data: bytes) -> None:
         staged = f"{stem}.e{self.epoch}.tmp"
+        # a failed publish may have left it
         self.storage.delete(staged)
         try:
             self._stage(staged, data)
@@ -300,6 +305,7 @@ class CheckpointStore:
 
     def _stage(self, staged: str, data: bytes) -> None:
         self.storage.create(staged)
+        # failpoint C6 interrupts a manifest half written
         written = len(data) // 2 if is_armed("C6") else 0
         if written:
             self.storage.append(staged, data[:written])
@@ -356,14 +362,15 @@ class CheckpointStore:
         return manifest
 
     def _refuse_lost(self, names: Sequence[str]) -> None:
-        """Without CURRENT the directory may hold only a first checkpoint, half published. One that follows
-        another had a CURRENT before it.
+        """Refuse a directory that has lost CURRENT. Without CURRENT it may hold only a first checkpoint, half
+        published; a later one had a CURRENT before it.
         """
         followers = [
             n
             for n in _numbers(_MANIFEST, names)
             if self._manifest(f"chk-{n}.manifest.json").parent is not None
         ]
+        # more than a first checkpoint was published here, so CURRENT existed and was lost
         if followers or FINISHED in names:
             raise damaged(CURRENT, "the file is gone", _alternative(self._newest_intact(CURRENT)))
 
@@ -375,7 +382,7 @@ class CheckpointStore:
         return manifest
 
     def _newest_intact(self, broken: str) -> Manifest | None:
-        """Return the newest other checkpoint that is whole."""
+        """Return the newest other checkpoint that is intact."""
         for number in sorted(_numbers(_MANIFEST, self.storage.list()), reverse=True):
             name = f"chk-{number}.manifest.json"
             if name != broken:
@@ -384,29 +391,31 @@ class CheckpointStore:
         return None
 
     def _know_manifests(self, numbers: Sequence[int]) -> None:
-        """Read which files the retained checkpoints need. A damaged older one is not retained, and its files
-        become garbage with it.
+        """Read which files the retained checkpoints need. A damaged older one is not retained, so its files
+        become garbage.
         """
         for number in sorted(numbers)[-self._retained :]:
             try:
                 manifest = self._manifest(f"chk-{number}.manifest.json")
             except PenstockError:
+                # the current checkpoint must be readable; older ones are only a fallback
                 if number == self._current:
                     raise
                 continue
             self._manifests[number] = frozenset(file.name for file in manifest.files)
 
     def _collect_garbage(self, *, above_too: bool) -> None:
-        """Delete our files that no retained checkpoint reaches; ``above_too``: also those of checkpoints
-        after the current one.
+        """Delete files that no retained checkpoint references; ``above_too``: also those of checkpoints after
+        the current one.
 
-        Manifests are deleted first, durably: so a manifest that exists has all its files. What an
-        interruption leaves is found by the next collection. While a job runs, segments above the current
-        checkpoint belong to the next one and stay.
+        Manifests are deleted first, durably: so a manifest that exists has all its files. An interrupted
+        collection is completed by the next one. While a job runs, segments above the current checkpoint
+        belong to the next one and stay.
         """
         retained_now = sorted(self._manifests)[-self._retained :]
         self._manifests = {number: self._manifests[number] for number in retained_now}
         reachable = {name for files in self._manifests.values() for name in files}
+        # segments of checkpoints above the horizon may belong to a checkpoint in progress
         horizon = float("inf") if above_too else (self._current or 0)
         names = self.storage.list()
         self._check_epoch(
@@ -432,7 +441,7 @@ class CheckpointStore:
 
 
 def _alternative(intact: Manifest | None) -> str:
-    """Return a sentence that names the newest other checkpoint that is whole."""
+    """Return a hint that names the newest other checkpoint that is intact."""
     if intact is None:
         return (
             "no other checkpoint is intact; restore the file from a backup, or remove the job's "

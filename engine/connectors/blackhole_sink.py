@@ -1,4 +1,4 @@
-"""The blackhole sink: counts and forgets."""
+"""The blackhole sink: counts rows and discards them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.engine.api.stream_elements import Batch
 
 
 class BlackholeSink(DirectSink):
-    """Takes rows and keeps their number only."""
+    """Discards rows and counts them."""
 
     def __init__(self, request: SinkRequest) -> None:
         self._metrics = request.metrics

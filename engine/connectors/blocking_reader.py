@@ -1,5 +1,5 @@
-"""Lets something that may block be polled: a thread of its own takes items ahead, a poll takes what is
-there.
+"""Polling of blocking iterators. A thread reads items ahead, and a poll returns the items that have
+arrived.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ CAPACITY_ITEMS = 16_384
 
 
 class Pump:
-    """Reads an iterator ahead, at most ``capacity`` items. ``ended`` says that it has ended and all was
-    taken.
+    """Reads an iterator ahead, at most ``capacity`` items. ``ended`` becomes true once the iterator has ended
+    and every item was polled.
     """
 
     def __init__(self, items: Iterator[Any], name: str, capacity: int = CAPACITY_ITEMS) -> None:
@@ -31,13 +31,13 @@ class Pump:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether no item can follow."""
         with self._changed:
             return self._finished and not self._ready and self._error is None
 
     def take(self, most: int) -> list[Any]:
-        """Return the items that are there, at most so many; an empty list when there is none now. Raises
-        what the iterator raised.
+        """Return at most so many of the items that have arrived; an empty list when there is none yet.
+        Re-raises the iterator's exception.
         """
         with self._changed:
             taken = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
@@ -48,7 +48,7 @@ class Pump:
             return taken
 
     def close(self) -> None:
-        """Stop reading ahead; a read that blocks ends with the process."""
+        """Stop reading ahead; a blocked read ends with the process."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

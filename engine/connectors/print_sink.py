@@ -1,4 +1,4 @@
-"""The print sink: one line a change, to a stream the program was given."""
+"""The print sink: one line per change, to the program's stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.engine.formats.text_conversion import to_text
 
 
 class PrintSink(DirectSink):
-    """Writes lines such as ``+I[1, abc, NULL]``; with several subtasks each line begins with the subtask's
+    """Writes lines such as ``+I[1, abc, NULL]``; with several subtasks, each line begins with the subtask's
     number.
     """
 

@@ -1,5 +1,5 @@
-"""The source and the sink writer of each connector, imported with the first table that has it: a start
-waits for no other.
+"""The source and the sink writer of each connector. A connector is imported with the first table that uses
+it.
 """
 
 from __future__ import annotations

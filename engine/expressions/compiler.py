@@ -1,4 +1,4 @@
-"""Typed expressions compiled once into closures over Arrow kernels, run once per batch."""
+"""Compiles a typed expression into closures over Arrow kernels. It compiles once and runs once per batch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEFAULT_CONTEXT = EvaluationContext()
 
 @dataclass(frozen=True)
 class Compiled:
-    """One node, ready to run; ``constant`` is its value when it is the same for every row."""
+    """A compiled node. ``constant`` is its value when every row has the same value."""
 
     evaluate: Evaluate
     constant: pa.Scalar | None = None
@@ -54,6 +54,7 @@ def compile_expression(
     """
     kind = to_arrow(expression.type)
     if isinstance(expression, Column):
+        # A plain column needs no closure over kernels and cannot fault.
         index = expression.index
         return lambda batch: batch.column(index)
     compiled = _compile(expression, context)
@@ -68,6 +69,7 @@ def compile_expression(
         try:
             result = evaluate(batch)
         except Fault as fault:
+            # The batch as a whole is too large: no row to search for.
             if fault.of_batch:
                 raise to_error(fault, expression, None) from None
             raise _located(evaluate, batch, fault, expression) from None
@@ -84,7 +86,7 @@ def compile_expression(
 
 
 def _compute_column(compute: Callable[[], pa.Array], whole: Expression) -> pa.Array:
-    """Compute a column, what is wrong with it being no single row's fault."""
+    """Compute a column; report its faults without a row, since none is at fault alone."""
     try:
         return compute()
     except Fault as fault:
@@ -94,8 +96,10 @@ def _compute_column(compute: Callable[[], pa.Array], whole: Expression) -> pa.Ar
 def compile_predicate(
     expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT
 ) -> Callable[[pa.RecordBatch], pa.BooleanArray]:
-    """Return a function from a batch to a BOOLEAN column; NULL means the row is not kept. Raises as
-    ``compile_expression``, but where values of all rows are too much for one batch it takes fewer at once.
+    """Return a function from a batch to a BOOLEAN column; rows with NULL do not pass.
+
+    It raises as ``compile_expression`` does. When the batch is too large, it splits the batch in halves
+    first.
     """
     evaluate = compile_expression(expression, context)
 
@@ -105,6 +109,7 @@ def compile_predicate(
         except (BatchTooLarge, TooLarge):
             if batch.num_rows < 2:
                 raise
+        # Halves of a predicate's result can be joined again: BOOLEAN columns are small.
         middle = batch.num_rows // 2
         return pa.concat_arrays([holds(batch.slice(0, middle)), holds(batch.slice(middle))])
 
@@ -112,10 +117,11 @@ def compile_predicate(
 
 
 def _located(evaluate: Evaluate, batch: pa.RecordBatch, fault: Fault, whole: Expression) -> PenstockError:
-    """Halve the batch until the first row that faults is alone, and tell of it."""
+    """Return the error of the first row that faults. The search halves the batch."""
     while batch.num_rows > 1:
         half = batch.num_rows // 2
         head, tail = batch.slice(0, half), batch.slice(half)
+        # The first row that faults is in the head if the head faults at all.
         head_fault = _fault_of(evaluate, head)
         batch = tail if head_fault is None else head
         fault = head_fault or _fault_of(evaluate, tail) or fault
@@ -135,18 +141,22 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
         case Column():
             index = expression.index
             return Compiled(lambda rows: rows.column(index))
+        # 42, 'text', DATE '2024-01-01': a constant, known at compile time.
         case Literal():
             return _constant(literal_scalar(expression))
+        # CAST(x AS type), TRY_CAST; no kernel means that the type changes but the values do not.
         case Cast():
             arg = _compile(expression.arg, context)
             kernel = cast_kernel(expression.arg.type, expression.type, expression.safe, context.zone)
             return arg if kernel is None else _applied(expression, kernel, (arg,), True)
+        # CASE WHEN .. THEN .. ELSE .. END: evaluation may skip branches, so operands stay closures.
         case Case():
             whens = tuple(
                 (_compile(c, context).evaluate, _compile(v, context).evaluate) for c, v in expression.whens
             )
             default = _compile(expression.default, context).evaluate
             return Compiled(short_circuit.case(expression, whens, default))
+        # a AND b AND c is one node of three operands: each can skip the rows decided by earlier ones.
         case Call(function="and" | "or"):
             parts = short_circuit.flattened(expression)
             return Compiled(
@@ -154,13 +164,16 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
                     expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)
                 )
             )
+        # A Python function may have no column argument, so it needs the number of rows.
         case PythonCall():
             args = tuple(_compile(arg, context) for arg in expression.args)
             return _over_rows(expression, python_kernel(expression), args)
+        # transform(a, x -> ..): the lambda's body is compiled as an expression over elements.
         case Call(function=function) if function in LAMBDA_KERNELS:
             return _with_functions(expression, context)
         case Call():
             return _call(expression, context)
+        # A lambda's parameter is a column below zero: see ``Elements``.
         case LambdaVariable(number=number):
             return Compiled(lambda rows: rows.column(-1 - number))
     raise PenstockError(
@@ -189,6 +202,7 @@ def _with_functions(call: Call, context: EvaluationContext) -> Compiled:
 
 
 def _call(call: Call, context: EvaluationContext) -> Compiled:
+    # CURRENT_TIMESTAMP reads the clock per batch, so it is never folded.
     if (now := CLOCK_FUNCTIONS.get(call.function)) is not None:
         return Compiled(lambda rows: now(context))
     args = tuple(_compile(arg, context) for arg in call.args)
@@ -199,13 +213,14 @@ def _call(call: Call, context: EvaluationContext) -> Compiled:
         )
     try:
         kernel = factory(BoundCall(call, tuple(arg.constant for arg in args), context))
+    # A bad constant argument, such as an invalid pattern, is an error at compile time.
     except Fault as fault:
         raise to_error(fault.within(call), call, None) from None
     return _applied(call, kernel, args, is_deterministic(call.function))
 
 
 def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...], foldable: bool) -> Compiled:
-    """Return the node that runs a kernel over its operands; operands that never change are read once."""
+    """Return the node that runs a kernel over its operands. Constant operands are evaluated once."""
     run = _guarded(expression, kernel)
     constants = [arg.constant for arg in args]
     if foldable and all(constant is not None for constant in constants):
@@ -214,6 +229,7 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
 
     def evaluate(rows: Rows) -> Datum:
         data = [each(rows) for each in evaluates]
+        # Only a run tells whether an operand that is not constant is one value for all rows.
         if any(
             constant is None and isinstance(datum, pa.Scalar)
             for datum, constant in zip(data, constants, strict=True)
@@ -225,9 +241,11 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
 
 
 def _with_late_constants(run: Kernel, data: list[Datum], constants: list[pa.Scalar | None]) -> Datum:
-    """Run a kernel over operands that turn out to be one value for all rows, such as the current time.
-    Kernels see them as columns, as they do all that was no constant when they were built; where there is no
-    other column the result is one value as well."""
+    """Run a kernel over operands that turn out to be scalars at run time, such as the current time.
+
+    Kernels were built for columns there, so each such scalar becomes a column. If no other operand is a
+    column, the result is a scalar again.
+    """
     length = next((len(datum) for datum in data if isinstance(datum, pa.Array)), None)
     columns = [
         repeated(datum, 1 if length is None else length)
@@ -240,7 +258,7 @@ def _with_late_constants(run: Kernel, data: list[Datum], constants: list[pa.Scal
 
 
 def _over_rows(expression: Expression, kernel: RowsKernel, args: tuple[Compiled, ...]) -> Compiled:
-    """Return the node of a kernel that must know how many rows there are, whatever its operands."""
+    """Return the node of a kernel that needs the number of rows, even without column operands."""
 
     def evaluate(rows: Rows) -> Datum:
         try:
@@ -252,13 +270,16 @@ def _over_rows(expression: Expression, kernel: RowsKernel, args: tuple[Compiled,
 
 
 def _folded(run: Kernel, constants: list[pa.Scalar | None]) -> Compiled:
-    """Compute a constant now, or, when it faults, again whenever there is a row to fault on."""
+    """Compute a constant at compile time. If that faults, compute it per batch, so that it only faults on
+    rows.
+    """
 
     def evaluate(rows: Rows) -> Datum:
         result = run(*[pa.repeat(constant, 1) for constant in constants])
         return result[0] if isinstance(result, pa.Array) else result
 
     try:
+        # Constants read no column, so an empty batch will do.
         value = evaluate(pa.RecordBatch.from_arrays([], names=[]))
     except Fault:
         return Compiled(evaluate)
@@ -284,7 +305,9 @@ def _constant(value: pa.Scalar) -> Compiled:
 
 
 def literal_scalar(literal: Literal) -> pa.Scalar:
-    """Return a literal as an Arrow scalar of its type's layout."""
+    """Return a literal as an Arrow scalar of its type. Raise INT-9002 for a year-month interval that is no
+    number of months.
+    """
     value = literal.value
     if isinstance(literal.type, YearMonthInterval) and isinstance(value, timedelta):
         raise PenstockError(

@@ -29,14 +29,15 @@ _DTYPES: dict[pa.DataType, str] = {
 
 
 def values_of(array: pa.Array) -> np.ndarray:
-    """Return the values of a fixed-width column without copying (booleans are unpacked); slots of NULLs
-    hold anything.
+    """Return the values of a fixed-width column without copying; booleans are unpacked. Slots of NULLs have
+    undefined values.
     """
     if pa.types.is_boolean(array.type):
         return arrays.is_true(array)
     data = array.buffers()[1]
     dtype = np.dtype(_DTYPES.get(array.type, "i8"))
     if data is None:
+        # A column of only NULLs may have no data buffer.
         return np.zeros(len(array), dtype)
     return np.frombuffer(data, dtype, count=len(array), offset=array.offset * dtype.itemsize)
 
@@ -85,28 +86,27 @@ def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
 
 
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
-    """Return a column of one value; Arrow itself has no nested one of no rows. Raises Fault RUN-2006 for a
-    value too large for so many rows.
-    """
+    """Return a column that repeats one value. Raise Fault RUN-2006 for a value too large for so many rows."""
     if count > 1 and value.is_valid and isinstance(value, pa.ListScalar | pa.StringScalar | pa.BinaryScalar):
         single, unit = (
             (len(value.values), "elements")
             if isinstance(value, pa.ListScalar)
             else (value.as_buffer().size, "bytes")
         )
+        # The sizes' array is only built when the check is going to fail.
         if single * count > MOST[unit]:
             check_sizes("a constant", np.full(count, single, np.int64), unit)
     return pa.repeat(value, count) if count else pa.array([], value.type)
 
 
 def aligned(*data: Datum) -> list[pa.Array]:
-    """Return all arguments as columns of one length; when all are scalars the length is 1."""
+    """Return all arguments as columns of one length. When all are scalars, the length is 1."""
     length = next((len(datum) for datum in data if isinstance(datum, pa.Array)), 1)
     return [datum if isinstance(datum, pa.Array) else repeated(datum, length) for datum in data]
 
 
 def columnwise(compute: Callable[..., pa.Array]) -> Kernel:
-    """Return a kernel that sees columns only: scalars among the arguments are repeated."""
+    """Return a kernel that only receives columns: scalar arguments are repeated."""
 
     def kernel(*data: Datum) -> pa.Array:
         return compute(*aligned(*data))
@@ -120,7 +120,7 @@ def truth(mask: Datum) -> np.ndarray:
 
 
 class Rows(Protocol):
-    """Columns by position and their length; a record batch is one."""
+    """Columns by position, and the number of rows. A record batch implements it."""
 
     @property
     def num_rows(self) -> int:
@@ -134,7 +134,7 @@ Evaluate = Callable[[Rows], Datum]
 
 
 class Selection:
-    """Some rows of others, by position; a column is gathered when it is first read."""
+    """A selection of rows by position. A column is gathered when it is first read."""
 
     def __init__(self, rows: Rows, positions: np.ndarray) -> None:
         self._rows = rows
@@ -158,6 +158,7 @@ def spread(part: Datum, positions: np.ndarray, length: int) -> pa.Array:
     """Return a column of ``length`` with ``part`` at the positions and NULL elsewhere."""
     if isinstance(part, pa.Scalar):
         part = repeated(part, len(positions))
+    # ``where`` has each row's index in ``part``, and -1 for NULL.
     where = np.full(length, -1, np.int64)
     where[positions] = np.arange(len(positions))
     return part.take(arrays.array_of(where, where < 0))

@@ -1,5 +1,5 @@
-"""The kernel of last resort: a scalar expression in DuckDB over columns, where Arrow has no kernel for
-arguments that vary by row.
+"""Fallback kernels: a scalar expression in DuckDB over columns. Used where Arrow has no kernel for arguments
+that vary by row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 
 
 class _Database:
-    """An in-memory database, opened when it is first asked for."""
+    """An in-memory database, opened at its first use."""
 
     def __init__(self) -> None:
         self._connection: Any = None
@@ -33,7 +33,7 @@ class _Database:
         return self._connection
 
     def close(self) -> None:
-        """Let go of the database: DuckDB complains aloud of one that outlives the interpreter."""
+        """Close the database. DuckDB reports an error for a connection that outlives the interpreter."""
         self._connection = None
 
 
@@ -47,12 +47,11 @@ def _close_all() -> None:
 
 
 def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) -> Kernel:
-    """Return the kernel of a DuckDB expression whose arguments are written ``{0}``, ``{1}``, ..; about a
-    millisecond per batch.
+    """Return the kernel of a DuckDB expression; its arguments are written ``{0}``, ``{1}``, and so on. It
+    costs about a millisecond per batch.
 
-    ``strict`` makes the result NULL where an argument is, which not all of DuckDB's functions do by
-    themselves. DuckDB is loaded and an in-memory database opened at the first batch; a kernel runs in one
-    task, so it has its own.
+    ``strict`` makes the result NULL where an argument is NULL, which not all DuckDB functions do. The first
+    batch loads DuckDB and opens an in-memory database. A kernel runs in one task, so it has its own database.
     """
     database = _Database()
 
@@ -64,6 +63,7 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
         table = pa.table(columns, names=names)
         text = f"({expression.format(*names)})"
         if strict and any(column.null_count for column in columns):
+            # Only for batches with NULLs.
             text = f"CASE WHEN {' AND '.join(f'{name} IS NOT NULL' for name in names)} THEN {text} END"
         try:
             result = database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()

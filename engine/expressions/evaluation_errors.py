@@ -1,6 +1,4 @@
-"""Faults of evaluation: what is wrong with a value, and its translation to the error a user sees, with the
-row.
-"""
+"""Evaluation faults: errors of a value, and their translation to the user's error with the row."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.planner.expressions.nodes import Column, Expression
 
+# An error shows at most this many columns of the row, and this many characters of a value.
 _SHOWN_COLUMNS = 8
 _SHOWN_WIDTH = 80
 # What functions that make much of little may give for one batch, so that a slip of a digit does not take all
@@ -18,8 +17,9 @@ MOST = {"elements": 1 << 25, "bytes": 1 << 29}
 
 
 class Fault(Exception):
-    """A value an expression cannot take. ``expression`` is the innermost one that refused; the row is
-    found later, by whoever holds the batch.
+    """An evaluation error of a value that an expression rejects. ``expression`` is the innermost expression
+    that raised it. A fault does not know its row: ``compile_expression`` locates the row in the batch
+    afterwards.
     """
 
     def __init__(self, code: str, sqlstate: str, message: str, hint: str | None = None) -> None:
@@ -32,14 +32,14 @@ class Fault(Exception):
         self.expression: Expression | None = None
 
     def within(self, expression: Expression) -> Fault:
-        """Name the expression the fault arose in; the innermost one stays."""
+        """Set the expression in which the fault arose, unless an inner expression is already set."""
         if self.expression is None:
             self.expression = expression
         return self
 
 
 class BatchTooLarge(PenstockError):
-    """RUN-2006 of a batch and of no single row: fewer rows at once may do."""
+    """RUN-2006 for a whole batch, not for a single row. A batch of fewer rows may succeed."""
 
 
 def division_by_zero() -> Fault:
@@ -72,17 +72,19 @@ def bad_cast(value: object, kind: object) -> Fault:
 
 
 def bad_argument(message: str, hint: str | None = None) -> Fault:
-    """Return the fault of an argument no function of that name can take."""
+    """Return the fault of an argument outside the function's domain."""
     return Fault("RUN-2004", "22023", message, hint)
 
 
 def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
-    """Refuse a call that would give more ``unit`` (elements or bytes) for a row, or for all rows of the
-    batch, than is let be; sizes are int64.
+    """Check the size of a function's result against ``MOST``. ``sizes`` (int64) has the elements or bytes
+    (``unit``) of each row. Raise Fault RUN-2006 when one row, or all rows of the batch together, exceed the
+    limit.
     """
     most = MOST[unit]
     if not sizes.size or int(sizes.sum(dtype=np.float64)) <= most:
         return
+    # One row alone is too large: fewer rows per batch would not help, so the hint is another.
     largest = int(sizes.max())
     if largest > most:
         raise Fault(
@@ -103,7 +105,7 @@ def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
 
 
 def out_of_memory(expression: Expression) -> Fault:
-    """Return the fault of a value there is no memory for."""
+    """Return the fault of a value that memory cannot hold."""
     fault = Fault(
         "RUN-2006",
         "53200",
@@ -115,12 +117,12 @@ def out_of_memory(expression: Expression) -> Fault:
 
 
 def is_capacity(error: pa.ArrowException) -> bool:
-    """Return whether Arrow refuses because no array holds so much; kernels say it in two ways."""
+    """Return whether Arrow failed because one array cannot hold the result. Kernels report it in two ways."""
     return isinstance(error, pa.ArrowCapacityError) or "offset overflow" in str(error)
 
 
 def over_capacity() -> Fault:
-    """Return the fault of more text or elements than one array of Arrow holds."""
+    """Return the fault of more text or elements than one Arrow array can hold."""
     hint = "SET 'execution.batch.max-rows' to fewer rows"
     fault = Fault("RUN-2006", "54000", "the values of one batch would take more than 2 GB", hint)
     fault.of_batch = True
@@ -128,19 +130,22 @@ def over_capacity() -> Fault:
 
 
 def from_arrow(error: pa.ArrowException, expression: Expression) -> Fault:
-    """Return the fault that an Arrow kernel's refusal means."""
+    """Return the fault for an Arrow kernel's error. It reads Arrow's message to tell the cases apart."""
     text = str(error)
     if is_capacity(error):
         return over_capacity().within(expression)
     if "divide by zero" in text:
         return division_by_zero().within(expression)
+    # Three wordings of Arrow for a number that its type cannot hold.
     if "overflow" in text or "out of bounds" in text or "fit in precision" in text:
         return out_of_range(expression.type).within(expression)
     return bad_argument(text.split("\n", maxsplit=1)[0]).within(expression)
 
 
 def to_error(fault: Fault, whole: Expression, row: pa.RecordBatch | None) -> PenstockError:
-    """Return the user's error for a fault of ``whole`` on one row (a batch of length 1, or unknown)."""
+    """Return the user's error for a fault of ``whole``. ``row`` is a batch of length 1, or ``None`` when no
+    single row is at fault.
+    """
     part = fault.expression if fault.expression is not None else whole
     facts = [f"in {_cut(str(part), 200)}"]
     if row is not None:

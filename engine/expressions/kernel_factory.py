@@ -1,4 +1,4 @@
-"""Kernel factories: what builds the kernel of one call, from its constants and the evaluation context."""
+"""Kernel factories: a factory builds the kernel of one call from its constants and the evaluation context."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.planner.expressions.nodes import Call
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What expressions may read besides columns: the session's time zone, and a clock for
+    """The inputs of expressions besides columns: the session time zone, and the clock for
     ``current_timestamp`` and its kin.
     """
 
@@ -29,9 +29,7 @@ class EvaluationContext:
 
 @dataclass(frozen=True)
 class BoundCall:
-    """One call at compile time. ``constants`` holds a scalar for each argument that never changes, else
-    ``None``.
-    """
+    """A call at compile time. ``constants`` has a scalar for each constant argument, else ``None``."""
 
     call: Call
     constants: tuple[pa.Scalar | None, ...]
@@ -43,7 +41,7 @@ class BoundCall:
         return tuple(arg.type for arg in self.call.args)
 
     def constant(self, position: int) -> object:
-        """Return the value of a constant argument; ``None`` when it is NULL, absent, or not constant."""
+        """Return the value of a constant argument. ``None`` when it is NULL, absent or not constant."""
         scalar = self.constants[position] if position < len(self.constants) else None
         return None if scalar is None else scalar.as_py()
 
@@ -57,7 +55,7 @@ Factory = Callable[[BoundCall], Kernel]
 
 
 def plain(kernel: Kernel) -> Factory:
-    """Return the factory of a kernel that is the same at every call."""
+    """Return the factory of a kernel that does not depend on the call."""
     return lambda bound: kernel
 
 
@@ -66,12 +64,13 @@ _CODES_MAX = 1 << 62
 
 
 def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
-    """Return the factory of a Python function's kernel; NULL where an argument is, and where the function
-    gives None.
+    """Return the factory of a Python function's kernel. The function runs once per distinct combination of
+    arguments. The result is NULL where an argument is NULL or the function returns ``None``.
     """
 
     def kernel(*data: Any) -> pa.Array:
         columns = aligned(*data)
+        # Rows with a NULL share the code -1: the function never sees them.
         codes, known = _combinations(columns)
         _, firsts, inverse = np.unique(np.where(known, codes, -1), return_index=True, return_inverse=True)
         first_rows = array_of(firsts)
@@ -86,7 +85,7 @@ def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
 
 
 def _combinations(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
-    """Return a number per row, equal for equal values of all columns, and whether none of them is NULL."""
+    """Return a code per row, equal for equal values of all columns, and a mask of the rows without NULL."""
     codes, known, count = np.zeros(len(columns[0]), np.int64), np.ones(len(columns[0]), np.bool_), 1
     for column in columns:
         encoded = pc.dictionary_encode(column)
@@ -95,6 +94,7 @@ def _combinations(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
         if count * size > _CODES_MAX:  # numbered anew, there are no more of them than rows
             codes = np.unique(codes, return_inverse=True)[1]
             count = len(codes)
+        # A mixed-radix number: one digit per column.
         codes = codes * size + pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
         count *= size
     return codes, known

@@ -1,5 +1,5 @@
-"""Higher-order functions: a lambda is evaluated on all elements of a batch at once, with outer columns
-repeated for them.
+"""Higher-order functions: a lambda runs once over the elements of all arrays of a batch. Outer columns are
+repeated for each element.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from penstock.engine.expressions.nested.map_functions import checked_keys
 
 
 class Elements:
-    """Rows of elements: the columns of their own rows, and the parameters ``number`` as columns -1 -
-    number.
+    """The rows a lambda runs on: one per element. Columns of the outer rows keep their positions; parameter
+    ``number`` is column -1 - ``number``.
     """
 
     def __init__(self, rows: Rows, parents: np.ndarray, variables: Mapping[int, pa.Array]) -> None:
@@ -35,6 +35,7 @@ class Elements:
 
     def column(self, i: int) -> pa.Array:
         """Return a column."""
+        # An outer column is repeated only when the lambda reads it, and once.
         repeated_column = self._columns.get(i)
         if repeated_column is None:
             repeated_column = self._columns[i] = self._rows.column(i).take(self._parents)
@@ -43,15 +44,15 @@ class Elements:
 
 @dataclass(frozen=True)
 class Body:
-    """A compiled function: the numbers of its parameters, its body, the type that gives."""
+    """A compiled lambda: the numbers of its parameters, its body and its result type."""
 
     parameters: tuple[int, ...]
     evaluate: Evaluate
     kind: pa.DataType
 
     def of(self, rows: Rows, parents: np.ndarray, *arguments: pa.Array) -> pa.Array:
-        """Return what the function gives for elements of the rows ``parents``; arguments it has no
-        parameter for are left out.
+        """Return the lambda's results for elements. ``parents`` is the outer row of each element. Arguments
+        without a parameter are ignored.
         """
         if not parents.size:
             return pa.array([], self.kind)
@@ -64,7 +65,7 @@ Kernel = Callable[[Rows, list[pa.Array], Sequence[Body]], pa.Array]
 
 
 def with_functions(function: str, values: Sequence[Evaluate], bodies: Sequence[Body]) -> Evaluate:
-    """Return the evaluation of a call of values and functions."""
+    """Return the evaluation of a call with value arguments and lambdas."""
     kernel = LAMBDA_KERNELS[function]
 
     def evaluate(rows: Rows) -> Datum:
@@ -93,7 +94,7 @@ def _filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.A
 
 
 def _decided(value: bool) -> Kernel:
-    """EXISTS is decided by a TRUE, FORALL by a FALSE; else a NULL leaves it open."""
+    """EXISTS is decided by one TRUE, FORALL by one FALSE. Undecided, a NULL makes the result NULL."""
 
     def kernel(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
         lists = lists_of(columns[0])
@@ -107,6 +108,7 @@ def _decided(value: bool) -> Kernel:
 
 def _zip_with(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     left, right = map(lists_of, columns)
+    # The shorter array is filled up with NULLs; a NULL array makes the row NULL, with no elements.
     missing = either(left.missing, right.missing)
     lengths = np.maximum(left.lengths, right.lengths)
     if missing is not None:
@@ -120,25 +122,28 @@ def _zip_with(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa
 
 
 def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
-    """One pass per place: the longest arrays first, so that those that still have an element are the first
-    ones.
+    """Run the merge lambda once per element position. Arrays are sorted by length, longest first, so the
+    arrays that still have an element are a prefix.
     """
     lists, value = lists_of(columns[0]), columns[1]
     order = np.argsort(-lists.lengths, kind="stable")
     lengths, value = lists.lengths[order], value.take(arrow_numpy.array_of(order))
     done: list[pa.Array] = []
+    # Arrays of length ``position`` are finished: they are the tail of ``value``.
     for position in range(int(lists.lengths.max(initial=0))):
         active = int(np.searchsorted(-lengths, -position, side="left"))
         done.append(value.slice(active))
         parents = order[:active]
         element = picked(lists.flat, lists.starts[parents] + position, None)
         value = bodies[0].of(rows, parents, value.slice(0, active), element)
+    # The pieces are back in sorted order; ``back`` restores the order of the rows.
     together = pa.concat_arrays([value, *done[::-1]])
     back = np.empty(order.size, np.int64)
     back[order] = np.arange(order.size)
     result = together.take(arrow_numpy.array_of(back, lists.missing))
     if len(bodies) == 1:
         return result
+    # The finish lambda does not run for NULL arrays.
     there = np.arange(order.size) if lists.missing is None else np.flatnonzero(~lists.missing)
     finished = bodies[1].of(rows, there, result.take(arrow_numpy.array_of(there)))
     if lists.missing is None:
@@ -161,6 +166,7 @@ def _map_filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> 
 def _transform_keys(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists, keys, values = _entries_of(columns[0])
     changed = bodies[0].of(rows, lists.parents, keys, values)
+    # The lambda may map two keys to one, or a key to NULL.
     checked_keys(Lists(changed, lists.lengths))
     return Lists(
         pa.StructArray.from_arrays([changed, values], ["key", "value"]), lists.lengths, lists.missing

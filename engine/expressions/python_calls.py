@@ -1,4 +1,4 @@
-"""Python scalar functions as kernels: called with columns or, in row mode, by row; results are checked."""
+"""Python scalar functions as kernels: called with columns or, in row mode, once per row. Results are checked."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def python_kernel(call: PythonCall) -> RowsKernel:
     """Return the kernel of a call: from the number of rows and the arguments to a column of the declared
     type.
 
-    Faults: RUN-2010 what the function raised, with the line of the program it was raised at; RUN-2011 a
-    result that is no such column.
+    Faults: RUN-2010 for an exception of the function, with its line in the program. RUN-2011 for a result
+    that is no such column.
     """
     function, kind = call.body, to_arrow(call.body.result)
     evaluate = _by_row if function.mode is CallMode.ROW else _by_column
@@ -43,13 +43,13 @@ def _by_column(function: PythonFunction, kind: pa.DataType, count: int, columns:
 
 
 def _by_row(function: PythonFunction, kind: pa.DataType, count: int, columns: list[pa.Array]) -> pa.Array:
-    """The one loop over rows in the engine: the program's own, for a function that takes one row."""
+    """Call a row-mode function once per row. It is the only loop over rows in the engine."""
     rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
     return values_as_column(function, [called(function, *row) for row in rows], kind)
 
 
 def called(function: PythonFunction, *args: Any) -> Any:
-    """Call the program's function; what it raises becomes RUN-2010."""
+    """Call the user's function. Its exception becomes RUN-2010."""
     try:
         return function.body(*args)
     except Exception as error:  # the program's own code may raise anything
@@ -57,7 +57,8 @@ def called(function: PythonFunction, *args: Any) -> Any:
 
 
 def raised(function: PythonFunction, error: Exception) -> Fault:
-    """Return the fault of an exception of the program, told with the program's own line."""
+    """Return the fault of an exception in the user's function; it shows the function's own line."""
+    # The engine's own frames say nothing to the author of the function.
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -78,8 +79,8 @@ def raised(function: PythonFunction, error: Exception) -> Fault:
 
 
 def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count: int) -> pa.Array:
-    """Return what a function gave for ``count`` rows as a column of ``kind``: an Arrow or numpy array of
-    that length, or one value for all rows.
+    """Return a function's result for ``count`` rows as a column of ``kind``. Accepts an Arrow or numpy array
+    of that length, or one value for all rows. Raise Fault RUN-2011 for anything else.
     """
     if isinstance(returned, pa.ChunkedArray):
         returned = returned.combine_chunks()
@@ -89,6 +90,7 @@ def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count:
         if len(returned) != count:
             raise _bad_result(function, f"gave {len(returned)} values for {count} rows")
         return _cast(function, returned, kind)
+    # A list or a pandas object is not taken for a single value of all rows.
     if isinstance(returned, list | tuple | dict | set) or hasattr(returned, "to_numpy"):
         raise _bad_result(function, f"gave a {type(returned).__name__}, not an Arrow array")
     value = returned if isinstance(returned, pa.Scalar) else values_as_column(function, [returned], kind)[0]

@@ -1,9 +1,8 @@
-"""AND, OR and CASE: what stands behind a condition is not computed where the condition says no, as far as
-anyone can tell.
+"""AND, OR and CASE: an operand's faults only count on rows that need the operand.
 
-All operands are computed on all rows first, which is the fast way and gives the same values. When an operand
-faults on some row, the operands are computed once more, each only on the rows that are still undecided: a
-fault that is left is a real one. A guard that had to help once goes the careful way at once from then on.
+All operands are first computed on all rows, which is fast and gives the same values. When an operand faults,
+the operands are computed again, each only on the rows that are still undecided. A fault that remains is real.
+After its first fault, a node only uses this second evaluation.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ _KLEENE = {"and": pc.and_kleene, "or": pc.or_kleene}
 def flattened(call: Call) -> tuple[Expression, ...]:
     """Return the operands of a chain of one connective, left to right."""
     parts: list[Expression] = []
+    # A stack, not recursion: a long chain of AND is as deep as it is long.
     waiting: list[Expression] = [call]
     while waiting:
         part = waiting.pop()
@@ -50,6 +50,7 @@ def _adaptive(eager: Evaluate, careful: Evaluate) -> Evaluate:
 
     def evaluate(rows: Rows) -> Datum:
         nonlocal faulted
+        # The flag is per compiled node: after one fault, later batches skip the attempt.
         if not faulted:
             try:
                 return eager(rows)
@@ -61,7 +62,7 @@ def _adaptive(eager: Evaluate, careful: Evaluate) -> Evaluate:
 
 
 def connective(function: str, parts: tuple[Expression, ...], operands: tuple[Evaluate, ...]) -> Evaluate:
-    """Return AND or OR over operands in three-valued logic; an operand is not asked about rows that an
+    """Return AND or OR over operands in three-valued logic. A later operand cannot fault on rows that an
     earlier one has decided.
     """
     combine = _KLEENE[function]
@@ -73,6 +74,7 @@ def connective(function: str, parts: tuple[Expression, ...], operands: tuple[Eva
     def careful(rows: Rows) -> Datum:
         result: pa.Array = _column(operands[0](rows), rows.num_rows)
         for operand in operands[1:]:
+            # FALSE decides AND, TRUE decides OR; NULL stays undecided.
             undecided = np.flatnonzero(~truth(pc.equal(result, decided)))
             if not len(undecided):
                 break
@@ -84,11 +86,14 @@ def connective(function: str, parts: tuple[Expression, ...], operands: tuple[Eva
 
 
 def case(expression: Case, whens: tuple[tuple[Evaluate, Evaluate], ...], default: Evaluate) -> Evaluate:
-    """Return a CASE: conditions in order, a branch only for the rows whose condition is the first to hold."""
+    """Return a CASE: each row takes the branch of its first TRUE condition. Other branches cannot fault on
+    it.
+    """
     kind = to_arrow(expression.type)
 
     def eager(rows: Rows) -> Datum:
         result = default(rows)
+        # From the last WHEN to the first, so that the first TRUE condition wins.
         for condition, value in reversed(whens):
             result = _choose(condition(rows), value(rows), result)
         return result
@@ -97,6 +102,7 @@ def case(expression: Case, whens: tuple[tuple[Evaluate, Evaluate], ...], default
         pending = np.arange(rows.num_rows)
         pieces: list[pa.Array] = []
         positions: list[np.ndarray] = []
+        # Each WHEN only sees the rows that no earlier WHEN has taken; ELSE takes the rest.
         for condition, value in (*whens, (_always, default)):
             if not len(pending):
                 break
@@ -107,6 +113,7 @@ def case(expression: Case, whens: tuple[tuple[Evaluate, Evaluate], ...], default
                 pieces.append(_column(value(Selection(rows, chosen)), len(chosen)).cast(kind))
                 positions.append(chosen)
             pending = pending[~hit]
+        # The inverse permutation puts the pieces back in row order.
         order = np.empty(rows.num_rows, np.int64)
         order[np.concatenate(positions)] = np.arange(rows.num_rows)
         return pa.concat_arrays(pieces).take(array_of(order))
@@ -119,11 +126,15 @@ def _always(rows: Rows) -> Datum:
 
 
 def _choose(condition: Datum, value: Datum, otherwise: Datum) -> Datum:
-    """Take ``value`` where the condition is TRUE; a constant condition chooses whole columns."""
+    """Return ``value`` where the condition is TRUE, else ``otherwise``. A constant condition selects a whole
+    column.
+    """
     if isinstance(condition, pa.Scalar):
         return value if condition.as_py() is True else otherwise
+    # if_else would return NULL for a NULL condition; CASE takes the next branch.
     if condition.null_count:
         condition = pc.fill_null(condition, False)
+    # Nested scalars become columns before if_else.
     if pa.types.is_nested(value.type):
         _, value, otherwise = aligned(condition, value, otherwise)
     return pc.if_else(condition, value, otherwise)

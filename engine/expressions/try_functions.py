@@ -1,4 +1,4 @@
-"""TRY_ADD and its kin: the operation, NULL on rows where it faults."""
+"""TRY_ADD and its kin: arithmetic that returns NULL on rows where the operation faults."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def _tried(operator: str) -> Factory:
                 return kernel(*data)
             except _FAULTS:
                 left, right = aligned(*data)
+            # Integer overflow and division by zero are found in one pass; other faults by halving.
             if integers or operator in ("divide", "mod"):
                 right = _without(right, _faulty(operator, left, right))
             return _by_halves(kernel, left, right, kind)
@@ -39,30 +40,33 @@ def _tried(operator: str) -> Factory:
 
 
 def _without(column: pa.Array, faulty: np.ndarray) -> pa.Array:
-    """The column with NULL where ``faulty``."""
+    """Return the column with NULL where ``faulty``."""
     return column.take(arrow_numpy.array_of(np.arange(len(column)), faulty))
 
 
 def _faulty(operator: str, left: pa.Array, right: pa.Array) -> np.ndarray:
-    """Which rows overflow an integer or divide by zero; rows with NULLs do neither."""
+    """Return the mask of rows that overflow an integer or divide by zero. Rows with NULLs do neither."""
     if operator in ("divide", "mod"):
         return arrow_numpy.is_true(pc.equal(right, pa.scalar(0, right.type)))
     a, b = defined_values(left), defined_values(right)
     with np.errstate(all="ignore"):
         if operator == "add":
             total = a + b
+            # Both operands have the other sign than the wrapped sum: overflow.
             return ((a ^ total) & (b ^ total)) < 0
         if operator == "subtract":
             total = a - b
+            # The operands differ in sign, and the wrapped difference has the sign of the subtrahend.
             return ((a ^ b) & (a ^ total)) < 0
         least = np.iinfo(a.dtype).min
         total = a * b
+        # Dividing the wrapped product by a factor gives the other one back, unless it overflowed.
         back = np.where(a == 0, 0, total // np.where(a == 0, 1, a))
         return ((a != 0) & (back != b)) | ((a == -1) & (b == least))
 
 
 def _by_halves(kernel: Kernel, left: pa.Array, right: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The operation on ever smaller parts, until a row that faults is alone."""
+    """Run the operation on halves, down to single rows; a row that faults is NULL."""
     try:
         (result,) = aligned(kernel(left, right))
         return result if result.type == kind else result.cast(kind)

@@ -1,5 +1,5 @@
-"""Columns of self-describing files (parquet, arrow) as the columns a table declares: found by name, read
-by the table of types.
+"""Columns of self-describing files (parquet, arrow) as the declared columns: matched by name, converted by
+the table of types.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class ColumnAdapter:
 
     @property
     def paths(self) -> list[str]:
-        """What to read of the file, each path once: a column, or the fields wanted of one with more."""
+        """The paths to read from the file, each once: a column, or the requested fields of a ROW column."""
         triples = zip(self.names, self._types, self._wanted, strict=True)
         return list(
             dict.fromkeys(path for name, have, field in triples for path in _paths(name, have, field.type))
         )
 
     def adapt(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch of the file (whose columns may stand in any order) as the wanted columns.
-        DAT-4206 when a value does not fit.
+        """Return a batch of the file as the requested columns, whatever their order in the file. DAT-4206
+        when a value does not fit.
         """
         if not self._wanted:
             return batch_of([], (), batch.num_rows)
@@ -57,9 +57,7 @@ class ColumnAdapter:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def fault(self, batch: pa.RecordBatch) -> PenstockError | None:
-        """Return what to say of a batch that is not valid: the first column whose values are not what its
-        type says.
-        """
+        """Describe the fault of an invalid batch: the first column whose values violate its type."""
         for name, field in zip(self.names, self._wanted, strict=True):
             try:
                 batch.column(name).validate(full=True)
@@ -81,10 +79,10 @@ class ColumnAdapter:
 
 
 def file_column(path: str, file_schema: pa.Schema, field: Field) -> tuple[pa.Field, Fit]:
-    """Return the file's column a field is read from, and how.
+    """Return the file's column of a field, and its fit.
 
-    DAT-4203 where there is none, DAT-4208 where more than one has its name without case, DAT-4205 where its
-    type is not read as the field's.
+    DAT-4203 where there is none, DAT-4208 where several have its name without case, DAT-4205 where its type
+    cannot be read as the field's.
     """
     column = file_schema.field(the_one(path, file_schema.names, field))
     found = fit(column.type, field.type)
@@ -96,7 +94,7 @@ def file_column(path: str, file_schema: pa.Schema, field: Field) -> tuple[pa.Fie
 
 
 def the_one(path: str, names: Sequence[str], field: Field) -> int:
-    """Return where the one column stands that has a field's name. DAT-4203 for none, DAT-4208 for several."""
+    """Return the index of the column with a field's name. DAT-4203 for none, DAT-4208 for several."""
     places = matching(names, field.name)
     if len(places) == 1:
         return places[0]

@@ -1,5 +1,5 @@
-"""CSV files: blocks parsed straight into typed columns; only a block that fails is taken apart to find its
-bad records.
+"""CSV files: blocks parsed straight into typed columns. Only a block that fails is split to find its bad
+records.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class CsvParser:
         )
 
     def plain(self, data: bytes) -> pa.RecordBatch | None:
-        """Return the rows of a block if it is plain: no quotes, as many values as columns in every record,
-        each written in the common way.
+        """Return the rows of a plain block, else ``None``. A plain block has no quotes, a value per column in
+        every record, and only common spellings.
         """
         columns = self._plain.columns(data)
         return None if columns is None else batch_of(columns, self._wanted, len(columns[0]))
@@ -86,6 +86,7 @@ class CsvParser:
         """
         if not data:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
+        # Arrow accepts an end of data inside quotes: look for it in the last record, or in all
         last = 0 if self._parse.newlines_in_values else data.rfind(b"\n", 0, len(data) - 1) + 1
         try:
             if data.count(self._quote, last) % 2 and not self._ends(data[last:]):
@@ -95,8 +96,8 @@ class CsvParser:
             return None
 
     def _ends(self, record: bytes) -> bool:
-        """Return whether a record with an odd number of quotes ends all the same: written twice, it must
-        give two rows.
+        """Return whether a record with an odd number of quotes is complete: written twice, it must parse as
+        two rows.
         """
         return self._read(record + b"\n" + record, self._include, self._types).num_rows == 2
 
@@ -146,7 +147,7 @@ class CsvParser:
         return decoded
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
-        """Return the column at fault and what is wrong with one bad record."""
+        """Return the column at fault and the error of one bad record."""
         try:
             texts = self._read(raw, self._columns, dict.fromkeys(self._columns, pa.binary()))
         except pa.ArrowInvalid as error:
@@ -226,8 +227,8 @@ def _texts(columns: int) -> arrow_csv.ConvertOptions:
 
 
 def csv_position(field: Field, names: Sequence[str], path: str) -> int:
-    """Return where a column stands in the records of a file with these columns. DAT-4203 for none of its
-    name, DAT-4208 for several.
+    """Return the index of a column in the records of a file with these columns. DAT-4203 when none has its
+    name, DAT-4208 when several do.
     """
     try:
         return the_one(path, names, field)
@@ -240,7 +241,7 @@ def csv_position(field: Field, names: Sequence[str], path: str) -> int:
 
 
 def _wire_type(field: Field) -> pa.DataType:
-    """Return the type Arrow's reader converts to: our own, or text where it needs our rule."""
+    """Return the type Arrow's reader converts to: the declared one, or text where our rule differs."""
     if isinstance(field.type, TimestampLtz | DayTimeInterval):
         return pa.string()
     arrow = to_arrow(field.type)

@@ -1,5 +1,5 @@
-"""Debezium's JSON: each line tells of one change of a row by what it was before and after; read as rows
-with weights, written from them.
+"""Debezium's JSON: each line is one change of a row, with its values before and after. It is read as weighted
+rows and written from them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _SCHEMA_WORDS = {
 
 
 def debezium_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader:
-    """Return a reader of changes: a row is taken back where there is a ``before``, a row is added where
-    there is an ``after``.
+    """Return a reader of changes. Updates and deletes retract the row ``before``; creates, reads and updates
+    add the row ``after``.
     """
     return LineReader(task, anchor, EnvelopeParser(task.wanted, task.declared, task.in_payload))
 
@@ -52,6 +52,7 @@ class EnvelopeParser:
         self._in_payload = in_payload
         self._types = pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self._read])
         plain = pa.struct([pa.field(field.name, wire_type(field, field.type)) for field in self._read])
+        # first read by Arrow's types; when that fails, timestamps as texts by our own rule
         careful = [
             pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else plain.field(i)
             for i, f in enumerate(self._read)
@@ -99,17 +100,22 @@ class EnvelopeParser:
         return pa.RecordBatch.from_arrays([*sides, op], names=["before", "after", "op"])
 
     def rows_of(self, decoded: Decoded) -> Decoded:
-        """Return decoded changes as rows: what was before is taken back, then what is after is added."""
+        """Return decoded changes as weighted rows: each change first retracts its ``before``, then adds its
+        ``after``.
+        """
         changes = decoded.rows
         taken = _is(changes, "u", "d")
         added = _is(changes, "c", "r", "u")
         count = changes.num_rows
+        # both rows of an update have the ordinal of their line
         ordinals = (
             np.arange(decoded.first, decoded.first + count) if decoded.ordinals is None else decoded.ordinals
         )
+        # creates and reads only: each change is one row
         if not taken.any():
             rows = self._rows(changes.column("after").flatten(), count)
             return Decoded(rows, decoded.first, decoded.records, decoded.ordinals, decoded.bad)
+        # interleave: per change first the retraction from `before`, then the addition from `after`
         sides = np.stack([taken, added], axis=1).ravel()
         places = np.stack([np.arange(count), np.arange(count, 2 * count)], axis=1).ravel()[sides]
         pairs = zip(changes.column("before").flatten(), changes.column("after").flatten(), strict=True)
@@ -128,7 +134,7 @@ class EnvelopeParser:
         return batch_of(columns, self._wanted, count) if self._wanted else empty_columns(count)
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
-        """Return the column at fault, if it is one, and what is wrong with one bad line."""
+        """Return the column at fault, if it is one, and the error of one bad line."""
         if raw.strip() == b"null":
             return None, "a tombstone tells of no change"
         try:
@@ -202,7 +208,7 @@ def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
 
 
 def _schema_text(schema: pa.Schema) -> str:
-    """Return the schema of the envelope as Kafka Connect writes it; what it has no word for is a string."""
+    """Return the schema of the envelope as Kafka Connect writes it; a type unknown to Connect is a string."""
     fields = [
         {"field": f.name, "type": _SCHEMA_WORDS.get(str(f.type), "string"), "optional": True} for f in schema
     ]

@@ -1,6 +1,4 @@
-"""What a file reader gives: decoded rows with their ordinals in the file, and the records that could not
-be read.
-"""
+"""The output of a file reader: decoded rows with their ordinals in the file, and the bad records."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ SHOWN_BYTES = 200
 
 @dataclass(frozen=True)
 class BadRecord:
-    """One record that could not be read: its ordinal and its byte position in the file (decompressed),
-    where those are known.
+    """A record that cannot be decoded: its ordinal and its byte position in the decompressed file, where
+    known.
     """
 
     ordinal: int
@@ -81,19 +79,19 @@ class Decoded:
 
 
 class FileReader(Protocol):
-    """Decodes one file, or a range of it, piece by piece in order. Made by a format with where to begin
-    (an anchor, or nothing).
+    """Decodes one file, or a range of it, piece by piece in order. A format creates it with an anchor to
+    resume from, or none.
     """
 
     def next(self) -> Decoded | None:
-        """Return the next piece; ``None`` at the end. Pieces never depend on who asks how often."""
+        """Return the next piece; ``None`` at the end. The boundaries of pieces are deterministic."""
 
     def close(self) -> None:
         """Release the file."""
 
 
 def empty_columns(rows: int) -> pa.RecordBatch:
-    """Return a batch of no columns that still counts rows (what SELECT COUNT(*) needs of a file)."""
+    """Return a batch of no columns that still counts rows, for example for SELECT COUNT(*)."""
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
 
 

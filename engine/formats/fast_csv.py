@@ -1,5 +1,5 @@
-"""Blocks of CSV without quotes, read by our own kernels: values are found eight bytes at a time and only
-the wanted columns are read.
+"""Blocks of CSV without quotes, parsed by our own kernels. They search eight bytes at a time and decode only
+the requested columns.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from penstock.catalog.schema import Field
 from penstock.catalog.types import String, Timestamp, is_integer, to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 
+# offsets are int32
 _MOST_BYTES = 1 << 30
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _WORTH_BYTES = 1 << 20
-"""So much is read by Arrow before the kernels are loaded, which takes a moment; once they are, all blocks
-are theirs.
+"""Arrow reads this much before the kernels are loaded, because loading takes a moment. Once loaded, they read
+every block.
 """
 _KERNELS = "penstock.engine.kernels.csv_fields"
 
 
 class PlainCsv:
-    """Reads whole numbers, timestamps and texts out of blocks of plain records. ``positions``: where each
-    wanted column stands among ``width``.
+    """Reads integers, timestamps and texts out of blocks of plain records. ``positions``: the index of each
+    requested column among ``width``.
     """
 
     def __init__(
@@ -48,8 +49,8 @@ class PlainCsv:
         self._usable = width > 1 and bool(wanted) and all(_is_plain(field) for field in wanted)
 
     def columns(self, data: bytes) -> list[pa.Array] | None:
-        """Return the wanted columns of a block; ``None`` when anything in it is not plain: such a block is
-        for Arrow's reader.
+        """Return the requested columns of a block; ``None`` when anything in it is not plain, which leaves
+        the block to Arrow's reader.
         """
         begun, self._seen = self._seen >= _WORTH_BYTES or _KERNELS in sys.modules, self._seen + len(data)
         if not begun or not self._usable or len(data) > _MOST_BYTES or self._quote in data or b"\r" in data:
@@ -61,10 +62,17 @@ class PlainCsv:
             self._ends = np.empty(len(data) + 1, np.int32)
         bits = np.empty(1, np.uint64)
         records = find_ends(
-            view, view[: len(data) // 8 * 8].view(np.uint64), self._delimiter, self._width, self._ends, bits
+            # the bytes, and the same as words of eight, which the kernel searches at once
+            view,
+            view[: len(data) // 8 * 8].view(np.uint64),
+            self._delimiter,
+            self._width,
+            self._ends,
+            bits,
         )
         if records <= 0:
             return None
+        # all words or-ed: without a high bit the block is ASCII and needs no UTF-8 test
         self._ascii = not bits[0] & _HIGH_BITS
         arrays = []
         for field, position in zip(self._wanted, self._positions, strict=True):

@@ -1,4 +1,4 @@
-"""What a reader is asked to read: one file, or a range of it, and which columns of it."""
+"""A reader's task: one file or a range of it, and the requested columns."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class CsvDialect:
 
 @dataclass(frozen=True)
 class FileTask:
-    """One file to read. ``wanted``: columns to give, in order; ``declared``: all physical columns of the
-    table in order.
+    """One file to read. ``wanted``: the requested columns, in order; ``declared``: all physical columns of
+    the table in order.
 
-    ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` reads
-    ``wanted`` positions and may be used to skip what cannot match; rows given may still fail it.
-    ``in_payload``: each Debezium change stands in a payload beside its schema. ``skipping``: what else may be
-    skipped, asked while the file is read.
+    ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` refers to
+    ``wanted`` positions and only serves to skip data: rows that are emitted may still fail it.
+    ``in_payload``: each Debezium change is in a payload beside its schema. ``skipping``: further data to
+    skip, asked during the read.
     """
 
     filesystem: pafs.FileSystem
@@ -73,7 +73,7 @@ class FileTask:
 
 
 def unreadable(path: str, error: BaseException) -> PenstockError:
-    """Return what to say when a file cannot be opened or read on."""
+    """Return the error for a file that cannot be opened or read further."""
     name = redact_url(path)
     reason = str(error).split(" Detail:")[0][:200]
     if isinstance(error, PermissionError):

@@ -1,5 +1,5 @@
-"""Types of self-describing files read as declared types: one table for the stream, DuckDB and Spark, and
-what it means for values.
+"""Types of self-describing files read as declared types: one table of rules for the stream, for DuckDB and
+for Spark.
 """
 
 from __future__ import annotations
@@ -40,14 +40,16 @@ from penstock.engine.expressions.nested.lists import Lists, codes_of, firsts, li
 from penstock.engine.formats.json_nested import holds_map
 from penstock.engine.kernels.arrow_views import words
 
+# decimal digits of the greatest integer of so many bits
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+# integers of fewer bits are exact in the significand
 _EXACT_BITS = {"FLOAT": 24, "DOUBLE": 53}
 _NS_PER_US = 1000
 _US_PER = {"ms": 1000, "s": 1_000_000}
 
 
 class Fit(IntEnum):
-    """How a file's type is read as a declared one. The greater ones ask more of a reader."""
+    """How a file's type is read as a declared one. A greater value asks more of a reader."""
 
     SAME = 0
     """The values are the declared type's as they are."""
@@ -56,13 +58,13 @@ class Fit(IntEnum):
     """Every value is exactly one of the declared type."""
 
     TESTED = 2
-    """Each value is tested or converted by a rule of our own: backends that read files themselves have
-    others.
+    """Each value is tested or converted by a rule of ours; backends that read files themselves have other
+    rules.
     """
 
 
 def fit(have: pa.DataType, declared: DataType) -> Fit | None:
-    """Return how a file's type is read as a declared type, ``None`` where it is refused: values are never
+    """Return the fit of a file's type to a declared type, ``None`` where it is refused: values are never
     rounded, kinds never mixed.
     """
     have, wrapped = _bare(have)
@@ -71,7 +73,7 @@ def fit(have: pa.DataType, declared: DataType) -> Fit | None:
 
 
 def type_name(have: pa.DataType) -> str:
-    """Return how a file's type is declared, or else what Arrow calls it."""
+    """Return the SQL type of a file's type, or Arrow's name when there is none."""
     try:
         return str(from_arrow(_bare(have)[0]))
     except PenstockError:
@@ -79,7 +81,7 @@ def type_name(have: pa.DataType) -> str:
 
 
 def matching(names: Sequence[str], wanted: str) -> list[int]:
-    """Return where a column of a declared name stands in a file: names are compared without case."""
+    """Return the indexes of the columns with a declared name; case is ignored."""
     folded = wanted.lower()
     return [place for place, name in enumerate(names) if name.lower() == folded]
 
@@ -100,8 +102,8 @@ def read_as(column: pa.Array, declared: DataType) -> pa.Array:
 
 
 def _bare(have: pa.DataType) -> tuple[pa.DataType, bool]:
-    """The type of the values, without a dictionary around it; and whether an extension type says more of
-    them.
+    """Return the type of the values without dictionary encoding, and whether it was wrapped in an extension
+    type.
     """
     wrapped = False
     while isinstance(have, pa.BaseExtensionType) or pa.types.is_dictionary(have):
@@ -134,7 +136,7 @@ def _fit(have: pa.DataType, declared: DataType) -> Fit | None:
 
 
 def _integer_fit(have: pa.DataType, bits: int) -> Fit | None:
-    """Numbers as integers of so many bits beside the sign."""
+    """The fit of numbers to integers of so many bits, the sign bit excluded."""
     if not pa.types.is_integer(have):
         return Fit.TESTED if pa.types.is_floating(have) or pa.types.is_decimal(have) else None
     mine = have.bit_width - pa.types.is_signed_integer(have)
@@ -227,8 +229,8 @@ def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
 
 
 def _is_rebuilt(have: pa.DataType, declared: DataType) -> bool:
-    """Whether more is to do than to read the parts: keys of maps are tested, fields of rows are found by
-    name, where others take them in order.
+    """Whether converting the parts is not enough. Keys of maps are tested, and fields of rows are matched by
+    name where others match by order.
     """
     return isinstance(declared, Map) or (
         isinstance(declared, Row) and [field.name for field in have] != [name for name, _ in declared.fields]
@@ -236,8 +238,8 @@ def _is_rebuilt(have: pa.DataType, declared: DataType) -> bool:
 
 
 def row_positions(have: pa.StructType, declared: Row) -> list[int | None]:
-    """Return where the fields declared stand in a file's rows; ``None`` for one that is not there, or
-    there twice.
+    """Return the indexes of the declared fields in a file's rows; ``None`` for a field that is missing or
+    ambiguous.
     """
     names = [field.name for field in have]
     found = [matching(names, name) for name, _ in declared.fields]
@@ -272,8 +274,10 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
             return pa.StructArray.from_arrays(
                 parts, fields=list(target), mask=pc.is_null(column) if column.null_count else None
             )
+        # all are counted in microseconds here
         case Timestamp() | TimestampLtz() | DayTimeInterval() | Time():
             return _micros(column, target)
+        # a timestamp is a DATE at midnight only
         case Date() if pa.types.is_timestamp(have):
             days = column.cast(target)
             if pc.any(pc.not_equal(days.cast(have), column)).as_py():
@@ -290,6 +294,7 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
 def _maps(lists: Lists, key: DataType, value: DataType) -> pa.Array:
     keys, values = (pc.struct_field(lists.flat, place) for place in range(2))
     keys, values = read_as(keys, key), read_as(values, value)
+    # a key that occurs again in its map
     if not firsts(lists.parents, codes_of(keys)).all():
         raise pa.ArrowInvalid("a MAP has a key twice")
     return Lists(
@@ -298,8 +303,8 @@ def _maps(lists: Lists, key: DataType, value: DataType) -> pa.Array:
 
 
 def _micros(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """Times and spans in microseconds: what is finer is cut off towards the past. A TIMESTAMP and an
-    instant are the same at UTC.
+    """Times and durations in microseconds; finer digits are truncated towards the past. A TIMESTAMP and an
+    instant are equal at UTC.
     """
     have = column.type
     if pa.types.is_date(have):
@@ -307,13 +312,14 @@ def _micros(column: pa.Array, target: pa.DataType) -> pa.Array:
     counts = column.view(pa.int32() if have.bit_width == 32 else pa.int64()).cast(pa.int64())
     if pa.types.is_int64(have) or have.unit == "us":
         return counts.view(target)
+    # floor division truncates towards the past, also before 1970
     if have.unit == "ns":
         return array_of(words(counts) // _NS_PER_US, nulls_of(counts)).view(target)
     return pc.multiply_checked(counts, _US_PER[have.unit]).view(target)
 
 
 def _uuid_texts(raw: pa.Array) -> pa.Array:
-    """Sixteen bytes each as the 36 characters all systems write."""
+    """UUIDs of 16 bytes as their usual 36 characters."""
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     size = len(raw)
     filled = raw.fill_null(bytes(16)) if raw.null_count else raw

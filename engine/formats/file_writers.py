@@ -30,8 +30,8 @@ class WriteTask:
     """One file to write: ``path`` must not exist yet; ``codec`` compresses text files whole, or the pages of
     parquet.
 
-    Of Debezium's JSON the first column is the op of each row; ``in_payload`` writes the schema beside each
-    change.
+    For Debezium's JSON the first column is the op of each row, and ``in_payload`` writes the schema beside
+    each change.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class FileWriter(Protocol):
 
     @property
     def bytes(self) -> int:
-        """About how many bytes have been given to the file."""
+        """The approximate number of bytes written so far."""
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Add rows."""
@@ -67,7 +67,7 @@ class FileWriter(Protocol):
 
 
 class _SummedFile(io.BufferedWriter):
-    """A file that sums up what is written to it."""
+    """A file that computes the CRC-32 of the bytes written to it."""
 
     crc32 = 0
 
@@ -77,10 +77,9 @@ class _SummedFile(io.BufferedWriter):
 
 
 class _DurableFile:
-    """A file that is flushed to the disk when it is complete; ``sink`` takes its bytes, compressed on the way
-    when asked.
+    """A file that is flushed to disk when it is complete. ``sink`` accepts its bytes, compressed on request.
 
-    One that is there is written anew: who names it has made it, so that the name is its own.
+    An existing file is overwritten: the caller has reserved the name.
     """
 
     def __init__(self, path: Path, codec: str | None = None) -> None:
@@ -90,6 +89,7 @@ class _DurableFile:
         self.sink = raw if codec is None else pa.CompressedOutputStream(raw, codec)
 
     def finish(self) -> WrittenFile:
+        # closing the sink closes the file: the copy is for fsync afterwards
         descriptor = os.dup(self._file.fileno())
         try:
             self.sink.close()
@@ -250,7 +250,10 @@ def csv_lines(rows: pa.RecordBatch, dialect: CsvDialect) -> pa.Array:
 
 
 def _csv_quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
-    """Quote texts that hold a delimiter, a quote or a line end, or could be taken for NULL or for nothing."""
+    """Quote texts that contain a delimiter, a quote or a line end, or that could be read as NULL or as an
+    absent value.
+    """
+    # leading and trailing blanks as well: readers may trim them
     special = f"[{_in_brackets(dialect.delimiter)}{_in_brackets(dialect.quote)}\r\n]|^ | $"
     needs = pc.or_(
         pc.match_substring_regex(texts, special), pc.is_in(texts, pa.array(["", dialect.null_literal]))

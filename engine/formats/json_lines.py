@@ -1,4 +1,4 @@
-"""JSON lines: one object a line; a block that fails is taken apart to find its bad records."""
+"""JSON lines: one object per line. A block that fails is split to find its bad records."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class JsonParser:
         return decoded
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
-        """Return the column at fault and what is wrong with one bad line."""
+        """Return the column at fault and the error of one bad line."""
         try:
             found = json.loads(raw)
         except UnicodeDecodeError as error:
@@ -119,7 +119,7 @@ class JsonParser:
 
 
 def begins_with_null(data: bytes) -> bool:
-    """Whether some line may begin with the word null, which Arrow's reader does not survive."""
+    """Whether some line may begin with the word null, on which Arrow's reader crashes."""
     view = np.frombuffer(data, np.uint8)
     firsts = view[np.append(0, np.flatnonzero(view[:-1] == 0x0A) + 1)]
     return not bool((firsts == 0x7B).all()) and _NO_OBJECT.search(data) is not None

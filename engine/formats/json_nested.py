@@ -1,4 +1,4 @@
-"""Nested columns of JSON lines: what Arrow's reader reads as it is, what it reads as text, and maps, which
+"""Nested columns of JSON lines: types that Arrow's reader parses, types it passes on as text, and maps, which
 it cannot read.
 """
 
@@ -34,8 +34,8 @@ AS_TEXT = Date | Time | TimestampLtz | DayTimeInterval
 
 
 def wire_type(field: Field, kind: DataType, inside: bool = False) -> pa.DataType:
-    """Return the type Arrow's reader converts to: our own, or text where it needs our rule. DAT-4204 for
-    what JSON has no word for.
+    """Return the type Arrow's reader converts to: the declared one, or text where our rule differs. DAT-4204
+    for a type JSON cannot express.
     """
     match kind:
         case YearMonthInterval() | Map():
@@ -53,7 +53,7 @@ def wire_type(field: Field, kind: DataType, inside: bool = False) -> pa.DataType
 
 
 def holds_map(kind: DataType) -> bool:
-    """Return whether a map stands somewhere in a type."""
+    """Return whether a type contains a map at any depth."""
     match kind:
         case Map():
             return True

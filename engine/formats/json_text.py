@@ -1,4 +1,4 @@
-"""Columns as JSON texts, a column at a time: each value becomes the token that stands for it."""
+"""Columns as JSON texts, a column at a time: each value becomes its JSON token."""
 
 from __future__ import annotations
 

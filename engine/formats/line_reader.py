@@ -1,4 +1,4 @@
-"""Reads files of lines block by block; a block that fails is taken apart to find its bad records."""
+"""Reads files of lines block by block. A block that fails is split to find its bad records."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ def _records(data: bytes, quote: bytes | None) -> _Records:
 
 
 def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explain: Explain) -> Decoded:
-    """Return what can be read of a block whose parse as a whole failed, and the bad records.
+    """Return the good rows and the bad records of a block that failed to parse as a whole.
 
-    ``parse`` gives the rows of a piece, or ``None`` when something in it cannot be read or a row count cannot
-    be trusted. ``explain`` says of one bad record which column is at fault and why. ``first`` is the ordinal
+    ``parse`` returns the rows of a piece, or ``None`` when part of it cannot be read or a row count cannot be
+    trusted. ``explain`` returns the column at fault and the error of one bad record. ``first`` is the ordinal
     of the block's first record.
     """
     records = _records(block.data, quote)
     pieces: list[pa.RecordBatch] = []
     ordinals: list[np.ndarray] = []
     bad: list[BadRecord] = []
+    # bisection: halve a piece that fails until single bad records remain
     todo = [(0, len(records.starts))] if len(records.starts) else []
     while todo:
         low, high = todo.pop()
@@ -67,6 +68,7 @@ def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explai
             )
         else:
             middle = (low + high) // 2
+            # a stack: the lower half is next, so rows stay in order
             todo += [(middle, high), (low, middle)]
     empty = parse(b"")
     assert empty is not None, "a parser reads no bytes as no rows"
@@ -82,15 +84,15 @@ class LineParser(Protocol):
         """Return the records of whole lines; ``None`` when one cannot be read."""
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
-        """Return the column at fault and what is wrong with one bad line."""
+        """Return the column at fault and the error of one bad line."""
 
     def rows_of(self, decoded: Decoded) -> Decoded:
         """Return decoded records as rows."""
 
 
 class LineReader:
-    """Reads one file of lines, or the lines that begin in a range of its bytes. ``quote``: within such
-    characters a record goes on over lines.
+    """Reads one file of lines, or the lines that begin in a range of its bytes. ``quote``: inside these
+    characters a record may span lines.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class LineReader:
     ) -> None:
         self._parser = parser
         self._quote = quote
+        # a compressed file cannot be read from the middle: it is read again from its start
         resumed = anchor if anchor and task.compression is None else {}
         begin: int | None = resumed.get("byte")
         self._ordinal: int = resumed.get("row", 0)
@@ -121,6 +124,7 @@ class LineReader:
 
     def _decode(self, block: Block) -> Decoded:
         records = self._parser.parse(block.data)
+        # Arrow skips blank lines: with some of them its row numbers cannot be trusted
         if records is not None and records.num_rows == count_records(block.data, self._quote):
             return Decoded(records, self._ordinal, records.num_rows)
         return separate(block, self._ordinal, self._quote, self._parser.parse, self._parser.explain)

@@ -1,4 +1,4 @@
-"""Which of a table's columns a file has: files written before a column was added to the table have it not."""
+"""Columns that a file lacks because it was written before they were added to the table."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from penstock.engine.formats.file_types import Fit, matching
 
 
 def with_columns_there(task: FileTask, kind: str) -> FileTask:
-    """Return what to read of a file without the columns it has not and that may be NULL. The others are for
-    its reader to miss (DAT-4203).
+    """Return a file task without the nullable columns that the file lacks. The file's reader reports the
+    other missing ones (DAT-4203).
 
     A csv file without a header has the first of the declared columns, as many as its first record has values.
     In json any row may lack any.
@@ -35,7 +35,7 @@ def with_columns_there(task: FileTask, kind: str) -> FileTask:
 
 
 def _names(task: FileTask, kind: str) -> list[str] | None:
-    """Return the names of a file's columns, None where nothing tells them."""
+    """Return the names of a file's columns, None for a format that does not record them."""
     if kind == "csv":
         first = header_names(task)
         return (
@@ -47,9 +47,7 @@ def _names(task: FileTask, kind: str) -> list[str] | None:
 
 
 def file_schema(task: FileTask, kind: str) -> pa.Schema:
-    """Return the columns and types a parquet or arrow file says it has; an INT96 of parquet as a timestamp
-    of nanoseconds.
-    """
+    """Return the schema of a parquet or arrow file; an INT96 of parquet is a timestamp of nanoseconds."""
     try:
         with task.open_seekable() if task.compression is None else task.open_stream() as file:
             return _schema(file, kind)
@@ -60,10 +58,10 @@ def file_schema(task: FileTask, kind: str) -> pa.Schema:
 def columns_of(
     schema: pa.Schema, path: str, wanted: Iterable[Field], nulls: bool
 ) -> dict[str, tuple[pa.Field, Fit]]:
-    """Return the file's column and how it is read for each wanted field. DAT-4203, 4205 and 4208 as
-    ``file_column`` says.
+    """Return for each requested field the file's column and its fit. DAT-4203, 4205 and 4208 as
+    ``file_column`` raises them.
 
-    ``nulls``: a field that may be NULL is left out where the file has no such column.
+    ``nulls``: a nullable field is left out where the file has no such column.
     """
     there = [
         field for field in wanted if matching(schema.names, field.name) or not (nulls and field.nullable)

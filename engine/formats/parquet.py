@@ -1,4 +1,4 @@
-"""Parquet files: row groups in order, only the wanted columns, row groups that cannot match left out by
+"""Parquet files: row groups in order, requested columns only. Row groups that cannot match are skipped by
 their statistics.
 """
 
@@ -26,7 +26,7 @@ _FLIPPED = {
 
 
 class RowGroupFilter:
-    """The conjuncts of a scan's predicate that compare one column with constants, ready to be held against
+    """The conjuncts of a scan's predicate that compare one column with constants, for tests against
     statistics.
 
     Only types whose statistics order as our comparisons do are used: integers, dates, timestamps without
@@ -60,8 +60,8 @@ class RowGroupFilter:
         return all(self._overlaps(group, *bound) for bound in self._bounds)
 
     def is_wanted(self, group: int) -> bool:
-        """Return whether a row group can hold a row somebody wants, by what is known now; those of one
-        that cannot are counted.
+        """Return whether a row group can contain a matching row, by the filters known now. Skipped row groups
+        are counted.
         """
         if self._skipping is None:
             return True
@@ -72,9 +72,11 @@ class RowGroupFilter:
 
     def _overlaps(self, group: int, leaf: int, operator: str, values: tuple[Any, ...]) -> bool:
         ends = _ends(self._metadata.row_group(group), leaf)
+        # no statistics: the group may match
         if ends is None:
             return True
         least, greatest = ends
+        # statistics of another type cannot be compared
         if any(type(value) is not type(least) for value in values):
             return True
         match operator:
@@ -90,7 +92,7 @@ class RowGroupFilter:
 
 
 def _ends(group: pq.RowGroupMetaData, leaf: int) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value of a column of a row group, where it says them."""
+    """Return the minimum and maximum of a column of a row group, where its statistics have them."""
     chunk = group.column(leaf)
     if not chunk.is_stats_set or not chunk.statistics.has_min_max:
         return None
@@ -109,6 +111,7 @@ def _comparison(part: Expression) -> list[tuple[int, str, tuple[Any, ...]]]:
     if not isinstance(part, Call) or not part.args:
         return []
     first, rest = part.args[0], part.args[1:]
+    # column IN (constants): some constant must lie between the bounds; NULL matches nothing
     if part.function == "in" and isinstance(first, Column) and all(isinstance(arg, Literal) for arg in rest):
         return [
             (
@@ -119,6 +122,7 @@ def _comparison(part: Expression) -> list[tuple[int, str, tuple[Any, ...]]]:
         ]
     if part.function not in _FLIPPED or len(part.args) != 2:
         return []
+    # column < constant, or constant < column with the operator flipped
     left, right = part.args
     if isinstance(left, Column) and isinstance(right, Literal) and right.value is not None:
         return [(left.index, part.function, (right.value,))]
@@ -130,9 +134,9 @@ def _comparison(part: Expression) -> list[tuple[int, str, tuple[Any, ...]]]:
 class ParquetReader:
     """Reads the row groups ``start <= group < end`` of one file.
 
-    Measured fastest per core of what Arrow offers: memory-mapped, no pre-buffering, no threads (slots are the
-    parallelism), batches streamed out of one row group at a time, so that a position is a row group and a row
-    in it.
+    This is the fastest setup per core that was measured with Arrow: memory-mapped, no pre-buffering, no
+    threads (slots are the parallelism). Batches are streamed out of one row group at a time, so a position is
+    a row group and a row in it.
     """
 
     def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
@@ -166,6 +170,7 @@ class ParquetReader:
             if batch is not None:
                 return self._decode(batch)
             self._batches = None
+            # the batches may have been fewer than the group's rows: count on from its start
             self._ordinal = self._group_start
             self._skip_group()
         return None
@@ -194,6 +199,7 @@ class ParquetReader:
             raise unreadable(self._task.path, error) from error
         try:
             if batch is not None:
+                # a damaged file may decode into invalid arrays, which crash or mislead later kernels
                 batch.validate(full=True)
         except pa.ArrowInvalid as error:
             raise self._adapter.fault(batch) or unreadable(self._task.path, error) from error

@@ -29,8 +29,8 @@ class Block:
 class RecordBlocks:
     """Reads a file as blocks of whole records.
 
-    A range gives the records that begin in it. ``quote`` (one byte) is given when quoted values may hold line
-    ends: then a line end inside quotes does not end a record.
+    A range has the records that begin in it. ``quote`` (one byte) is set when quoted values may contain line
+    ends: a line end inside quotes then does not end a record.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class RecordBlocks:
         seekable = task.compression is None
         self._file = task.open_seekable() if seekable else task.open_stream()
         self._offset = begin if begin is not None else task.start
+        # a range starts one byte early: _skip_line then skips nothing if a record begins exactly there
         if seekable and self._offset:
             self._file.seek(self._offset - (begin is None))
         if begin is None and task.start:
@@ -81,7 +82,7 @@ class RecordBlocks:
         self._file.close()
 
     def _check_length(self, record_bytes: int) -> None:
-        """Refuse the first record of a block when it is too long; the others lie within one block."""
+        """Refuse a block whose first record is too long; the other records lie within one block."""
         if record_bytes > MAX_RECORD_BYTES:
             message = f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB"
             raise PenstockError(
@@ -89,10 +90,11 @@ class RecordBlocks:
             )
 
     def _make_block(self, data: bytes, rest: bytes) -> Block | None:
-        """Return a block, cut at the end of the range; what follows it stays for the next."""
+        """Return a block, cut at the end of the range; the bytes after it remain for the next range."""
         block = Block(data, self._offset)
         end = self._task.end
         if end is not None and self._offset + len(data) >= end:
+            # the range's last record begins before its end and may end after it
             cut = data.find(b"\n", max(0, end - 1 - self._offset)) + 1
             self._ended, rest = True, b""
             if self._offset >= end:
@@ -115,7 +117,7 @@ class RecordBlocks:
             ) from error
 
     def _skip_line(self) -> None:
-        """Leave out the record that began before the range."""
+        """Skip the record that began before the range."""
         self._offset -= 1
         while True:
             more = self._read()
@@ -138,6 +140,7 @@ class RecordBlocks:
         cut = data.rfind(b"\n") + 1
         if self._quote is None:
             return cut
+        # an odd number of quotes before the cut: it is inside quotes, so go back a line at a time
         odd = data.count(self._quote, 0, cut) % 2
         while cut and odd:
             before = data.rfind(b"\n", 0, cut - 1) + 1
@@ -152,6 +155,7 @@ def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
     ends = np.flatnonzero(view == 0x0A)
     if quote is not None and quote in data:
         quotes = np.flatnonzero(view == quote[0])
+        # a line end after an odd number of quotes is inside a value
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
     ends = ends + 1
     return ends if len(ends) and ends[-1] == len(data) else np.append(ends, len(data))

@@ -1,5 +1,5 @@
-"""Texts as values of the types the csv and json readers of Arrow do not read by themselves, by one rule
-for both formats.
+"""Texts as values of the types that Arrow's csv and json readers do not parse themselves; one rule for both
+formats.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
 def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
-    """Return a text column as values of a SQL type: what CAST reads is read; ArrowInvalid when one does not
-    fit.
+    """Cast a text column to a SQL type; accepts the spellings that CAST accepts. ArrowInvalid when a value
+    does not fit.
 
-    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost.
+    A TIMESTAMP_LTZ without zone is UTC. A TIMESTAMP with a zone is refused, because the zone would be lost.
     Surrounding blanks are part of a STRING and of BYTES, and of no other value.
     """
     if isinstance(kind, String | Binary):
         return texts.cast(to_arrow(kind))
     try:
+        # first by Arrow, except integers, for which it accepts hexadecimal
         if not pa.types.is_integer(to_arrow(kind)):
             return _plainly(texts, kind)
     except pa.ArrowInvalid:
         if isinstance(kind, DayTimeInterval | YearMonthInterval):
             raise
+    # then by the rule of CAST, value by value
     if isinstance(kind, Timestamp) and pc.any(pc.match_substring_regex(texts, _ZONE)).as_py():
         raise pa.ArrowInvalid("a TIMESTAMP has no zone, TIMESTAMP_LTZ has")
     values = casts_from_text.from_text(kind, "UTC")(texts)
@@ -47,7 +49,7 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def checked(column: pa.Array, raw: bytes) -> pa.Array:
-    """Return a column Arrow read from raw text by itself; ArrowInvalid where it read what SQL does not:
+    """Return a column that Arrow parsed from raw text. ArrowInvalid where Arrow is more lenient than SQL:
     hexadecimal, digits beyond a precision.
     """
     if pa.types.is_decimal(column.type):
@@ -58,13 +60,14 @@ def checked(column: pa.Array, raw: bytes) -> pa.Array:
 
 
 def _may_be_hexadecimal(raw: bytes) -> bool:
-    """Return whether a nought stands before an x anywhere."""
+    """Return whether any value contains a 0 followed by an x."""
+    # 0x or 0X: the bit 0x20 turns an upper letter into a lower one
     view = np.frombuffer(raw, np.uint8)
     return bool(np.any((view[:-1] == ord("0")) & ((view[1:] | 0x20) == ord("x"))))
 
 
 def _plainly(texts: pa.Array, kind: DataType) -> pa.Array:
-    """Read texts in the common spellings, which Arrow does in one go."""
+    """Parse texts in the common spellings, in one Arrow call."""
     arrow = to_arrow(kind)
     if isinstance(kind, TimestampLtz):
         return _instants(pc.utf8_trim_whitespace(texts), arrow)

@@ -1,4 +1,4 @@
-"""Arming failpoints of a whole process by its environment, for tests that watch it from outside.
+"""Arming failpoints of a whole process through its environment, for tests that observe it from outside.
 
 ``PENSTOCK_FAILPOINTS="C8=kill@3;S4=raise(p=0.1,seed=7);W7=delay(2 s)"``, honoured with ``PENSTOCK_TEST=1``
 only.
@@ -29,11 +29,11 @@ _ENTRY = re.compile(r"\s*(\w+)\s*=\s*(kill|raise|delay)\s*(?:\(([^)]*)\))?\s*(?:
 
 @dataclass
 class ArmedPoint:
-    """What happens at one point: at its ``at``-th hit only (0: at every one), with a probability, and at most
+    """The action at one point: at its ``at``-th hit only (0: at every hit), with a probability, and at most
     ``times`` times.
 
-    ``marks``: a directory in which each time leaves a file, so that ``times`` counts over all processes of a
-    test.
+    ``marks``: a directory in which each action leaves a file, so that ``times`` counts over all processes of
+    a test.
     """
 
     does: str
@@ -48,9 +48,11 @@ class ArmedPoint:
     def __call__(self, name: str) -> None:
         """Kill this process, raise OSError, or wait."""
         self.hits += 1
+        # a seeded generator per point: the same seed fails at the same hits
         drawn = self.probability >= 1.0 or self.random.random() < self.probability
         if not drawn or (self.at and self.hits != self.at) or not self._claim(name):
             return
+        # unbuffered, since SIGKILL would lose a buffered line
         os.write(2, f"failpoint {name} ({POINTS[name]}): {self.does} at hit {self.hits}\n".encode())
         if self.does == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
@@ -59,10 +61,11 @@ class ArmedPoint:
         time.sleep(self.delay_s)
 
     def _claim(self, name: str) -> bool:
-        """Whether this hit is one of ``times``; each is claimed by one process."""
+        """Return whether this hit is one of ``times``; each is claimed by one process."""
         if self.marks is None:
             self.times -= 1
             return self.times >= 0
+        # creating a file exclusively is atomic: of several processes one gets each number
         for number in range(self.times):
             try:
                 os.close(
@@ -77,8 +80,8 @@ class ArmedPoint:
 
 
 def arm_from_environment(environment: Mapping[str, str] | None = None) -> str | None:
-    """Arm what the environment asks for; return a warning, or ``None`` when it asks for nothing. CLI-6150 for
-    text that is wrong.
+    """Arm the failpoints that the environment lists; return a warning, or ``None`` when it lists none.
+    CLI-6150 for invalid text.
     """
     variables = os.environ if environment is None else environment
     text = variables.get(VARIABLE)
@@ -131,7 +134,7 @@ def _point(entry: str, does: str, words: str, at: int, marks: Path | None) -> Ar
 
 
 def warn_of_failpoints() -> None:
-    """Arm what the environment asks for, and report it on stderr in one line."""
+    """Arm the failpoints that the environment lists, and report them on stderr in one line."""
     warning = arm_from_environment()
     if warning is not None:
         sys.stderr.write(f"warning: {warning}\n")

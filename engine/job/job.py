@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """One run of a job graph. The job runs on without its handle until it ends or its manager is closed.
+    """The handle of one run of a job graph. The job does not need its handle: it runs until it ends or its
+    manager is closed.
 
     ``checkpoint_storage``: where its checkpoints are, None when it stores none. ``state_diff``: what happened
-    to the state of a changed query. ``processes``: its worker processes. ``start_notes``: what its user
-    should know about the start.
+    to the state of a changed query. ``processes``: its worker processes. ``start_notes``: notes about the
+    start for its user.
     """
 
     def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
@@ -59,7 +60,7 @@ class Job:
 
     @property
     def last_failure(self) -> PenstockError | None:
-        """The job's last failure, also when it was restarted after it."""
+        """The job's last failure, even if it has restarted since."""
         return None if self._master is None else self._master.last_failure
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -73,7 +74,7 @@ class Job:
 
     @property
     def finished_before(self) -> bool:
-        """Whether its state recorded that it had finished already, so that it was not run."""
+        """Whether its state recorded that it had finished, so that it was not run again."""
         return self._master is not None and self._master.finished_before
 
     @property
@@ -82,7 +83,7 @@ class Job:
         return self._master is not None and self._master.counts_all
 
     def cancel(self) -> None:
-        """Cancel the job; what it has not committed is dropped. Does nothing when it has ended."""
+        """Cancel the job; uncommitted output is dropped. Does nothing when it has ended."""
         if self._master is not None:
             self._master.post(CancelRequested())
 

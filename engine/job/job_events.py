@@ -1,6 +1,6 @@
-"""The events of a job: a bounded list with a time, a kind and a sentence for users each.
+"""The events of a job: a bounded list, each with a time, a kind and a sentence for users.
 
-Beside them a requested change of plan, and the state of a job that loads history.
+It also contains the request to switch plans, and the state of a job that loads history.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class JobEvents:
 
     def restarting(self, error: PenstockError, delay_ms: float) -> None:
         """The job failed and restarts after ``delay_ms``."""
+        # several failures before the job runs again are one outage, timed from the first
         if self._failed_ms is None:
             self._failed_ms = self._clock.monotonic_ms()
         self._append("RESTARTING", f"({_cause(error)}) {self._from()}, in {delay_ms / 1e3:.1f} s")
@@ -70,9 +71,11 @@ class JobEvents:
         """
         warned = self._warned.setdefault(report.operator_id, set())
         match report.event:
+            # many subtasks report one outage of an external system: list it once
             case Warned(code, sentence) if (code, sentence) not in warned:
                 warned.add((code, sentence))
                 self._append("WARNING", f"{report.operator}: {code}: {sentence}; the job goes on")
+            # the outage is over: the next one is listed again
             case Recovered(sentence) if warned:
                 warned.clear()
                 self._append("RECOVERED", f"{report.operator}: {sentence}")
@@ -88,8 +91,8 @@ class JobEvents:
         self._append("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
 
     def failed(self, error: PenstockError, budget: RestartBudget) -> None:
-        """The job has failed. After restarts the error's detail says how many, whether of one cause, and from
-        where the job can resume.
+        """The job has failed. After restarts, the error's detail names their number, whether they had one
+        cause, and where the job can resume.
         """
         if budget.restarts:
             error.detail = "\n".join(
@@ -118,9 +121,11 @@ class JobEvents:
     @property
     def _newest(self) -> tuple[int, float] | None:
         """The newest checkpoint and its age in seconds."""
+        # a checkpoint of this run
         if self._coordinator.history:
             newest = self._coordinator.history[-1]
             checkpoint_id, taken_ms = newest.checkpoint_id, newest.completed_at_ms
+        # none yet: the one this run was restored from
         elif self._restored is not None:
             checkpoint_id, taken_ms = self._restored.checkpoint_id, self._restored.created_at_ms
         else:
@@ -135,8 +140,8 @@ def _cause(error: PenstockError) -> str:
 
 @dataclass(frozen=True)
 class RescaleRequested:
-    """A request to switch plans: take a checkpoint behind which nothing happens any more, then resume from it
-    as ``graph``, which has the same state.
+    """A request to switch plans: take a checkpoint after which no row is processed, then resume from it as
+    ``graph``, which has the same state.
     """
 
     graph: JobGraph
@@ -162,7 +167,7 @@ class HistoryPhase:
 
     @property
     def loading(self) -> bool:
-        """Whether this deployment loads history. Before all is loaded no checkpoint of it is of use."""
+        """Whether this deployment loads history. Until all of it is loaded, no checkpoint is useful."""
         return self.live is not None
 
     @property

@@ -1,5 +1,5 @@
-"""The job manager: it accepts job graphs, and steps every job's master on one thread that sleeps until
-something is posted or due.
+"""The job manager: it accepts job graphs and steps every job's master. It does so on one thread, which sleeps
+until a message is posted or a timer is due.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
 
 History = Callable[[], JobGraph]
+# much shorter than the 30 s (LEASE_S) after which another process may take a silent lock over
 RENEW_MS = 2_000.0
 CLOSE_MS = 60_000.0
 
@@ -80,14 +81,14 @@ class JobManager:
     def submit(
         self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None
     ) -> Job:
-        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one. A job recorded as
+        """Start a job, from its newest checkpoint when ``options.state_dir`` has one. A job recorded as
         finished is not run again.
 
-        ``job_id`` names the job's directory in ``state_dir``; by default it is made from the job's name, and
-        is new each time without ``state_dir``. A job without checkpoints starts from ``options.savepoint`` if
-        set. ``history`` returns the plan of a first deployment for a job that has neither: it reads what is
-        there by now, and ``graph`` resumes after it. Raises STA-3xxx when that state is in use, damaged, or
-        another query's.
+        ``job_id`` names the job's directory in ``state_dir``. By default it is derived from the job's name,
+        and is new each time without ``state_dir``. A job without checkpoints starts from
+        ``options.savepoint`` if set. A job that has neither first runs the plan that ``history`` returns;
+        ``graph`` then resumes after it. Raises STA-3xxx when the state is in use, damaged, or another
+        query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
@@ -97,15 +98,19 @@ class JobManager:
         opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
         if store is not None:
             try:
+                # before the lock: a state of another job must not even get a new epoch
                 store.check_job_name(options.name)
                 opened = store.open(take_over=options.take_over)
                 if options.savepoint is not None:
+                    # a directory with checkpoints ignores the savepoint
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
                     found, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
                     opened = replace(opened, latest=found)
+                    # a restart may read a checkpoint of the former query again: map it like the first one
                     store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
                 elif history is not None and not opened.finished:
+                    # neither a checkpoint nor a savepoint: load the history first
                     first = history()
                 if not opened.finished:
                     owner = store.own(owner, options.name)
@@ -164,14 +169,15 @@ class JobManager:
         return [worker for runtime in self._runtimes.values() for worker in runtime.pool.workers()]
 
     def close(self) -> None:
-        """Cancel every job, wait until all have ended, and end the threads. A job blocked by something
-        outside is abandoned after a while.
+        """Cancel every job, wait until all have ended, and end the threads. A job that does not end within
+        ``CLOSE_MS`` is abandoned.
         """
         self._closed = True
         for job in self.jobs():
             job.cancel()
         until_ms = self._clock.monotonic_ms() + CLOSE_MS
         if not all(job.wait(max(0.0, until_ms - self._clock.monotonic_ms()) / 1e3) for job in self.jobs()):
+            # a task may be in a step that never ends
             return  # its threads end with the process
         self._wake()
         if self._thread is not None:
@@ -222,7 +228,7 @@ class JobManager:
     def _workers(
         self, job: Job, graph: JobGraph, options: JobOptions, post: Callable[[Any], None]
     ) -> tuple[ThreadedWorkers | ProcessWorkers, Callable[[], None]]:
-        """Return the executor of a job's tasks, and what to do at the job's end."""
+        """Return the executor of a job's tasks, and the callback for the job's end."""
         if options.deployment == "embedded":
             return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
         runtime = self._process_runtime(options)
@@ -247,10 +253,11 @@ class JobManager:
         return self._runtimes[kind]
 
     def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
-        """Return the storage of the job's checkpoints: its directory, memory when it takes checkpoints
-        without one (``keeps``: at least one), or None.
+        """Return the store of the job's checkpoints: its directory, else memory if it takes checkpoints
+        (``keeps``: at least one), else None.
 
-        Workers cannot reach this process's memory: for them it is a directory that is deleted with the job.
+        Workers cannot reach this process's memory: for them it is a directory that is deleted with the
+        session.
         """
         storage: Storage
         if options.state_dir is not None:
@@ -273,6 +280,7 @@ class JobManager:
         if not wanted and options.state_dir is None:
             self._numbers += 1
             job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"
+        # two masters of one id would share a directory of checkpoints
         if job_id in self._jobs and not self._jobs[job_id].state.terminal:
             raise PenstockError(
                 "RUN-2902",
@@ -306,6 +314,7 @@ class JobManager:
             self._masters.append(master)
             _guarded(master, master.start)
         due_ms = None
+        # a step may end a master, which removes it from the list
         for master in tuple(self._masters):
             wanted_ms = _guarded(master, master.step)
             if master.state.terminal:
@@ -316,8 +325,8 @@ class JobManager:
         return self._renew(due_ms)
 
     def _renew(self, due_ms: float | None) -> float | None:
-        """Renew, now and then, the locks of the jobs' directories. A job that another process has taken over
-        ends. Return when to come again.
+        """Renew the locks of the jobs' directories every ``RENEW_MS``. A job that another process has taken
+        over ends. Return the time of the next step.
         """
         if not self._stores:
             return due_ms
@@ -330,7 +339,7 @@ class JobManager:
 
 
 def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
-    """Call into a master. A fault of its own ends its job, not the thread all jobs share."""
+    """Call into a master. An error of its own ends its job, not the thread that all jobs share."""
     try:
         return call()
     except Exception as cause:  # noqa: BLE001 - becomes the job's error

@@ -1,5 +1,5 @@
-"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it. It does
-no I/O: ``step`` acts on what was posted.
+"""The master of one job: it deploys the job, runs its checkpoints, restarts it after failures, and ends it.
+It does no I/O: ``step`` processes posted messages.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopReque
 
 
 class JobMaster:
-    """Owns a job from its deployment to its end. ``post`` may be called from any thread; ``step`` from one
-    only.
+    """Owns a job from its deployment to its end. Any thread may call ``post``; only one may call ``step``.
 
     ``store`` is None when no state is stored: then a failure after a commit is final. ``live``: the plan that
     follows ``deployer``'s history.
@@ -116,6 +115,7 @@ class JobMaster:
         """Deploy the job, from its newest checkpoint if it has one. A job that had finished only reports
         that.
         """
+        # the directory has the marker FINISHED: report the end, deploy nothing
         if self._opened.finished:
             self._ending = JobState.FINISHED
             self._proceed()
@@ -123,11 +123,12 @@ class JobMaster:
         self._deploy(self._opened.latest)
 
     def step(self) -> float | None:
-        """Act on everything posted and on every due timer. Return when to step again (monotonic ms),
-        ``None``: when something is posted.
+        """Process all posted messages and due timers. Return the time of the next step (monotonic ms),
+        ``None`` to wait for a message.
         """
         while self._mailbox and not self.state.terminal:
             self._handle(self._mailbox.popleft())
+        # messages posted after the end are not processed
         if self.state.terminal:
             return None
         if self._running:
@@ -136,7 +137,7 @@ class JobMaster:
         return None if (due_ms := self._due_ms()) == float("inf") else due_ms
 
     def abort(self, cause: Exception) -> None:
-        """Fail the job whatever it was doing: for faults of the master itself."""
+        """Fail the job in any state: for errors of the master itself."""
         self._end(JobState.FAILED, failure_in("job master", cause))
         self._proceed()
 
@@ -185,6 +186,7 @@ class JobMaster:
     def _due_ms(self) -> float:
         """When the next timer is due, in monotonic milliseconds."""
         if not self._running:
+            # while tasks close or I/O is outstanding, a message will wake the master; no timer is needed
             waits = self._tasks_phase is not TasksPhase.ABSENT or self._io_outstanding
             return float("inf") if waits else self._restart_at_ms
         return self.coordinator.due_ms if self._takes_checkpoints else float("inf")
@@ -218,6 +220,7 @@ class JobMaster:
             # I/O of a worker that this master did not start: nothing outstanding to count down.
             case WrittenElsewhere(outcome=outcome):
                 self._on_io(outcome)
+            # the deployment is gone: a restart or the end may proceed
             case TasksReleased():
                 self._tasks_phase = TasksPhase.ABSENT
             case CancelRequested():
@@ -238,10 +241,12 @@ class JobMaster:
 
     def _on_task(self, report: TaskReport) -> None:
         match report:
+            # one report per deployment, once all its tasks run
             case TasksStarted():
                 self.events.deployed(self._budget, self._store)
             case SnapshotCompleted():
                 self.coordinator.on_snapshot(report)
+            # an ended task has read its whole history, and belongs to every later checkpoint
             case TaskEnded():
                 self._history.read(report.task)
                 self.coordinator.on_task_ended(report)
@@ -335,8 +340,8 @@ class JobMaster:
             self._workers.release()
 
     def _proceed(self) -> None:
-        """Once the tasks are closed and no I/O is outstanding: restart when it is time, or end when an end
-        was decided on.
+        """Once the tasks are closed and no I/O is outstanding: restart when that is due, or enter the
+        terminal state that was decided on.
         """
         if self._at_rest and self._ending is None and self._clock.monotonic_ms() >= self._restart_at_ms:
             self._start_again()
@@ -370,6 +375,7 @@ class JobMaster:
     def _end(self, state: JobState, error: PenstockError | None = None) -> None:
         """Decide on a terminal state and release the tasks; the first decision stays."""
         if self._ending is None and not self.state.terminal:
+            # a later failure must not replace the cause, nor a failure a cancellation
             self._ending, self.error = state, error
             self._release()
 

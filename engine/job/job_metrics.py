@@ -1,4 +1,4 @@
-"""What a job has done so far, summed over its tasks: plain numbers for people."""
+"""The metrics of a job so far, summed over its tasks, for people to read."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ class JobMetrics:
         """Seconds the busiest slot has worked; waiting for others, bounded tables among them, does not
         count.
         """
+        # slot i runs subtask i of every chain: their busy times add up
         by_slot: dict[int, float] = {}
         for task in self.tasks:
             by_slot[task.subtask] = by_slot.get(task.subtask, 0.0) + task.time.busy / 1e3
@@ -104,7 +105,7 @@ class JobMetrics:
 
     @property
     def watermark_us(self) -> int | None:
-        """The lowest watermark of any operator that has one: how far event time has come."""
+        """The lowest watermark of any operator that has one: the event time the whole job has reached."""
         return min((o.watermark_us for o in self.operators if o.watermark_us is not None), default=None)
 
     @property
@@ -171,7 +172,7 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
 
 
 def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
-    """Return whether rows were delivered to a client, which cannot take them back."""
+    """Return whether rows were delivered to a client, which cannot retract them."""
     sinks = [
         spec
         for chain in graph.chains

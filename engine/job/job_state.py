@@ -1,4 +1,4 @@
-"""The states of a job, of its tasks and of a wanted stop, and the legal steps between them, in tables."""
+"""The states of a job, of its tasks and of a requested stop, with tables of the legal transitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.catalog.errors import Kind, PenstockError
 
 
 class JobState(StrEnum):
-    """The state of a job, as users see it. A state that ends the job is entered once its tasks are closed."""
+    """The state of a job, as users see it. A terminal state is entered once its tasks are closed."""
 
     CREATED = "CREATED"
     RUNNING = "RUNNING"
@@ -20,7 +20,7 @@ class JobState(StrEnum):
 
     @property
     def terminal(self) -> bool:
-        """Whether nothing more can happen to the job."""
+        """Whether no transition leaves this state."""
         return not TRANSITIONS[self]
 
 
@@ -60,11 +60,11 @@ TASKS_IN: dict[JobState, frozenset[TasksPhase]] = {
     JobState.CANCELED: frozenset({TasksPhase.ABSENT}),
     JobState.FAILED: frozenset({TasksPhase.ABSENT}),
 }
-"""Which phases of the tasks go with a state of the job."""
+"""The phases of the tasks that each state of the job allows."""
 
 
 class StopMode(Enum):
-    """How a user wants a job to stop; it outlives restarts."""
+    """How a job was asked to stop; the request survives restarts."""
 
     NONE = "none"
     SAVEPOINT = "stop with a checkpoint: the job can be resumed from it"
@@ -72,7 +72,7 @@ class StopMode(Enum):
 
 
 def check_tasks(state: JobState, tasks: TasksPhase) -> None:
-    """Raise INT-9010 when a job in this state may not have tasks in this phase."""
+    """Raise INT-9010 when a job in this state must not have tasks in this phase."""
     if tasks not in TASKS_IN[state]:
         raise PenstockError(
             "INT-9010",

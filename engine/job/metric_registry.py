@@ -1,5 +1,5 @@
-"""The registry of metrics: the one table of what is counted, and a job's numbers by it. Every reader uses
-it.
+"""The registry of metrics: the one table of their declarations, and a job's metrics by it. Every reader of
+metrics uses it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 
 
 class MetricKind(StrEnum):
-    """The kind of a number: a counter grows until its task restarts, a gauge goes up and down, or a
+    """The kind of a metric. A counter grows until its task restarts, a gauge rises and falls, a summary is a
     percentile of a histogram.
     """
 
@@ -46,11 +46,11 @@ class MetricDeclaration:
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a running job. ``operator`` and ``subtask`` are empty for those of the job; ``source``
-    and ``quantile`` tell latencies apart.
+    """One metric of a running job. Those of the job have no ``operator`` and no ``subtask``; ``source`` and
+    ``quantile`` identify a latency.
 
-    ``operator_id`` tells operators of one name apart; of a task it is its chain, all of whose operators
-    ``operator`` names.
+    ``operator_id`` distinguishes operators of one name. For a task it is its chain, and ``operator`` names
+    all operators of that chain.
     """
 
     name: str
@@ -292,6 +292,7 @@ def _of_task(task: TaskFigures) -> Iterator[tuple[str, float]]:
         yield f"backPressuredTimeMs{suffix}", shares.backpressured
     yield "numBatchesIn", task.batches
     yield "numBytesOut", task.bytes_out
+    # a source has no input channels and aligns no barriers
     if not task.is_source:
         yield "numBytesIn", task.bytes_in
         yield "inputQueueLength", task.queues.length
@@ -312,10 +313,12 @@ def _of_operator(operator: OperatorFigures, read_at_ms: int) -> Iterator[tuple[s
     yield "numStateEntries", operator.state_entries
     yield "stateBytes", operator.state_bytes
     yield "spilledBytes", operator.spilled_bytes
+    # the two limits mean "no watermark yet" and "end of input": neither is a time
     if operator.watermark_us is not None and MIN_WATERMARK_US < operator.watermark_us < MAX_WATERMARK_US:
         yield "currentInputWatermark", operator.watermark_us // 1000
         yield "watermarkLag", read_at_ms - operator.watermark_us // 1000
     for name, count in sorted(operator.counters.items()):
+        # an operator's own counters are snake_case; metric names are camelCase
         first, *others = name.split("_")
         yield first + "".join(word.capitalize() for word in others), count
 

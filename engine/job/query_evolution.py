@@ -1,10 +1,12 @@
-"""Query evolution: which operators of a changed query keep their state, which start empty, which state is
+"""Query evolution: which operators of a changed query retain their state, which start empty, which state is
 dropped, and when the result would be wrong.
 
-Operators match when their digests do: the same rows of the same tables, whatever is above them. Sources and
-their watermark generators match also when other columns or rows are read: they resume from their positions.
-Sinks of one table match. Operators whose types became wider, or whose rows have columns that were added to
-the end of a table, match when their state can be migrated (``penstock.engine.checkpoint.state_migration``).
+Operators match when their digests do: the same rows of the same tables, whatever consumes them. Sources and
+their watermark generators also match when they read other columns or rows: they resume from their positions.
+Sinks of one table match.
+
+Types may have become wider, and tables may have got columns at their end. Such operators match when their
+state can be migrated (``penstock.engine.checkpoint.state_migration``).
 """
 
 from __future__ import annotations
@@ -61,11 +63,12 @@ class StateDiff:
 
 
 def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple[Manifest, StateDiff | None]:
-    """Return a checkpoint as this plan's, and what has changed (None: nothing).
+    """Return a checkpoint as this plan's, and the changes (None: no change).
 
-    Raises STA-3008 for another number of key groups, STA-3007 for another query unless it is ``allowed``,
+    Raises STA-3008 for another number of key groups, and STA-3007 for another query unless it is ``allowed``.
     STA-3043 when the result would be wrong, STA-3045 for channel state to an operator that has changed.
     """
+    # a key's group depends on the number of groups: with another number no key finds its state
     if manifest.max_parallelism != plan.max_parallelism:
         raise PenstockError(
             "STA-3008",
@@ -74,6 +77,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
             hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
             sqlstate="55000",
         )
+    # same operators with state: restore as it is
     if manifest.fingerprint == plan.fingerprint:
         check_channel_state(manifest, plan.operators)
         return manifest, None
@@ -96,6 +100,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
         raise PenstockError(
             "STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000"
         )
+    # batches in channels have the layout of the former plan: none may be restored
     check_channel_state(manifest, ())
     return replace(
         _renamed(manifest, plan, diff.matches), compatibility=plan.compatibility, migrations=diff.migrations
@@ -107,6 +112,7 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
     new = {o.operator_id: o for o in plan.operators if o.keeps_state}
     matches, migrations, obstacles = _matches(old, new, Migrations(manifest, plan))
+    # sinks whose table already contains output of the former query
     begun = {operator_id for operator_id in matches.values() if new[operator_id].role is OperatorRole.SINK}
     refusals = []
     for operator in new.values():
@@ -118,11 +124,14 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
         ]
         going_on = [sink for sink in sinks if sink.operator_id in begun]
         fresh = [sink for sink in sinks if sink.operator_id not in begun]
+        # all its sinks are new: rebuild the operator from the beginning, with a complete result
         if not going_on:
             matches = {one: other for one, other in matches.items() if other != operator.operator_id}
+        # an empty operator would emit a result of later rows only into a table that has the earlier result
         elif operator.operator_id not in matches.values():
             left = [o for i, o in old.items() if i not in matches]
             refusals.append(_no_state(operator, going_on[0], left, obstacles.get(operator.operator_id, {})))
+        # one operator cannot both resume for an old sink and start over for a new one
         elif fresh:
             refusals.append(
                 f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where "
@@ -153,6 +162,7 @@ def _matches(
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
     found: dict[str, Migration] = {}
     obstacles: dict[str, dict[str, str]] = {}
+    # an operator matches once, and the first candidate has precedence
     for one, other in _candidates(old, new, migrations):
         if one in matches or other in matches.values():
             continue
@@ -171,6 +181,7 @@ def _matches(
 def _candidates(
     old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations
 ) -> Iterator[tuple[str, str]]:
+    # first sources, sinks and watermark generators, by their tables
     for one, was in old.items():
         yield from (
             (one, other)
@@ -179,7 +190,10 @@ def _candidates(
         )
     for one in old:
         yield from (
-            (one, other) for other, now in new.items() if not now.place and migrations.alike(one, other)
+            # then inner operators, by the digest that ignores widths and added columns
+            (one, other)
+            for other, now in new.items()
+            if not now.place and migrations.alike(one, other)
         )
 
 
@@ -214,6 +228,7 @@ def _no_state(
         for o in dropped
         if o.operator_id in obstacles or (o.role is operator.role and _kind(o) == _kind(operator))
     ]
+    # the ones with a known obstacle explain most: list them first
     alike.sort(key=lambda o: o.operator_id not in obstacles)
     return said + "".join(
         f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}" for o in alike[:3]
@@ -225,12 +240,14 @@ def _but(obstacle: str | None) -> str:
 
 
 def _kind(operator: OperatorEntry) -> str:
-    """Return what an operator does, whether it is split into two phases or not."""
+    """Return the kind of an operator from its name; the phases of a two-phase aggregate have the same."""
     return operator.name.removeprefix("global ").split(" ")[0]
 
 
 def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:
-    """A sink's pending commits are done when the job was stopped, maybe not when it was killed."""
+    """Return a note about a sink's pending commits: they are done when the job was stopped, maybe not when it
+    was killed.
+    """
     pending = sum(
         part.count
         for task in manifest.tasks
@@ -257,7 +274,7 @@ def _sizes(manifest: Manifest) -> dict[str, int]:
 
 
 def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str]) -> Manifest:
-    """Return a checkpoint with the operators' new ids, without the state of operators that are gone."""
+    """Return a checkpoint with the operators' new ids, without the state of removed operators."""
     stateless = {o.operator_id: o.operator_id for o in manifest.operators if not o.keeps_state}
     names = {**stateless, **matches}
     operators = tuple(

@@ -1,8 +1,8 @@
-"""The coordinator of runtime filters: it merges the keys of the loaded sides of joins for the scans of the
-other sides.
+"""The coordinator of runtime filters: it merges the join keys of a join's loaded side, and sends them to the
+scans of the other side.
 
-A filter only saves work: rows it drops would have had no match. So no checkpoint holds it. After a restore
-the joins report the keys of their restored state, and the filters are built again.
+A filter only saves work: the rows it drops have no match. So no checkpoint contains it. After a restore the
+joins report the keys of their restored state, and the filters are built again.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from penstock.planner.physical.runtime_filter import RuntimeFilter
 
 
 class FilteredTask(Protocol):
-    """The part of a task handle that is used here."""
+    """The interface of a task handle that the coordinator needs."""
 
     @property
     def task_id(self) -> TaskId:
-        """Which task it is."""
+        """The id of the task."""
 
     def post(self, message: TaskMessage) -> None:
         """Post a message to the task."""
 
 
 class RuntimeFilterCoordinator:
-    """Merges, for one deployment, the keys that the subtasks of a join report, and posts them once all have
+    """Merges, for one deployment, the keys that the subtasks of a join report, and sends them once all have
     reported.
     """
 
@@ -48,17 +48,19 @@ class RuntimeFilterCoordinator:
         ]
 
     def on_operator_event(self, report: OperatorEventReported) -> None:
-        """Process an event of an operator; only the keys of a join matter here."""
+        """Process an event of an operator; only a join's keys are used."""
         if not isinstance(report.event, JoinKeys):
             return
         join_id, reported = report.operator_id, self._keys.setdefault(report.operator_id, {})
         reported[report.task] = report.event
+        # a filter of some subtasks' keys would drop rows that match in another subtask
         if len(reported) < self._subtasks[join_id]:
             return
         # lazy: kernels are loaded only once there are keys
         from penstock.engine.operators.join.runtime_filter import merge_keys
 
         known = merge_keys(list(reported.values()))
+        # no key set to filter by: the scans stay unfiltered
         if known.keys is None:
             return
         for task, joins in self._tasks:

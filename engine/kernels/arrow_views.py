@@ -1,4 +1,4 @@
-"""Arrow arrays as what kernels read: int64 words, validity bytes, string offsets and bytes."""
+"""Arrow arrays as numpy arrays for kernels: int64 words, validity bytes, string offsets and bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WORD = np.dtype(np.int64)
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Return whether values of a type are strings of bytes (STRING, BINARY)."""
+    """Return whether values of a type are byte strings (STRING, BINARY)."""
     return kind.id in _BYTES
 
 
@@ -59,7 +59,7 @@ def refuse_nested(kind: pa.DataType) -> None:
 
 
 def validity(array: pa.Array) -> np.ndarray:
-    """Return one byte per value, 1 when it is not NULL; no bytes at all (length 0) when no value is NULL."""
+    """Return one byte per value, 1 when it is not NULL. The result is empty when no value is NULL."""
     if array.null_count == 0:
         return NO_BYTES
     return truths(array.is_valid()).view(np.uint8)
@@ -73,10 +73,10 @@ def _buffer(array: pa.Array, dtype: np.dtype, per_value: int = 1) -> np.ndarray:
 
 
 def words(array: pa.Array) -> np.ndarray:
-    """Return the values as int64 words, equal exactly when the values are (-0.0 is 0.0, every NaN the same);
-    undefined under NULL.
+    """Return the values as int64 words. Words are equal exactly when the values are (-0.0 is 0.0, every NaN
+    the same); undefined for NULL.
 
-    Decimals give their low word, which decides up to 18 digits; see ``wide_words``.
+    Decimals return their low word, which is the value up to 18 digits; see ``wide_words``.
     """
     kind = array.type
     if kind.id in _WIDE:
@@ -103,7 +103,7 @@ def wide_words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def floats(array: pa.Array) -> np.ndarray:
-    """Return floating-point values as float64; undefined under NULL."""
+    """Return floating-point values as float64; undefined for NULL."""
     return _buffer(array, np.dtype(np.float32 if array.type == pa.float32() else np.float64)).astype(
         np.float64, copy=False
     )
@@ -111,6 +111,7 @@ def floats(array: pa.Array) -> np.ndarray:
 
 def float_words(values: np.ndarray) -> np.ndarray:
     """Return the canonical bits of float64 values as int64 words."""
+    # -0.0 + 0.0 is 0.0
     bits = (values + 0.0).view(np.int64)
     nan = np.isnan(values)
     if nan.any():
@@ -128,8 +129,8 @@ def string_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return the Arrow array of a type whose ``words`` are these; ``valid`` bytes mark what is not NULL
-    (none: all).
+    """Return the Arrow array of a type from its ``words``. ``valid`` bytes mark the values that are not NULL;
+    empty means all.
     """
     if kind.id in _WIDE:
         return _from_buffer(values, valid, kind)
@@ -155,8 +156,8 @@ def array_of_wide_words(low: np.ndarray, high: np.ndarray, valid: np.ndarray, ki
 
 
 def array_of_strings(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return the string or binary array with these offsets (int64) and bytes; raises ``TooLarge`` for more
-    than 32-bit offsets reach.
+    """Return the string or binary array with these offsets (int64) and bytes. Raise ``TooLarge`` when 32-bit
+    offsets do not suffice.
     """
     if data.size > LIMITS.array_bytes:
         raise TooLarge(data.size)
@@ -180,11 +181,12 @@ _SIGN = np.int64(-(2**63))
 
 
 def order_words(array: pa.Array) -> np.ndarray:
-    """Return int64[n, width] rows of words that sort as the values do (NaN largest); equal values have
-    equal rows.
+    """Return int64[n, width] rows of words that sort as the values do (NaN largest). Equal values have equal
+    rows.
     """
     if is_wide(array.type):
         low, high = wide_words(array)
+        # The low word is unsigned: flipping its top bit makes signed comparison right.
         return np.stack([high, low ^ _SIGN], axis=1)
     ordered = words(array)
     if pa.types.is_floating(array.type):

@@ -1,7 +1,7 @@
-"""The notice that a kernel is being compiled: a third of a second each, once on a machine because the cache
-keeps it.
+"""The notice that a kernel is being compiled. It takes a third of a second per kernel, once per machine,
+since machine code is cached.
 
-It is a file of its own because the command line imports it at every start, and must not import numba.
+This is a separate file because the command line imports it at every start and must not import numba.
 """
 
 from __future__ import annotations

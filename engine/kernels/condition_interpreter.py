@@ -1,8 +1,8 @@
 """The interpreter of DEFINE conditions: stack programs that run for one row tried as a variable of a match.
 
-Rows of a match are read through *navigations* (``LAST(A.x, 1)``, ``FIRST(B.x)``) and *running aggregates*
-(``SUM(A.x)``). Both speak of a *variable set*: one variable, or the variables of a SUBSET. What they need is
-noted row by row, so that a search that steps back a row simply reads the notes of the row before:
+Programs read rows of the match through *navigations* (``LAST(A.x, 1)``, ``FIRST(B.x)``) and *running
+aggregates* (``SUM(A.x)``). Both refer to a *variable set*: one variable, or the variables of a SUBSET. Their
+inputs are noted row by row. So a search that steps back a row reads the notes of the row before:
 
 ```
 row      start    start+1   start+2  <- tried as B
@@ -12,8 +12,8 @@ firsts   0        0         .           by row and set: the first one
 totals   x0       x0+x1     .           by row and aggregate
 ```
 
-NamedTuples are unpacked once a function, and the stack's arrays are passed one by one: reading fields where
-they are used made running sums a third slower (0.41 for 0.61 M rows/s).
+NamedTuples are unpacked once per function, and the stack's arrays are passed one by one. Reading fields at
+each use made running sums a third slower (0.41 instead of 0.61 M rows/s).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _IS_NULL, _IS_NOT_NULL, _IS_TRUE = int(Op.IS_NULL), int(Op.IS_NOT_NULL), int(Op.
 
 
 class StackPrograms(NamedTuple):
-    """The conditions of DEFINE as stack programs; constant through a search."""
+    """The conditions of DEFINE as stack programs. They are constant during a search."""
 
     code: np.ndarray
     """int64[3 * instructions]: operation, two operands."""
@@ -62,8 +62,8 @@ class StackPrograms(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """What programs read of a match: running aggregates, navigations and variable sets; constant through a
-    search.
+    """The inputs of programs in a match: running aggregates, navigations and variable sets. They are constant
+    during a search.
     """
 
     totals: np.ndarray
@@ -79,7 +79,7 @@ class Conditions(NamedTuple):
 
 
 class Match(NamedTuple):
-    """The match in the making: notes by row, good from its first row to the row before the one tried."""
+    """The unfinished match: notes by row. They are valid from its first row to the row before the one tried."""
 
     steps: np.ndarray
     """int64[rows]: the transition that took the row."""
@@ -98,8 +98,8 @@ class Match(NamedTuple):
 
 
 class ConditionCells(NamedTuple):
-    """The columns that programs read, one after the other, ``stride`` cells each: one a row, then that of
-    no row.
+    """The columns that programs read, one after the other. Each has ``stride`` cells: one per row, and the
+    last one for "no row".
     """
 
     ints: np.ndarray
@@ -109,7 +109,7 @@ class ConditionCells(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The stack of a program: a number of either kind and a tag an entry (``_VALUE``, ``_NULL`` or a
+    """The stack of a program. An entry has a number of either kind and a tag (``_VALUE``, ``_NULL`` or a
     fault).
     """
 
@@ -120,7 +120,7 @@ class Stack(NamedTuple):
 
 @njit(nogil=True)
 def navigate(navigation, row, start, variable, conditions, match):
-    """Return the row that FIRST or LAST names while ``row`` is tried as a variable's; -1 for none.
+    """Return the row that FIRST or LAST refers to while ``row`` is tried as a variable's; -1 for none.
 
     ``start`` is the first row of the match.
     """
@@ -156,7 +156,7 @@ def navigate(navigation, row, start, variable, conditions, match):
 
 @njit(nogil=True)
 def add_checked(left, right, bits):
-    """Return a sum and whether it is out of the range of that many bits."""
+    """Return a sum, and whether it exceeds the range of ``bits`` bits."""
     result = left + right
     # Two numbers of one sign whose sum has the other have wrapped around 64 bits.
     if (left >= 0) == (right >= 0) and (result >= 0) != (left >= 0):
@@ -166,7 +166,7 @@ def add_checked(left, right, bits):
 
 @njit(nogil=True)
 def multiply_checked(left, right, bits):
-    """Return a product and whether it is out of the range of that many bits."""
+    """Return a product, and whether it exceeds the range of ``bits`` bits."""
     if left == 0 or right == 0:
         return 0, False
     # -1 * MIN wraps to MIN, and dividing that by -1 again would trap.
@@ -180,8 +180,8 @@ def multiply_checked(left, right, bits):
 
 @njit(nogil=True)
 def running_total(total, row, start, variable, conditions, match, cells):
-    """Return a running aggregate with ``row`` as a variable's: as whole number, as floating-point number, its
-    count of values, and a fault.
+    """Return a running aggregate with ``row`` tried as a variable's. The result is (whole number,
+    floating-point number, count of values, fault).
     """
     totals, _, is_member, variables, _ = conditions
     _, _, _, _, ints, floats, counts = match
@@ -218,7 +218,7 @@ def running_total(total, row, start, variable, conditions, match, cells):
 
 @njit(nogil=True)
 def is_less(a, b):
-    """Whether a floating-point number comes before another, NaN being the largest."""
+    """Return whether a floating-point number sorts before another; NaN is the largest."""
     if np.isnan(a):
         return False
     return np.isnan(b) or a < b
@@ -226,7 +226,7 @@ def is_less(a, b):
 
 @njit(nogil=True)
 def compare(comparison, below, equal):
-    """Return a comparison, given whether the left side is below or equal to the right one."""
+    """Return the result of a comparison. ``below`` and ``equal`` compare the left side with the right one."""
     if comparison in (_EQUAL, _NOT_DISTINCT):
         return equal
     if comparison == _NOT_EQUAL:
@@ -242,9 +242,7 @@ def compare(comparison, below, equal):
 
 @njit(nogil=True)
 def run_load(op, a, b, row, start, variable, conditions, match, cells):
-    """Return what LOAD or TOTAL pushes: as whole number, as floating-point number, whether it is NULL, a
-    fault.
-    """
+    """Return the entry that LOAD or TOTAL pushes: (whole number, floating-point number, is NULL, fault)."""
     if op in (_LOAD_I, _LOAD_F):
         # LOAD: the cell of column ``a`` at the row of navigation ``b``; the last cell of a column is that of
         # no row.
@@ -268,10 +266,10 @@ def run_load(op, a, b, row, start, variable, conditions, match, cells):
 
 @njit(nogil=True)
 def run_and_or(decisive, ints, tags, left):
-    """Run AND (0 decides it) or OR (1 does) on the entries ``left`` and the next; the result replaces the
+    """Run AND (0 decides it) or OR (1 decides it) on entry ``left`` and the next. The result replaces the
     first.
 
-    The left side counts first: once it decides, a fault of the right side is none.
+    The left side counts first: once it decides, a fault of the right side is ignored.
     """
     right = left + 1
     if tags[left] > _NULL or (tags[left] == _VALUE and ints[left] == decisive):
@@ -305,7 +303,7 @@ def run_not_or_is(op, ints, tags, top):
 
 @njit(nogil=True)
 def run_unary(op, a, ints, floats, top):
-    """Run an operation on the top entry, which is a value; return a fault."""
+    """Run an operation on the top entry, which must be a value. Return a fault."""
     over = False
     if op == _TO_FLOAT:
         # CAST(decimal of scale a AS DOUBLE)
@@ -334,8 +332,8 @@ def run_unary(op, a, ints, floats, top):
 
 @njit(nogil=True)
 def run_binary_on_values(op, a, ints, floats, left):
-    """Run an operation on the entries ``left`` and the next, both values; the result replaces the first.
-    Return a fault.
+    """Run an operation on entry ``left`` and the next, which must both be values. The result replaces the
+    first. Return a fault.
     """
     right = left + 1
     over = False
@@ -369,7 +367,9 @@ def run_binary_on_values(op, a, ints, floats, left):
 
 @njit(nogil=True)
 def run_binary(op, a, ints, floats, tags, left):
-    """Run an operation on the entries ``left`` and the next, whatever they are: a fault wins, then NULL."""
+    """Run an operation on entry ``left`` and the next with any tags. A fault wins over NULL, NULL over a
+    value.
+    """
     right = left + 1
     if tags[left] > _NULL or tags[right] > _NULL:
         tags[left] = max(tags[left], tags[right])
@@ -386,7 +386,7 @@ def run_binary(op, a, ints, floats, tags, left):
 
 @njit(nogil=True)
 def evaluate_condition(row, start, variable, programs, conditions, match, cells, stack):
-    """Return whether the condition of a variable is TRUE for ``row`` in the match from ``start``, and a
+    """Return whether a variable's condition is TRUE for ``row`` in the match that begins at ``start``, and a
     fault.
     """
     code, code_at = programs

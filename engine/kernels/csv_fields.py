@@ -1,4 +1,4 @@
-"""CSV without quotes: where each value ends, found eight bytes at a time; numbers and times read in place."""
+"""CSV without quotes: finds the ends of values eight bytes at a time, and parses numbers and times in place."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _BLOCK = 64
 
 @kernel(I64(IN_U8, IN_U64, U8, I64, OUT_I32, OUT_U64))
 def find_ends(data, words, delimiter, width, ends, bits):
-    """Write where each value of each record ends, ``width`` a record; return how many records, -1 when one
+    """Write the end of each value, ``width`` values per record. Return the number of records, or -1 when one
     has more or fewer values.
 
-    ``words`` are the whole eights of ``data``; ``ends`` has room for a value more than there are bytes; into
-    ``bits[0]`` go all bits that any word has. The last record need not end in a line end.
+    ``words`` are the complete 8-byte groups of ``data``. ``ends`` must have one entry more than ``data`` has
+    bytes. ``bits[0]`` gets the OR of all words. The last record need not end with a line end.
     """
     delimiters, newlines = np.uint64(delimiter) * _ONES, np.uint64(_NEWLINE) * _ONES
     written, field = 0, 0
@@ -88,11 +88,12 @@ def find_ends(data, words, delimiter, width, ends, bits):
 
 @njit(BOOL(IN_U8, I64, I64, IN_U8), nogil=True, cache=True)
 def _is_null(data, start, end, literal):
-    """Return whether a value is empty or the literal that stands for NULL."""
+    """Return whether a value is empty or equal to the NULL literal."""
     if start == end:
         return True
     if end - start != literal.size:
         return False
+    # No early exit: literals are short.
     same = 0
     for i in range(literal.size):
         same += data[start + i] == literal[i]
@@ -101,7 +102,7 @@ def _is_null(data, start, end, literal):
 
 @njit(I64(IN_U8, I64, I64), nogil=True, cache=True)
 def _digits(data, start, end):
-    """Return the number some digits spell, -1 when one is none."""
+    """Return the number that digits spell, -1 if some byte is no digit."""
     value = 0
     for at in range(start, end):
         digit = data[at] - np.uint8(48)
@@ -113,19 +114,20 @@ def _digits(data, start, end):
 
 @njit(I64(IN_I32, I64, I64, I64), nogil=True, cache=True)
 def _start(ends, record, width, column):
-    """Return where a value begins."""
+    """Return the start of a value."""
     before = record * width + column - 1
     return 0 if before < 0 else ends[before] + 1
 
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
 def read_integers(data, ends, records, width, column, literal, values, nulls):
-    """Read a column of plain whole numbers; return how many are NULL, -1 when one is written otherwise."""
+    """Parse a column of plain whole numbers. Return the number of NULLs, or -1 for a value in another format."""
     count = 0
     for record in range(records):
         start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])
         negative = start < end and data[start] == 45
         first = start + negative
+        # More digits may overflow: the column is then parsed the general way.
         value = _digits(data, first, end) if 0 < end - first <= _EXACT else -1
         if value >= 0:
             values[record] = -value if negative else value
@@ -141,11 +143,13 @@ def read_integers(data, ends, records, width, column, literal, values, nulls):
 
 @njit(I64(I64, I64, I64), nogil=True, cache=True)
 def _day_number(year, month, day):
-    """Return the days since 1970-01-01 of a date that is one, -1000000 of another."""
+    """Return the days since 1970-01-01 of a date, -1000000 for an invalid one."""
     leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+    # Odd months up to July and even ones from August have 31 days.
     longest = 30 + ((month + (month > 7)) & 1) - (month == 2) * (2 - leap)
     if month < 1 or month > 12 or day < 1 or day > longest or year < 1:
         return -1000000
+    # Years begin in March here, so that the leap day is the last of its year; an era has 400 years.
     shifted = year - (month <= 2)
     era = shifted // 400
     of_era = shifted - era * 400
@@ -155,10 +159,9 @@ def _day_number(year, month, day):
 
 @njit(I64(IN_U8, I64, I64, OUT_I64), nogil=True, cache=True)
 def _moment(data, start, end, last):
-    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 when it is not written
-    so.
+    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 for another format.
 
-    ``last``: the date before as one number, and its days since 1970, worked out anew only for another date.
+    ``last`` caches the previous date as one number, and its days since 1970.
     """
     wrong = -(2**63)
     length = end - start
@@ -180,6 +183,7 @@ def _moment(data, start, end, last):
     if min(year, month, day, hour, minute, second) < 0 or hour > 23 or minute > 59 or second > 59:
         return wrong
     date = (year * 100 + month) * 100 + day
+    # Neighbouring rows often have one date.
     if date != last[0]:
         last[0], last[1] = date, _day_number(year, month, day)
     if last[1] == -1000000:
@@ -196,8 +200,8 @@ def _moment(data, start, end, last):
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
 def read_timestamps(data, ends, records, width, column, literal, values, nulls):
-    """Read a column of plain timestamps in microseconds; return how many are NULL, -1 when one is written
-    otherwise.
+    """Parse a column of plain timestamps in microseconds. Return the number of NULLs, or -1 for a value in
+    another format.
     """
     count = 0
     last = np.full(2, -1, np.int64)
@@ -218,8 +222,8 @@ def read_timestamps(data, ends, records, width, column, literal, values, nulls):
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I32, OUT_U8))
 def find_texts(data, ends, records, width, column, literal, bounds, nulls):
-    """Write the texts of a column as ``bounds``: text i lies from ``bounds[2 i]`` to ``bounds[2 i + 1]``;
-    return how many are NULL.
+    """Write the bounds of a column's texts. Text i is from ``bounds[2 i]`` to ``bounds[2 i + 1]``. Return the
+    number of NULLs.
     """
     count = 0
     for record in range(records):

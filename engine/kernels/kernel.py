@@ -1,6 +1,6 @@
 """Kernels: loops over columns, compiled for one signature, cached on disk and loaded at the first call.
 
-The array types of signatures: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written, ``SLOTS_*`` are
+Array types of signatures: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written, ``SLOTS_*`` are
 columns of a wider table.
 """
 
@@ -23,8 +23,8 @@ from penstock.engine.kernels.compile_notice import compiling
 
 @functools.cache
 def _sources() -> str:
-    """Return a digest of all kernels: each may have others' loops compiled into it, which numba's own
-    check, one file at a time, does not see.
+    """Return a digest of all kernels' source files. A kernel may inline loops of other files, which numba's
+    check of one file at a time misses.
     """
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
@@ -33,11 +33,11 @@ def _sources() -> str:
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, whose machine code is not found again once any kernel's source has changed.
+    """Numba's cache, invalidated when the source of any kernel changes.
 
-    Machine code is loaded without numba's tables of all it can compile, 60 modules and a quarter of a second
-    of every start: only what the code calls of numba's runtime is made known before. A kernel that has to be
-    compiled brings the tables by itself.
+    Machine code is loaded without numba's registry of everything it can compile. That saves 60 modules and a
+    quarter of a second at every start. Only the runtime functions that machine code calls are registered. A
+    kernel that must be compiled loads the registry itself.
     """
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
@@ -54,8 +54,8 @@ class _KernelCache(FunctionCache):
 
 
 class Kernel:
-    """A compiled loop that looks for its machine code at the first call. Only Python calls it; what
-    kernels share is plain ``njit``.
+    """A compiled loop that loads its machine code at the first call. Only Python calls it; loops shared by
+    kernels are plain ``njit``.
     """
 
     every: ClassVar[list[Kernel]] = []
@@ -69,11 +69,11 @@ class Kernel:
         Kernel.every.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the loop. TypeError when an argument is not what the signature says."""
+        """Run the loop. Raise TypeError for an argument that does not match the signature."""
         return self._run(*arguments)
 
     def load(self) -> bool:
-        """Have the machine code, from the cache or compiled now; returns whether it had to be compiled."""
+        """Load the machine code from the cache, or compile it. Return whether it had to be compiled."""
         with global_compiler_lock:
             if self._run != self._first:
                 return False
@@ -90,7 +90,7 @@ class Kernel:
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
-    """Return a decorator that compiles a loop for one signature; it runs without Python's lock."""
+    """Return a decorator that compiles a loop for one signature. The loop runs without the GIL."""
     return lambda function: Kernel(function, signature)
 
 

@@ -1,4 +1,4 @@
-"""Random letters: the text of each row is a function of its word alone, so any row can be made again."""
+"""Random letters: each row's text is a function of its word alone, so any row can be generated again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PER_WORD = 12
 
 @kernel(VOID(IN_U64, IN_I32, IN_U8, OUT_U8))
 def fill_letters(words, offsets, letters, out):
-    """Write into ``out[offsets[i]:offsets[i + 1]]`` letters drawn from the 32 of ``letters`` by noise that
-    begins at ``words[i]``.
+    """Write random letters into ``out[offsets[i]:offsets[i + 1]]``. They are drawn from the 32 of ``letters``
+    by a generator seeded with ``words[i]``.
     """
     for i in range(words.size):
         state = words[i]

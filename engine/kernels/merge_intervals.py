@@ -1,4 +1,4 @@
-"""Sessions: intervals that touch become one."""
+"""Session windows: merges touching intervals of a key into one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, TABLE_I64, kern
 
 @kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))
 def unite(keys, starts, ends, groups, group_starts, group_ends):
-    """Number the unions of touching intervals of one key, given by key, then start; write each interval's
-    union and the unions' bounds.
+    """Merge touching intervals of one key and number the unions. Intervals must be sorted by key, then start.
+    Write each interval's union and the bounds of the unions. Return the number of unions.
     """
     unions = 0
     for i in range(keys.size):
+        # Another key, or a gap, begins a session. To begin where a session ends is to touch it.
         if i == 0 or keys[i] != keys[i - 1] or starts[i] > group_ends[unions - 1]:
             group_starts[unions] = starts[i]
             group_ends[unions] = ends[i]
@@ -28,10 +29,11 @@ def unite(keys, starts, ends, groups, group_starts, group_ends):
 def _take_turn(
     first, last, times, turn, gap, groups, parents, group_starts, group_ends, now, size, then, count
 ):
-    """Unite rows with what is open of the sessions ``now`` and write the sessions ``then``; return how
-    many these are, and how many groups.
+    """Merge rows of one turn with the open sessions ``now`` of their key. Write the open sessions ``then``.
+    Return the number of open sessions and of groups.
     """
     still_open, next_open, i = 0, 0, first
+    # Sessions that ended before the turn are closed.
     while next_open < size and group_ends[now[next_open]] < turn:
         next_open += 1
     while i < last or next_open < size:
@@ -41,6 +43,7 @@ def _take_turn(
             start = min(start, group_starts[now[next_open]])
         end = start
         while True:
+            # Extend the interval by the next row or the next open session that touches it, until none does.
             if i < last and times[i] <= end:
                 end = max(end, times[i] + gap)
                 i += 1
@@ -53,6 +56,7 @@ def _take_turn(
                 next_open += 1
             else:
                 break
+        # Rows that meet no open session begin one, unless it would have ended before their turn.
         if group < 0 and end >= turn:
             group = count
             parents[group] = group
@@ -83,13 +87,13 @@ def unite_in_turn(
     group_ends,
     scratch,
 ):
-    """Make rows, by key, turn and time, part of sessions of their key; at its turn a row meets no session
-    that has ended before it.
+    """Assign rows to sessions of their key. Rows are sorted by key, turn and time. A row at its turn cannot
+    join a session that ended before the turn.
 
-    Held sessions come by key, then start, do not touch, and are the first groups. Write each row's group, -1
-    for a row whose session would have ended before its turn; for each group the one it went into (itself, if
-    into none), and its bounds. Rows of one turn count together. Return how many groups there are.
-    ``scratch``: two rows, with a column for each row and each held session.
+    The first groups are the existing sessions, sorted by key and start; they must not touch. Write each row's
+    group: -1 if the row's own session would end before its turn. Write each group's parent (itself, unless it
+    was merged into another) and bounds. Rows of one turn count together. Return the number of groups.
+    ``scratch`` has two rows, with a column for each row and each existing session.
     """
     count = session_keys.size
     for k in range(count):
@@ -126,6 +130,7 @@ def unite_in_turn(
             )
             now, i = 1 - now, last
     for k in range(count):
+        # Path halving: every group points to the one it finally merged into.
         while parents[parents[k]] != parents[k]:
             parents[k] = parents[parents[k]]
     for k in range(keys.size):

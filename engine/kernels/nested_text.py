@@ -1,4 +1,4 @@
-"""Values of nested types as texts that are equal exactly when the values are."""
+"""Canonical texts of nested values: two texts are equal exactly when the values are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from penstock.engine.kernels import arrow_views as col
 
 
 def canonical_text(column: pa.Array) -> pa.Array:
-    """Return one text per value, NULL as ``null``; -0.0 is 0.0, every NaN the same. Fields go by position,
-    entries of a map by their keys, in whatever order they stand."""
+    """Return one text per value, NULL as ``null``. -0.0 equals 0.0, every NaN is the same. Fields are written
+    by position, map entries sorted by key.
+    """
     kind = column.type
     if pa.types.is_null(kind):
         return pa.repeat(pa.scalar("null"), len(column))
@@ -28,6 +29,7 @@ def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_list(kind):
         return _items(column)
     if col.is_bytes(kind):
+        # Quotes and backslashes are escaped: without that, two different lists could have one text.
         escaped = pc.replace_substring(
             pc.replace_substring(column.view(pa.string()), "\\", "\\\\"), '"', '\\"'
         )
@@ -52,11 +54,12 @@ def _items(column: pa.Array) -> pa.Array:
 
 
 def _by_key(column: pa.ListArray) -> pa.ListArray:
-    """Return lists of entries each in the order of its keys' texts."""
+    """Return lists of entries, each sorted by the texts of its keys."""
     flat, starts = column.flatten(), starts_of(lengths_of(column))
     if len(flat) > 1:
         keys = canonical_text(pc.struct_field(flat, 0))
         parents = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        # Most maps are sorted already: one comparison of neighbours saves the sort.
         rising = truths(pc.less_equal(keys.slice(0, len(keys) - 1), keys.slice(1)))
         if not (rising | (parents[1:] != parents[:-1])).all():
             parents_and_keys = pa.record_batch([array_of(parents), keys], names=["parent", "key"])
@@ -78,7 +81,7 @@ def lengths_of(column: pa.Array) -> np.ndarray:
 
 
 def starts_of(lengths: np.ndarray) -> np.ndarray:
-    """Return the offsets of lists of these lengths that lie one behind the other: one more than lists."""
+    """Return the offsets of consecutive lists of these lengths: one more than lists."""
     starts = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts

@@ -1,8 +1,8 @@
-"""The search for matches of MATCH_RECOGNIZE: depth first through the pattern's NFA, preferred transitions
-first, so that the first end reached is the match.
+"""The match search of MATCH_RECOGNIZE: a depth-first search through the pattern's NFA. Preferred transitions
+come first, so the first end it reaches is the match.
 
-The only memory of an unfinished match is ``steps``: by row, the transition that took it. A search that meets
-the end of the buffered rows stops there, and resumes from the same steps when more rows have come.
+The only state of an unfinished match is ``steps``: the transition that took each row. At the end of the
+buffered rows a search stops; it resumes from the same steps when more rows arrive.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TransitionTable(NamedTuple):
 
 
 class SearchRows(NamedTuple):
-    """The sorted rows of all partitions, as far as conditions on one row alone are concerned."""
+    """The sorted rows of all partitions, with the results of conditions on a single row."""
 
     times: np.ndarray
     """int64[rows]: event time, microseconds."""
@@ -69,8 +69,8 @@ class SearchRows(NamedTuple):
 
 @njit(nogil=True)
 def note_row(row, start, variable, conditions, match, cells):
-    """Note the last and first rows of each set and the running aggregates once a row is a variable's; return
-    a fault of the aggregates.
+    """Write the notes of a row that became a variable's: first and last rows of each set, running aggregates.
+    Return a fault of the aggregates.
     """
     all_totals, _, is_member, variables, sets = conditions
     _, _, lasts, firsts, ints, floats, counts = match
@@ -94,7 +94,7 @@ def note_row(row, start, variable, conditions, match, cells):
 
 @njit(nogil=True)
 def next_start(start, end, skip, skip_variables, match):
-    """Return where the search resumes after a match, or less than 0 for what is wrong with SKIP TO."""
+    """Return the row at which the search resumes after a match. A negative result is an error of SKIP TO."""
     if skip == _PAST_LAST_ROW:
         return end
     if skip == _TO_NEXT_ROW:
@@ -115,21 +115,23 @@ def attempt(
     start, row, end, is_final, last_us, epoch, most_steps,
     rows, automaton, programs, conditions, match, cells, stack,
 ):  # fmt: skip
-    """Search for the match that begins at ``start``, with the rows before ``row`` matched already.
+    """Search for the match that begins at ``start``. The rows before ``row`` are matched already.
 
-    SearchRows reach to ``end``; ``is_final``: no more will come. SearchRows after ``last_us`` are outside of
-    WITHIN. Return how the attempt ended, the row reached and a fault.
+    Rows end at ``end``; ``is_final`` means that no more will arrive. Rows after ``last_us`` are outside of
+    WITHIN. Return the outcome, the row reached and a fault.
     """
     offsets, targets, labels = automaton.offsets, automaton.targets, automaton.labels
     times, tests, failed, steps = rows.times, rows.tests, rows.failed, match.steps
     count, variables = times.size, conditions.variables
     first_state, has_notes = offsets.size - 2, conditions.sets > 0
+    # A resumed search continues in the state that its last step led to.
     state = targets[steps[row - 1]] if row > start else first_state
     transition, tried = offsets[state], 0
     while True:
         moved = False
         while transition < offsets[state + 1]:
             target = targets[transition]
+            # The pattern ends here, and this end is preferred over the transitions after it.
             if target < 0:
                 return _MATCHED, row, 0
             if row >= end:
@@ -140,6 +142,7 @@ def attempt(
             elif times[row] <= last_us:
                 variable = labels[transition]
                 test = tests[row * variables + variable]
+                # A state that failed at this row before need not be tried again.
                 if test and (failed.size == 0 or failed[target * count + row] != epoch):
                     tried += 1
                     moved, fault = test == IS_MEMBER, 0
@@ -197,14 +200,13 @@ def search(
     skip, skip_variables,
     match_parts, match_ends, out_rows, out_states,
 ):  # fmt: skip
-    """Search the partitions from number ``part`` on; return how it ended, the partition and row it ended at,
-    and how many matches there are.
+    """Search the partitions from number ``part`` on. Return the outcome, the partition and row where the
+    search ended, and the number of matches.
 
-    A partition's rows are those from ``starts`` (moved on as rows match or do not) to ``ends``. The first
-    ``lengths`` of them are in an unfinished match, with their transitions in ``steps``; ``finals`` marks the
-    partitions no row will follow. Matches are written with their rows and states, one after the other;
-    ``match_ends`` says where each ends there. The other arrays: see SearchRows, TransitionTable, Conditions,
-    ConditionCells and Match.
+    A partition's rows are ``starts`` to ``ends``; the search advances ``starts``. The first ``lengths`` rows
+    are an unfinished match, with their transitions in ``steps``. ``finals`` marks the partitions that get no
+    more rows. Matches are written consecutively with their rows and states; ``match_ends`` has their ends.
+    The other arrays: see SearchRows, TransitionTable, Conditions, ConditionCells and Match.
     """
     rows = SearchRows(times, tests, failed)
     automaton = TransitionTable(offsets, targets, labels)
@@ -260,11 +262,12 @@ def search(
 
 @njit(nogil=True)
 def first_end(start, end, variables, tests, offsets, targets, labels, reached):
-    """Return the first row at which a match may end that begins at ``start`` or later, as far as conditions
-    on one row alone decide, or -1.
+    """Return the first row at which a match that begins at ``start`` or later may end, or -1. Only conditions
+    on a single row are considered.
     """
     states = offsets.size - 1
     reached[:] = 0
+    # Breadth first, all states at once. Conditions on several rows are left out: never too late.
     now, later = 0, states  # the two halves of ``reached``: states before and after the row
     for row in range(start, end):
         reached[later : later + states] = 0
@@ -285,7 +288,7 @@ def first_end(start, end, variables, tests, offsets, targets, labels, reached):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, I64, IN_U8, IN_I64, IN_I64, IN_I64, OUT_U8, OUT_I64))
 def first_ends(starts, ends, parts, variables, tests, offsets, targets, labels, reached, rows):
-    """Write for each of some partitions the first row at which a match may still end, or -1.
+    """Write the first row at which a match may still end, or -1, for each partition in ``parts``.
 
     ``reached`` has space for two sets of states.
     """

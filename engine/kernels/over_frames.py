@@ -1,4 +1,4 @@
-"""RANGE frames of OVER: the first and last row within a distance along the order key, by two pointers."""
+"""RANGE frames of OVER: the first and last row within a distance of the order key, by two pointers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MIN, _MAX = -(2**63), 2**63 - 1
 
 @njit(I64(I64, I64), nogil=True, cache=True)
 def _shifted(value, distance):
-    """Return their sum, held within 64 bits."""
+    """Return ``value + distance``, saturated to 64 bits."""
     if distance > 0 and value > _MAX - distance:
         return _MAX
     if distance < 0 and value < _MIN - distance:
@@ -23,15 +23,16 @@ def _shifted(value, distance):
 
 @njit(VOID(IN_I64, IN_I64, IN_I64, I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
 def within(values, starts, ends, first, last, low, high):
-    """Write the frame ``low`` up to and without ``high`` of each row: those of its partition with values from
-    value + first to value + last.
+    """Write each row's frame, from ``low`` to before ``high``. It has the rows of the partition with values
+    from value + first to value + last.
 
-    Rows ascend by partition (``starts`` and ``ends`` by row), then value. Distances of FAR or more reach the
-    partition's end.
+    Rows are sorted by partition (``starts`` and ``ends`` by row), then value. A distance of at least FAR
+    extends to the partition's end.
     """
     a = b = 0
     for i in range(values.size):
         if i == 0 or starts[i] != starts[i - 1]:
+            # Values ascend within a partition, so both pointers only move forward: one pass per partition.
             a = b = starts[i]
         if first <= -FAR:
             low[i] = starts[i]

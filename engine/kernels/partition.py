@@ -12,10 +12,12 @@ def _partition(hashes, parallelism, max_parallelism, order, offsets):
     subtasks = np.empty(hashes.size, np.int32)
     groups = np.uint64(max_parallelism)
     for i in range(hashes.size):
+        # Key groups are contiguous ranges per subtask, so that rescaling moves whole ranges.
         group = np.int64(hashes[i] % groups)
         subtask = group * parallelism // max_parallelism
         subtasks[i] = subtask
         offsets[subtask + 1] += 1
+    # Counts become the start of each subtask's rows; the second pass writes rows in order, so it is stable.
     for p in range(parallelism):
         offsets[p + 1] += offsets[p]
     cursor = offsets[:parallelism].copy()
@@ -38,8 +40,8 @@ def _counting_sort(values, bound, order, offsets):
 
 
 def partition(hashes: np.ndarray, parallelism: int, max_parallelism: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``order`` int64[n], the rows sorted stably by the subtask that owns them, and ``offsets``
-    int64[parallelism + 1] into it.
+    """Return the rows partitioned by subtask. ``order`` int64[n] has the rows sorted stably by subtask.
+    ``offsets`` int64[parallelism + 1] has the start of each subtask's rows.
     """
     order = np.empty(hashes.size, np.int64)
     offsets = np.zeros(parallelism + 1, np.int64)
@@ -48,8 +50,8 @@ def partition(hashes: np.ndarray, parallelism: int, max_parallelism: int) -> tup
 
 
 def counting_sort(values: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the stable order of int64 ``values`` (all in 0 .. bound - 1) and where each value's run
-    starts, int64[bound + 1].
+    """Return the stable order of int64 ``values``, all in 0 .. bound - 1. The second array, int64[bound + 1],
+    has the start of each value's run.
     """
     order = np.empty(values.size, np.int64)
     offsets = np.zeros(bound + 1, np.int64)

@@ -1,4 +1,4 @@
-"""Precompilation: all kernels compiled at once, so that no query waits a third of a second for one."""
+"""Precompilation of all kernels, so that no query waits a third of a second for each."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def every_kernel() -> list[Kernel]:
 
 
 def compile_every_kernel() -> tuple[int, int]:
-    """Compile what is not in the cache; return how many kernels there are, and how many were compiled."""
+    """Compile the kernels that are not in the cache. Return the number of kernels and of those compiled."""
     kernels = every_kernel()
     return len(kernels), sum(kernel.load() for kernel in kernels)

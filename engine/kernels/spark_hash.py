@@ -1,5 +1,5 @@
-"""The hashes of Spark's ``hash`` (Murmur3, 32 bits) and ``xxhash64``, chained over columns; a NULL leaves
-the hash as it is.
+"""Spark's ``hash`` (Murmur3, 32 bits) and ``xxhash64``, chained over columns. A NULL leaves the hash
+unchanged.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _with_half(hashed, half):
 
 @kernel(VOID(IN_I64, IN_U8, BOOL, OUT_U64))
 def murmur_words(words, valid, long, out):
-    """Go on with words, of 64 bits where ``long``, else of 32."""
+    """Extend Murmur3 hashes by words, of 64 bits if ``long``, else of 32."""
     for i in range(words.size):
         if valid.size and not valid[i]:
             continue
@@ -72,7 +72,7 @@ def murmur_words(words, valid, long, out):
 
 @kernel(VOID(IN_I32, IN_U8, IN_U8, OUT_U64))
 def murmur_bytes(offsets, data, valid, out):
-    """Go on with strings of bytes."""
+    """Extend Murmur3 hashes by byte strings."""
     for i in range(out.size):
         if valid.size and not valid[i]:
             continue
@@ -81,6 +81,7 @@ def murmur_bytes(offsets, data, valid, out):
             hashed = _mixed(hashed, uint64(load_half(data, at)) & _LOW)
             at += 4
         while at < end:
+            # Spark mixes each byte of the tail as a signed word of its own, unlike standard Murmur3.
             hashed = _mixed(hashed, uint64(np.int64(np.int8(data[at]))) & _LOW)
             at += 1
         out[i] = _finished(hashed, end - offsets[i])
@@ -88,7 +89,7 @@ def murmur_bytes(offsets, data, valid, out):
 
 @kernel(VOID(IN_I64, IN_U8, BOOL, OUT_U64))
 def xx_words(words, valid, long, out):
-    """Go on with words, of 64 bits where ``long``, else of 32."""
+    """Extend xxHash64 hashes by words, of 64 bits if ``long``, else of 32."""
     for i in range(words.size):
         if valid.size and not valid[i]:
             continue
@@ -101,7 +102,7 @@ def xx_words(words, valid, long, out):
 
 @kernel(VOID(IN_I32, IN_U8, IN_U8, OUT_U64))
 def xx_bytes(offsets, data, valid, out):
-    """Go on with strings of bytes."""
+    """Extend xxHash64 hashes by byte strings."""
     for i in range(out.size):
         if valid.size and not valid[i]:
             continue

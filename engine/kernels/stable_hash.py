@@ -1,4 +1,4 @@
-"""Stable 64-bit hashes of rows: the same on every machine, in every run, for ever, because key groups in
+"""Stable 64-bit hashes of rows, equal on every machine, in every run and every release. Key groups in
 checkpoints depend on them.
 """
 
@@ -29,7 +29,7 @@ _TEXT = np.uint64(0x2545F4914F6CDD1D)
 
 @njit(nogil=True, inline="always")
 def mix(word):
-    """Return a 64-bit word with every bit depending on every bit."""
+    """Return a 64-bit word in which every bit depends on every input bit."""
     word = (word ^ (word >> np.uint64(30))) * _FIRST
     word = (word ^ (word >> np.uint64(27))) * _SECOND
     return word ^ (word >> np.uint64(31))
@@ -37,7 +37,7 @@ def mix(word):
 
 @njit(nogil=True, inline="always")
 def combine(hashed, word):
-    """Return the hash of a row that goes on with another column's word."""
+    """Return a row's hash extended by another column's word."""
     return mix(hashed * _STEP + word + _STEP)
 
 
@@ -91,8 +91,9 @@ def _hash_strings(offsets, data, valid, out):
 def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
     """Return a uint64 hash per row over one or more columns of equal length.
 
-    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as
-    0.0, all NaN alike, NULL like NULL, arrays, maps and rows by their canonical texts.
+    Equal values hash alike, whatever their integer width. DATE and TIMESTAMP hash by their count, FLOAT as
+    DOUBLE. -0.0 equals 0.0, all NaN are equal, and NULL equals NULL. Arrays, maps and rows hash by their
+    canonical texts.
     """
     hashes = np.full(len(columns[0]), SEED, np.uint64)
     for key_column in columns:
@@ -129,11 +130,11 @@ def _loader(bits: int):
 
 @intrinsic
 def load_word(typing, data, at):
-    """Return the 8 bytes from ``data[at]`` on as a uint64; the caller keeps inside the array."""
+    """Return the 8 bytes from ``data[at]`` on as a uint64. The caller must stay inside the array."""
     return types.uint64(data, types.int64), _loader(64)
 
 
 @intrinsic
 def load_half(typing, data, at):
-    """Return the 4 bytes from ``data[at]`` on as a uint64; the caller keeps inside the array."""
+    """Return the 4 bytes from ``data[at]`` on as a uint64. The caller must stay inside the array."""
     return types.uint64(data, types.int64), _loader(32)

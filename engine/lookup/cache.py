@@ -1,4 +1,4 @@
-"""What was looked up, remembered for a while: keys to the rows a table had for them."""
+"""The lookup cache: the rows of looked-up keys, for a limited time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ _NEVER = float("inf")
 
 
 class LookupCache:
-    """At most ``max_rows`` rows (a key without one counts as one), those first given up that were not asked
-    for the longest.
+    """An LRU cache of at most ``max_rows`` rows; a key without rows counts as one.
 
-    ``write_ms``, ``access_ms``: how long an entry is good after it was looked up, and after it was last asked
-    for; ``missing``: whether keys without a row are remembered. Times are given by the caller, in
-    milliseconds of one clock. It is no state: a restored job asks again.
+    ``write_ms`` and ``access_ms``: how long an entry is valid after its lookup, and after its last access.
+    ``missing``: whether keys without rows are cached. The caller passes times, in milliseconds of one clock.
+    The cache is not state: a restored job looks up again.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class LookupCache:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._index = KeyIndex(self._types)
         self._store = RowStore(self._rows)
         self._links = MultiIndex()
@@ -61,16 +60,18 @@ class LookupCache:
 
     @property
     def rows(self) -> int:
-        """How many rows it holds."""
+        """The number of cached rows."""
         return len(self._store)
 
     def get(self, keys: Sequence[pa.Array], now_ms: float) -> tuple[np.ndarray, np.ndarray, pa.RecordBatch]:
-        """Return for each of some distinct keys whether it is known, and the known rows behind the place
-        of their key.
+        """Return for distinct keys which are cached, then for each cached row the index of its key, then the
+        rows.
         """
+        # the slot of each key, -1 for one that is not cached
         slots = self._index.lookup(keys)
         known = slots >= 0
         live = slots[known]
+        # expired entries are dropped when they are asked for
         stale = (now_ms - self._written_ms[live] >= self._write_ms) | (
             now_ms - self._asked_ms[live] >= self._access_ms
         )
@@ -84,10 +85,9 @@ class LookupCache:
         return known, places, self._store.take(ids)
 
     def put(self, keys: Sequence[pa.Array], places: np.ndarray, rows: pa.RecordBatch, now_ms: float) -> None:
-        """Remember the rows of some distinct keys (``places``: of which key each row is), in place of what
-        was known of them.
-        """
+        """Replace the cached rows of some distinct keys. ``places``: the index of each row's key."""
         count = len(keys[0])
+        # cache only the keys that have rows
         if not self._missing:
             has = np.zeros(count, np.bool_)
             has[places] = True
@@ -109,13 +109,13 @@ class LookupCache:
         self._shrink()
 
     def _shrink(self) -> None:
-        """Give up the entries not asked for the longest; a tenth more than must be, so that it is seldom
-        done.
-        """
+        """Evict the least recently used entries, down to 90 % of the limit so that evictions are rare."""
         live = self._index.live_slots()
+        # an entry costs its rows; one without rows counts as one
         costs = np.maximum(self._links.counts(live), 1)
         if costs.sum() <= self._max_rows:
             return
+        # least recently used first
         order = np.argsort(self._asked_ms[live], kind="stable")
         left = costs.sum() - np.cumsum(costs[order])
         self._drop(live[order[: int(np.argmax(left <= self._max_rows * 0.9)) + 1]])
@@ -129,10 +129,11 @@ class LookupCache:
 
 
 class TableVersions(ListState):
-    """The versions one subtask has loaded, under ``root``, as long as a checkpoint that may be restored names
-    them.
+    """The table versions one subtask has loaded, under ``root``. A version is stored while a checkpoint that
+    may be restored names it.
 
-    A restored subtask takes the newest version that any had; one that is no longer there is loaded anew.
+    A restored subtask uses the newest stored version of any subtask; when it is gone, the table is loaded
+    again.
     """
 
     def __init__(self, root: Path, subtask: int, retained: int, clock: Clock) -> None:
@@ -143,7 +144,7 @@ class TableVersions(ListState):
         self.restored: pa.RecordBatch | None = None
 
     def keep(self, rows: pa.RecordBatch) -> None:
-        """Stage a version that has been loaded; from now on it is the one in force."""
+        """Stage a loaded version and make it the current one."""
         folder = self._root / self._own
         make_private(folder)
         name = f"attempt-{new_attempt(folder)}"
@@ -163,12 +164,13 @@ class TableVersions(ListState):
             return
 
     def name(self, checkpoint_id: int) -> None:
-        """Note which version a checkpoint will name."""
+        """Record the version that a checkpoint will name."""
         self._named[checkpoint_id] = self.version
 
     def complete(self, checkpoint_id: int) -> None:
-        """Remove this subtask's versions that no checkpoint names that may still be restored."""
+        """Remove this subtask's versions that no restorable checkpoint names."""
         done = sorted(number for number in self._named if number <= checkpoint_id)
+        # older checkpoints than those retained can no longer be restored
         for number in done[: -self._retained]:
             del self._named[number]
         kept = {*self._named.values(), self.version}

@@ -1,5 +1,5 @@
-"""Asks a database for the rows of keys, on threads with a connection each; what failed is sent again, what
-was missing asked for again.
+"""The lookup client: sends keys to a database on threads with one connection each. Failed requests are
+resent; missing keys can be asked for again.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.scan import Scan
 
+# the first pause before a request is sent again; it doubles up to the maximum
 _RETRY_MS = 100.0
 _RETRY_MS_MAX = 5_000.0
 
 
 @dataclass(frozen=True)
 class LookupTable:
-    """What is looked up: columns of a table, those of the rows that satisfy a predicate over them, by the
-    columns at ``keys``.
-    """
+    """The looked-up table: columns, a filter on its rows, and the columns at ``keys`` that are matched."""
 
     table: CatalogTable
     columns: tuple[int, ...]
@@ -45,17 +44,17 @@ class LookupTable:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of what is found."""
+        """The schema of the looked-up rows."""
         return self.table.source_schema.select(self.columns).to_arrow()
 
     def keys_of(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        """Return the keys of rows that were found, in the types of those that are asked for."""
+        """Return the keys of looked-up rows, cast to the key types of the requests."""
         return [rows.column(place).cast(kind) for place, kind in zip(self.keys, self.key_types, strict=True)]
 
 
 class Answer:
-    """What a request will have found: rows, and of which of its keys each is. ``keys`` None asks for all
-    rows.
+    """The future result of a request: rows, and the index of each row's key. With ``keys`` None it requests
+    all rows.
     """
 
     def __init__(self, keys: list[pa.Array] | None, asked_ms: float) -> None:
@@ -70,16 +69,16 @@ class Answer:
 
     @property
     def done(self) -> bool:
-        """Whether it is there, for good or ill."""
+        """Whether the result or the error has arrived."""
         return self._done.is_set()
 
     def finish(self) -> None:
-        """Let it be seen."""
+        """Publish the result."""
         self._done.set()
 
 
 class LookupClient:
-    """Requests of one subtask. ``threads`` 0 answers at once, on the caller's own thread."""
+    """The requests of one subtask. With ``threads`` 0 a request runs on the caller's thread."""
 
     def __init__(
         self,
@@ -89,8 +88,8 @@ class LookupClient:
         threads: int,
         services: Services | None = None,
     ) -> None:
-        """``keep`` tests the whole predicate on what was found; ``services`` read tables that no database
-        has.
+        """``keep`` tests the whole predicate on the looked-up rows; ``services`` read tables that are not in
+        a database.
         """
         self._services = services or Services()
         self._what, self._keep, self._clock = what, keep, clock
@@ -106,18 +105,21 @@ class LookupClient:
     def ask(self, keys: list[pa.Array] | None) -> Answer:
         """Send a request for distinct keys without NULL, or for all rows."""
         answer = Answer(keys, self._clock.monotonic_ms())
+        # synchronous: on the caller's thread and connection
         if not self._most:
             self._serve(answer, self._own)
             return answer
         self._requests.put(answer)
+        # threads start on demand, one per request until all run
         if self._started < self._most:
             self._started += 1
             EngineThread(target=self._run, name=f"lookup {self._what.table.name}").start()
         return answer
 
     def close(self) -> None:
-        """Take no more requests; what is under way ends by itself."""
+        """Accept no more requests; running ones end by themselves."""
         self._closed.set()
+        # one end marker per thread
         for _ in range(self._started):
             self._requests.put(None)
         self._own.close()
@@ -162,6 +164,7 @@ class LookupClient:
         index = KeyIndex(self._what.key_types)
         index.lookup_or_insert(answer.keys)
         rows, places = self._of(index, self._sent(answer.keys, answer, connection))
+        # ask again for the keys without rows ('lookup.retry-predicate')
         for _ in range(self._again):
             missing = np.setdiff1d(np.arange(len(index)), places)
             if not missing.size or self._closed.wait(self._again_ms / 1000):
@@ -172,8 +175,8 @@ class LookupClient:
         return rows, places
 
     def _of(self, index: KeyIndex, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
-        """Return rows with the place of the key each was asked by; a database may take for equal what is
-        not.
+        """Return rows with the index of the key each matches. Others are dropped: a database may treat
+        different keys as equal.
         """
         places = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
         met = places >= 0
@@ -188,6 +191,7 @@ class LookupClient:
                 return rows if self._keep is None else rows.filter(self._keep(rows))
             except PenstockError as error:
                 connection.close()
+                # exponential backoff; closing the client ends the pause
                 pause_ms = min(_RETRY_MS * 2.0 ** (attempt - 1), _RETRY_MS_MAX)
                 if not error.retriable or attempt == self._attempts or self._closed.wait(pause_ms / 1000):
                     raise
@@ -196,13 +200,13 @@ class LookupClient:
 
 
 class _Reading:
-    """Reads a table of files, or one of Spark, whole each time."""
+    """Reads a table of files or of Spark; each request reads all of it."""
 
     def __init__(self, what: LookupTable, services: Services) -> None:
         self._what, self._services = what, services
 
     def look_up(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
-        """Return all rows under the names they are declared by."""
+        """Return all rows under their declared names."""
         assert keys is None, "a table that is read whole is asked for no key"
         what, schema = self._what, self._what.schema
         batches = [
@@ -225,18 +229,18 @@ class _Reading:
         return iter(whole_table(ScannedTable(what.table, what.columns), self._services))
 
     def close(self) -> None:
-        """Nothing is kept between two readings."""
+        """Nothing: no connection stays open between two readings."""
 
 
 class _Connection:
-    """A connection that is made when it is needed, and made anew after it was closed."""
+    """A connection that is opened on use, and again after it was closed."""
 
     def __init__(self, what: LookupTable) -> None:
         self._what = what
         self._made: tuple[Database, Select] | None = None
 
     def look_up(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
-        """Return the rows of keys, or all, under the names they are declared by."""
+        """Return the rows of keys, or all rows, under their declared names."""
         if self._made is None:
             made = opened(self._what.table)
             self._made = made, select_of(self._what.table, self._what.columns, self._what.predicate, made)
@@ -253,7 +257,7 @@ class _Connection:
         return pa.RecordBatch.from_arrays(database.look_up(select, named).columns, schema=schema)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         if self._made is not None:
             self._made[0].close()
             self._made = None

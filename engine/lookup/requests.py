@@ -1,6 +1,4 @@
-"""What is asked of a database for a batch, and what is remembered of the answers: nothing, some of it, or
-the whole table.
-"""
+"""The requests of a batch and the caching of their results: no cache, a partial cache, or the whole table."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from penstock.engine.state.index.key_index import KeyIndex
 
 
 class LookupAsking(Protocol):
-    """Batches to what is known and what is asked for. Times are milliseconds of one clock."""
+    """Turns batches into cached rows and requests. Times are milliseconds of one clock."""
 
     hits: int
     misses: int
@@ -31,10 +29,10 @@ class LookupAsking(Protocol):
     """Why the last load failed; ``None`` when it did not."""
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
-        """Return a batch with its request sent, if it needs one."""
+        """Send the request of a batch, if it needs one, and return both."""
 
     def learn(self, rows: Asked, now_ms: float) -> None:
-        """Take in the answer that rows waited for."""
+        """Cache the result of a request that rows waited for."""
 
 
 def lookup_asking(
@@ -44,8 +42,8 @@ def lookup_asking(
     clock: Clock,
     versions: TableVersions | None = None,
 ) -> LookupAsking:
-    """Return what a table's options say of remembering; ``keys``: the columns of the rows that ask;
-    ``versions``: where loads of it are kept.
+    """Return the caching strategy of a table's options. ``keys``: the key columns of the probing rows;
+    ``versions``: storage for its loads.
     """
     return (
         WholeTable(client, what, keys, clock, versions)
@@ -60,7 +58,7 @@ def _duration(table: CatalogTable, key: str) -> float | None:
 
 
 class AskingByKey:
-    """Asks for the keys that a cache, if there is one, does not know."""
+    """Requests the keys that are not cached."""
 
     def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> None:
         self._client, self._what, self._keys = client, what, keys
@@ -107,11 +105,11 @@ class AskingByKey:
 
 
 class WholeTable:
-    """Loads the table whole before the first row is answered, and anew when it is due; until then rows meet
-    the last load.
+    """Loads the whole table before the first row is joined, and reloads it when due. Until a reload
+    completes, rows join the last load.
 
-    A table that is read again on an interval stays as it was when that fails, until the next time; of one in
-    a database the job fails.
+    If a reload on an interval fails, the last load stays in use until the next attempt. For a table in a
+    database the job fails instead.
     """
 
     def __init__(
@@ -136,6 +134,7 @@ class WholeTable:
         rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
         if self._versions is not None and self._versions.restored is not None:
             self._restore_version(self._versions, now_ms)
+        # the first load, or the reload interval has passed since the last request
         due = self._loaded is None or (
             self._reload_ms is not None and now_ms - self._asked_ms >= self._reload_ms
         )
@@ -144,6 +143,7 @@ class WholeTable:
             self.misses += 1
         if self._loading is not None and self._loading.done:
             self._adopt(now_ms)
+        # nothing to join with yet: the rows wait for the first load
         if self._loaded is None:
             rows.answer = self._loading
         else:
@@ -159,11 +159,12 @@ class WholeTable:
         self._meet(rows, now_ms)
 
     def _adopt(self, now_ms: float) -> None:
-        """Take a load that has come as the table."""
+        """Make a finished load the table's contents, or report its error."""
         assert self._loading is not None
         load, self._loading = self._loading, None
         self.failure = load.error
         if load.error is not None:
+            # a failed reload is tolerated only while there is a last load to use
             if not self._stays or self._loaded is None:
                 raise load.error
             self.failed_loads += 1
@@ -175,7 +176,7 @@ class WholeTable:
         self._take(load.rows, now_ms)
 
     def _restore_version(self, versions: TableVersions, now_ms: float) -> None:
-        """Take the version that the checkpoint names; the next load is due when it would have been."""
+        """Use the version that the checkpoint names; the next load is due as if there had been no restart."""
         assert versions.restored is not None
         self._take(versions.restored, now_ms)
         versions.restored = None
@@ -184,6 +185,7 @@ class WholeTable:
     def _take(self, rows: pa.RecordBatch, now_ms: float) -> None:
         columns = self._what.keys_of(rows)
         whole = without_null(columns, rows.num_rows)
+        # a row with a NULL key never matches
         if not whole.all():
             rows = rows.filter(pa.array(whole))
             columns = self._what.keys_of(rows)
@@ -195,6 +197,7 @@ class WholeTable:
             access_ms=None,
             missing=True,
         )
+        # the whole table as a cache without limits
         index = KeyIndex(self._what.key_types)
         numbers = index.lookup_or_insert(columns, rows.num_rows)
         self._loaded.put(index.keys(np.arange(len(index))), numbers, rows, now_ms)

@@ -1,4 +1,4 @@
-"""Rows on their way to what a table has for their keys, and met with it."""
+"""Probing rows with their lookup request, and the join of both."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from penstock.engine.state.index.key_index import KeyIndex
 
 
 class Met(NamedTuple):
-    """A piece of what rows met: the positions of rows, of what each met among the ``found``, and those. All
-    that rows from ``first`` to before ``last`` meet has come with it.
+    """A piece of join output: indexes of probing rows, indexes into ``found``, and the looked-up rows. It
+    completes the output of the rows from ``first`` to before ``last``.
     """
 
     at: np.ndarray
@@ -31,9 +31,11 @@ class Met(NamedTuple):
 
 @dataclass(eq=False)
 class Asked:
-    """Rows under way. ``numbers``: of which of their distinct ``keys`` each row is, -1 where it has a NULL.
-    ``known``: rows found without asking, and of which key each is. ``answer``: what is waited for, ``None``
-    when nothing is; ``missing``: the numbers of the keys it is about.
+    """A batch of probing rows and its lookup. ``numbers``: the index of each row's key among the distinct
+    ``keys``, -1 for a NULL.
+
+    ``known``: the cached rows, with the index of each one's key. ``answer``: the pending request, ``None``
+    when there is none; ``missing``: the indexes of its keys.
     """
 
     batch: Batch
@@ -46,11 +48,11 @@ class Asked:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is waited for."""
+        """Whether no request is pending."""
         return self.answer is None or self.answer.done
 
     def _all_rows(self) -> tuple[np.ndarray, pa.RecordBatch]:
-        """Return all rows found and the numbers of their keys, ascending."""
+        """Return all looked-up rows and the indexes of their keys, ascending."""
         numbers, rows = self.known_at, self.known
         if self.answer is not None and self.answer.rows is not None:
             numbers = np.concatenate([numbers, self.missing[self.answer.places]])
@@ -59,14 +61,17 @@ class Asked:
         return numbers[order], rows.take(pa.array(order))
 
     def pairs(self) -> Iterator[Met]:
-        """Yield what all rows met, in pieces that may be emitted at once."""
+        """Yield the join output of all rows, in pieces that may be emitted at once."""
         numbers, rows = self._all_rows()
+        # looked-up rows are sorted by key number: the matches of a row are the range first .. first + counts
         first = np.searchsorted(numbers, self.numbers, "left")
         counts = np.where(self.numbers >= 0, np.searchsorted(numbers, self.numbers, "right") - first, 0)
         widest = widest_row(self.batch.rows) + widest_row(rows)
+        # pieces of bounded output, so that a key with many rows does not fill memory
         for low, high in cut(counts, counts.size, LIMITS.piece_rows):
             some = counts[low:high]
             at = np.repeat(np.arange(low, high), some)
+            # the k-th match of each row: its first match plus k
             met = first[at] + np.arange(at.size) - np.repeat(np.cumsum(some) - some, some)
             sizes = partial(_pair_sizes, self.batch.rows, at, rows, met)
             bounds = list(cut_pairs(at.size, widest, sizes)) or [(0, 0)]
@@ -82,8 +87,8 @@ def _pair_sizes(rows: pa.RecordBatch, at: np.ndarray, found: pa.RecordBatch, met
 
 
 def asked(batch: Batch, keys: Sequence[int], types: Sequence[pa.DataType], rows: pa.Schema) -> Asked:
-    """Return a batch with its distinct keys, none of them known and all of them missing; ``rows``: the
-    columns of what is looked up.
+    """Return a batch with its distinct keys, all of them missing from the cache. ``rows``: the schema of the
+    looked-up rows.
     """
     columns = [batch.rows.column(key) for key in keys]
     whole = without_null(columns, batch.num_rows)

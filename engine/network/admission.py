@@ -1,5 +1,5 @@
-"""The door of a listener: whoever has not said who it is belongs to a few, is heard for a short time, and
-is counted when it is hung up on.
+"""Admission control of a listener: it limits how many connections are unauthenticated and for how long, and
+counts those it closes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock
 
 CROWDED = "crowded"
-"""Hung up on, the oldest first, because too many had not said who they are, or no descriptor was left."""
+"""Closed, oldest first, because too many connections were unauthenticated, or no file descriptor was left."""
 LATE = "late"
-"""Hung up on because it had not said in time who it is."""
+"""Closed because it had not sent its hello in time."""
 UNKNOWN = "unknown"
-"""Hung up on because of what it said."""
+"""Closed because of the content of its hello."""
 _GONE = {
     getattr(errno, name)
     for name in (
@@ -40,12 +40,11 @@ _GONE = {
 
 @dataclass(frozen=True)
 class AdmissionLimits:
-    """``strangers``: how many at a time have not said who they are; never more than a quarter of the files
-    the process may open.
+    """``strangers``: how many connections may be unauthenticated at a time; never more than a quarter of the
+    files the process may open.
 
-    ``hello_ms``: how long one may take for that, from its first byte to its last. ``rest_ms``: how long
-    nothing is accepted after the system could not (no descriptor, no memory): the listener would be ready all
-    the time.
+    ``hello_ms``: how long the whole hello may take. ``rest_ms``: how long nothing is accepted after the
+    system failed to (no descriptor, no memory). Without that pause the listener would be ready all the time.
     """
 
     strangers: int = 256
@@ -66,13 +65,13 @@ class Refusals:
 
 
 ROW_LISTENERS: list[Admission[Any]] = []
-"""Those of the process's listeners for rows of Spark, which stay to its end: jobs that never listen import
-nothing to know it.
+"""The process's listeners for rows of Spark, which stay until it ends. Jobs that never listen can read the
+list without importing the connector.
 """
 
 
 def refusals_of_row_listeners() -> Refusals | None:
-    """Return whom they have refused; None where nobody has listened."""
+    """Return the strangers they have refused; None when nothing has listened."""
     admissions = list(ROW_LISTENERS)
     return sum((each.refusals for each in admissions), Refusals()) if admissions else None
 
@@ -95,11 +94,11 @@ C = TypeVar("C")
 
 
 class Admission(Generic[C]):
-    """Accepts at a listener, and knows the connections that are strangers' yet; for any thread.
+    """Accepts connections of a listener, and tracks those that are not authenticated yet; for any thread.
 
-    ``hang_up`` ends a connection whose stranger must go; its owner then finds it ended. With a ``selector``
-    the listener is registered there, with this as its data, except while it rests. ``refused`` counts
-    strangers by reason, ``faults`` what the system said when it could not accept.
+    ``hang_up`` shuts a connection down; its owner then sees it end. With a ``selector`` the listener is
+    registered there, with this object as its data, except during a pause. ``refused`` counts strangers by
+    reason, ``faults`` the errors of accepting.
     """
 
     def __init__(
@@ -120,6 +119,7 @@ class Admission(Generic[C]):
         self._clock = clock
         self._hang_up = hang_up
         self._limits = limits or AdmissionLimits()
+        # strangers must not use up the descriptors that storage and authenticated peers need
         self._most = max(1, min(self._limits.strangers, _open_files_most() // 4))
         self._selector = selector
         self._strangers: dict[C, float] = {}
@@ -136,23 +136,24 @@ class Admission(Generic[C]):
 
     @property
     def resting(self) -> bool:
-        """Whether nothing is accepted for a moment."""
+        """Whether accepting is paused."""
         return self._rests_until_ms is not None
 
     @property
     def refusals(self) -> Refusals:
-        """How many were refused and could not be accepted."""
+        """How many connections were refused or could not be accepted."""
         return refusals_of(self.refused, self.faults)
 
     def accept(self) -> socket.socket | None:
-        """Return the next connection, which blocks; ``None`` when there is none to take now. Raises
-        nothing: no fault may end a listener.
+        """Return the next connection as a blocking socket, ``None`` when there is none now. Raises nothing:
+        no error may end a listener.
         """
         if self._rests_until_ms is not None:
             return None
         try:
             connection, _ = self._listener.accept()
             connection.setblocking(True)
+        # nobody connects just now
         except (BlockingIOError, InterruptedError):
             return None
         except OSError as fault:
@@ -161,30 +162,31 @@ class Admission(Generic[C]):
         return connection
 
     def add(self, one: C) -> None:
-        """A connection is there, of a stranger; with one too many the oldest goes."""
+        """Add an unauthenticated connection; beyond the limit the oldest is closed."""
         with self._lock:
+            # the oldest goes: a flood of strangers then cannot lock out a worker that sends its hello at once
             self._drop_oldest(len(self._strangers) - self._most + 1)
             self._strangers[one] = self._clock.monotonic_ms()
 
     def admit(self, one: C) -> bool:
-        """Its peer has said who it is. False when it was hung up on before."""
+        """The peer is authenticated. Returns False when its connection was closed before."""
         with self._lock:
             return self._strangers.pop(one, None) is not None
 
     def refuse(self, one: C, why: str = UNKNOWN) -> None:
-        """A stranger said something else, or nothing: count it, once. Its owner closes the connection."""
+        """Count a stranger with a wrong or missing hello, once. Its owner closes the connection."""
         with self._lock:
             if self._strangers.pop(one, None) is not None:
                 self.refused[why] += 1
 
     def remove(self, one: C) -> None:
-        """A connection is no more."""
+        """Forget a connection that has ended."""
         with self._lock:
             self._strangers.pop(one, None)
 
     def check_time(self) -> None:
-        """Hang up on strangers whose time is over, and accept again after a rest; to be called a few times
-        a second while ``watching``.
+        """Close connections whose hello is overdue, and resume accepting after a pause. Call it a few times a
+        second while ``watching``.
         """
         now_ms = self._clock.monotonic_ms()
         with self._lock:
@@ -193,6 +195,7 @@ class Admission(Generic[C]):
             ]
             for one in late:
                 self.refuse(one, LATE)
+                # refuse() has counted it; the owner's own refuse() then counts nothing
                 self._hang_up(one)
             if self._rests_until_ms is not None and now_ms >= self._rests_until_ms and not self._closed:
                 self._rests_until_ms = None
@@ -200,7 +203,7 @@ class Admission(Generic[C]):
                     self._selector.register(self._listener, selectors.EVENT_READ, self)
 
     def close(self) -> None:
-        """Listen no more; strangers are their owner's."""
+        """Stop listening; unauthenticated connections stay with their owner."""
         with self._lock:
             if not self._closed:
                 self._closed = True

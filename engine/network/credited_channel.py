@@ -1,5 +1,5 @@
-"""The consumer's end of a channel whose producer is in another process: an ordinary channel that gives
-credit back as it is emptied.
+"""The consumer's end of a channel whose producer is in another process: a channel that returns credit as it
+is emptied.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from penstock.engine.api.stream_elements import Element
 from penstock.engine.exchange.channel import CHANNEL_BYTES, Channel, Wakeup
 
 END_BYTES = CHANNEL_BYTES // 2
-"""What each end of a channel between processes holds: together what a channel within one does."""
+"""The capacity of each end of a channel between processes; both together equal a channel within one process.
+"""
 
 
 class CreditedChannel(Channel):
     """A channel filled from a connection.
 
-    Credit is in elements and in bytes of rows as they are sent, and goes back to the producer in portions of
-    half of either, so that most elements cost no message the other way. Everything the producer may send has
-    room here, so filling one channel never waits and never holds up the others of its connection. As in a
-    channel within a process, one batch may be over the bytes.
+    Credit counts elements and the encoded bytes of their rows. It returns to the producer in portions of half
+    of either limit, so that most elements need no message back. The channel has capacity for everything the
+    producer may send. So filling one channel never blocks, and never delays the others of its connection. As
+    in a channel within a process, one batch may exceed the bytes.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class CreditedChannel(Channel):
         super().__init__(capacity, wake_consumer, most_bytes=most_bytes)
         self.grant_credit = grant_credit
         self.source: Any = None  # the connection and the number it has there; set when the producer is known
+        # half: the producer can send on while the other half is being read
         self._portion = max(1, capacity // 2)
         self._not_received = 0
         self._taken = 0
@@ -56,17 +58,17 @@ class CreditedChannel(Channel):
 
     @property
     def most_bytes(self) -> int:
-        """How many bytes of rows it is meant to hold."""
+        """Its capacity in bytes of rows."""
         return self._most_bytes
 
     def receive(self, element: Element, sent_bytes: int) -> None:
-        """Append an element that came in so many bytes (0 when it is no rows)."""
+        """Append an element whose rows were encoded in ``sent_bytes`` (0 for an element without rows)."""
         self._bytes.append(sent_bytes)
         self.put(element)
 
     @property
     def consumed_count(self) -> int:
-        """How many elements the consumer has taken since the job was deployed."""
+        """How many elements the consumer has read since the job was deployed."""
         return self._taken
 
     def take(self) -> Element:

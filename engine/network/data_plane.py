@@ -28,6 +28,7 @@ from penstock.engine.network.links import LinkLost, Links
 from penstock.engine.network.listener_options import Listening
 from penstock.engine.network.remote_channel import RemoteChannel
 
+# also the longest wait without events: timeouts are checked this often
 _TIMER_MS = 100.0
 LOOPBACK = Listening()
 
@@ -35,11 +36,11 @@ Address = tuple[str, int]
 
 
 class DataPlane:
-    """Carries the channels between this task manager and others for one deployment: made anew for every
-    attempt, so nothing of an older one can arrive in it.
+    """Carries the channels between this task manager and others for one deployment. Each attempt has a new
+    plane, so it never receives data of an older one.
 
-    ``link_lost(peer, cause)`` is called from the plane's thread, once per peer, and must not wait. Listens
-    from the start; ``address`` is what the peers are to be told. Of two peers the one whose name sorts first
+    ``link_lost(peer, cause)`` is called from the plane's thread, once per peer, and must not block. The plane
+    listens from its creation; peers connect to ``address``. Of two peers the one whose name sorts first
     dials. NET-5012 for an address off loopback without TLS, NET-5016 for no free port.
     """
 
@@ -55,7 +56,9 @@ class DataPlane:
         refused: Counter[str] | None = None,
         faults: Counter[str] | None = None,
     ) -> None:
-        """``refused``, ``faults``: count strangers here, as several planes one after another may."""
+        """``refused``, ``faults``: counters of strangers and accept errors, which successive planes may
+        share.
+        """
         self._identity = identity
         self._clock = clock
         self._listening = listening
@@ -67,6 +70,7 @@ class DataPlane:
             self._secure_accepted = lambda plain: tls.server.wrap_socket(
                 plain, server_side=True, do_handshake_on_connect=False
             )
+        # work of other threads; only the plane's thread touches links and sockets
         self._calls: deque[Callable[[], None]] = deque()
         self._awake = False
         self._next_timer_ms = 0.0
@@ -87,20 +91,21 @@ class DataPlane:
             refused=self._links.refused,
             faults=faults,
         )
+        # a byte in this socket wakes the plane's thread
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = EngineThread(target=self._run, name=f"data-plane-{identity.name}")
         self._thread.start()
 
     def connect(self, peer: str, address: Address) -> None:
-        """Have a connection with a peer; one that is not there within the hello's time is reported as
-        lost.
+        """Connect to a peer, or expect its connection; without one within the hello's time the peer is
+        reported as lost.
         """
         self._listening.check(address[0], "connect to")
         self._call(lambda: self._connect(peer, address))
 
     def sender(self, key: str, peer: str, wake_producer: Wakeup) -> RemoteChannel:
-        """Return the producer's end of a channel to a peer. It has no credit until the peer's ``receiver``
-        of the same key is there.
+        """Return the producer's end of a channel to a peer. It has no credit until the peer creates the
+        ``receiver`` of the same key.
         """
         channel = RemoteChannel(key, peer, wake_producer, self._signal, self._limits.max_payload)
         self._call(lambda: self._links.add_sender(channel))
@@ -113,7 +118,7 @@ class DataPlane:
         return channel
 
     def counters(self) -> LinkCounters:
-        """Return what all connections together have counted."""
+        """Return the counters of all connections together."""
         return self._links.counters()
 
     @property
@@ -122,8 +127,8 @@ class DataPlane:
         return self._links.refused
 
     def close(self) -> None:
-        """Say goodbye to the peers and end; waits for them to have read everything, but not long. No loss
-        is reported from here on.
+        """Send a goodbye to the peers and end; waits up to ``close_ms`` for them to have read everything. No
+        loss is reported from here on.
         """
         self._call(self._begin_closing)
         self._thread.join()
@@ -162,12 +167,14 @@ class DataPlane:
             self._end()
 
     def _turn(self) -> None:
-        """Wait for something to do, and do it."""
+        """Wait for events, calls or timers, and process them."""
+        # do not wait while calls are queued
         events = self._selector.select(0 if self._calls else _TIMER_MS / 1000)
         now_ms = self._clock.monotonic_ms()
         for key, mask in events:
             if isinstance(key.data, LinkSocket):
                 self._links.dirty.add(key.data)
+                # every socket with an event is also written: reading may have produced credit
                 if mask & selectors.EVENT_READ:
                     self._guarded(key.data, self._read, now_ms)
             elif key.data is self.admission:
@@ -176,8 +183,10 @@ class DataPlane:
                 with contextlib.suppress(BlockingIOError):
                     self._woken.recv(4096)
         self._awake = False  # before the calls: one made meanwhile wakes again
+        # only those queued by now: calls may queue further ones without end
         for _ in range(len(self._calls)):
             self._calls.popleft()()
+        # write all that reading, calls and timers have produced
         dirty, self._links.dirty = self._links.dirty, set()
         for one in dirty:
             self._guarded(one, self._write, now_ms)
@@ -189,7 +198,8 @@ class DataPlane:
             self._links.check_awaited(now_ms)
 
     def _guarded(self, one: LinkSocket, work: Callable[[LinkSocket, float], None], now_ms: float) -> None:
-        """Let whatever is wrong with a connection end that connection and no other."""
+        """Run ``work`` so that any error ends this connection and no other."""
+        # closed earlier in this turn
         if one.fileno() < 0:
             return
         try:
@@ -223,8 +233,10 @@ class DataPlane:
     def _write(self, one: LinkSocket, now_ms: float) -> None:
         one.write(now_ms)
         mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if one.writing else 0)
+        # a system call only when it changes
         if self._selector.get_key(one).events != mask:
             self._selector.modify(one, mask, one)
+        # the goodbye is sent: the peer sees the end of the stream
         if self._closing_ms is not None and not one.writing:
             one.shut_down()
 
@@ -250,6 +262,7 @@ class DataPlane:
             return
         sock = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
         sock.setblocking(False)
+        # non-blocking: EINPROGRESS is the normal answer, and LinkSocket finishes connecting
         fault = sock.connect_ex(address)
         if fault not in (0, errno.EINPROGRESS):
             sock.close()
@@ -274,6 +287,7 @@ class DataPlane:
 
     def _lose(self, one: LinkSocket, error: PenstockError) -> None:
         peer = one.link.peer
+        # send a stranger the reason, as far as the socket takes it at once
         if self._links.refuses(one, error):
             with contextlib.suppress(OSError):
                 one.write(self._clock.monotonic_ms())

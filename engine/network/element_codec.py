@@ -1,5 +1,5 @@
-"""Elements as payloads of frames and back: rows as Arrow IPC, everything else as a few fixed bytes.
-Nothing read is believed unchecked.
+"""Stream elements as payloads of frames and back: rows as Arrow IPC, all other elements as a few bytes or
+JSON. Everything read is validated.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _BATCH = struct.Struct("<BB6xqQ40x")
 _TIME = struct.Struct("<q")
 _MARKED = struct.Struct("<d")
 _HAS_WEIGHTS, _HAS_BEHIND, _WHOLE_STREAM = 1, 2, 4
+# per column and frame, for the metadata and padding of Arrow IPC
 _SLACK_BYTES = 4096
 _NUMBER_BYTES = 8
 
@@ -42,7 +43,7 @@ Encoded = tuple[int, list[bytes | memoryview]]
 
 
 class ElementEncoder:
-    """Encodes what one channel carries; a schema is sent when it differs from that of the batch before."""
+    """Encodes the elements of one channel; a schema is sent when it differs from that of the batch before."""
 
     def __init__(self) -> None:
         self._schema: pa.Schema | None = None
@@ -51,15 +52,17 @@ class ElementEncoder:
         """Return the kinds and payload parts of the frames to send; the parts share memory with the element
         where they can.
 
-        ``now_ms``: this process's monotonic time, by which a barrier's deadline is told as the time left.
+        ``now_ms``: this process's monotonic time; a barrier's deadline is sent as the remaining time.
         """
         match element:
+            # rows, preceded by their schema where it has changed
             case Batch():
                 return self._batch(element)
             case Watermark(time_us):
                 return [(kinds.WATERMARK, [_TIME.pack(time_us)])]
             case Idle():
                 return [(kinds.IDLE, [])]
+            # JSON of exactly the barrier's fields; see _barrier for the reader's check
             case Barrier():
                 return [(kinds.BARRIER, [json.dumps(_plain(element, now_ms)).encode("ascii")])]
             case EndOfInput():
@@ -70,6 +73,7 @@ class ElementEncoder:
     def _batch(self, batch: Batch) -> list[Encoded]:
         rows, marks = batch.rows, 0
         numbers = []
+        # optional int64 columns precede the rows; the marks say which are there
         for mark, column in ((_HAS_WEIGHTS, batch.weights), (_HAS_BEHIND, batch.behind)):
             if column is not None:
                 marks |= mark
@@ -84,6 +88,7 @@ class ElementEncoder:
             body = sink.getvalue()
         else:
             if self._schema is None or (
+                # identity first: it is nearly always the same object
                 schema is not self._schema and not schema.equals(self._schema, check_metadata=True)
             ):
                 frames.append((kinds.SCHEMA, [memoryview(schema.serialize())]))
@@ -96,7 +101,7 @@ class ElementEncoder:
 
 
 class ElementDecoder:
-    """Decodes what one channel carries. Rows stay in the frame's buffer; they are validated in full, so a
+    """Decodes the elements of one channel. Rows stay in the frame's buffer; they are validated in full, so a
     bad offset never reaches a kernel.
     """
 
@@ -104,10 +109,10 @@ class ElementDecoder:
         self._schema: pa.Schema | None = None
 
     def decode(self, frame: NetworkFrame, now_ms: float) -> Element | None:
-        """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). ``now_ms``: this
-        process's monotonic time.
+        """Return the element of a frame, or ``None`` for a SCHEMA frame, which only prepares. ``now_ms``:
+        this process's monotonic time.
 
-        NET-5006 when the payload is not what its kind says.
+        NET-5006 when the payload does not match its kind.
         """
         try:
             return self._decode(frame.kind, frame.payload, now_ms)
@@ -148,12 +153,14 @@ class ElementDecoder:
 
     def _batch(self, payload: memoryview) -> Batch:
         marks, zero, origin, count = _BATCH.unpack_from(payload)
+        # bits of a later version: refuse what cannot be interpreted
         if marks & ~(_HAS_WEIGHTS | _HAS_BEHIND | _WHOLE_STREAM) or zero:
             raise ValueError("unknown marks")
         numbers: list[np.ndarray | None] = []
         position = _BATCH.size
         for mark in (_HAS_WEIGHTS, _HAS_BEHIND):
             if marks & mark:
+                # the count comes from the peer
                 if position + _NUMBER_BYTES * count > len(payload):
                     raise ValueError("more rows than bytes")
                 numbers.append(np.frombuffer(payload, np.int64, count, position))
@@ -174,8 +181,8 @@ class ElementDecoder:
 
 
 def pieces_that_fit(batch: Batch, max_payload: int = MAX_PAYLOAD_BYTES) -> Sequence[Batch]:
-    """Return the batch cut into pieces whose frames are not longer than ``max_payload``. NET-5002 when one
-    row alone is.
+    """Split the batch into pieces whose frames are at most ``max_payload`` bytes. NET-5002 when a single row
+    exceeds that.
     """
     pending, fitting = [batch], []
     while pending:
@@ -190,6 +197,7 @@ def pieces_that_fit(batch: Batch, max_payload: int = MAX_PAYLOAD_BYTES) -> Seque
         elif piece.num_rows <= 1:
             raise _row_too_long(piece, max_payload)
         else:
+            # halving: rows may differ much in size
             half = piece.num_rows // 2
             pending += [piece.slice(half, piece.num_rows - half), piece.slice(0, half)]
     return fitting
@@ -213,6 +221,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 
 def _plain(barrier: Barrier, now_ms: float) -> dict[str, Any]:
     values = {field.name: getattr(barrier, field.name) for field in fields(barrier)}
+    # two processes have no common monotonic clock: send the remaining time
     values["overtakes_at_ms"] -= now_ms
     return values
 

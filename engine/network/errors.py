@@ -1,6 +1,4 @@
-"""What can be wrong with a connection: each fault has its own code, and ends the connection it was seen
-on.
-"""
+"""The faults of a connection. Each has its own code, and ends the connection it occurred on."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ INTERNAL = "NET-9001"
 def network_error(
     code: str, message: str, hint: str | None = None, detail: str | None = None
 ) -> PenstockError:
-    """Return the error of a connection; trying again (a new attempt over new connections) may help."""
+    """Return the error of a connection. It is retriable: a new attempt uses new connections."""
     return PenstockError(
         code, message, hint=hint, detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="08006"
     )

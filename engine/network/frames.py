@@ -1,5 +1,5 @@
-"""Frames: how messages are cut out of a stream of bytes, checked before anything is made of them. Knows no
-socket.
+"""The frames of a connection: they separate messages in a stream of bytes, which are checked before they are
+decoded. It knows no socket.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ _CHECKED = struct.Struct("<4sBBHIII")  # magic, kind, flags, check, channel, seq
 _FIELDS = struct.Struct("<BBIII")
 _CRC = struct.Struct("<I")
 HEADER_BYTES = _CHECKED.size + _CRC.size
+# a larger batch is split (pieces_that_fit)
 MAX_PAYLOAD_BYTES = 128 * 2**20
+# headers and small payloads are read through this buffer; large payloads directly into their own
 STAGE_BYTES = 64 * 2**10
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkFrame:
-    """One message: ``payload`` is a buffer of its own, aligned to 8 bytes or better, valid for as long as
-    it is held.
+    """One message. ``payload`` is a buffer of its own, aligned to 8 bytes or better, which stays valid as
+    long as it is referenced.
     """
 
     kind: int
@@ -35,7 +37,7 @@ class NetworkFrame:
 
 
 class FrameWriter:
-    """Makes the frames of one direction of a connection, numbered from 0."""
+    """Encodes the frames of one direction of a connection, numbered from 0."""
 
     def __init__(self) -> None:
         self._sequence = 0
@@ -43,8 +45,8 @@ class FrameWriter:
     def encode(
         self, kind: int, channel: int = 0, parts: Sequence[bytes | memoryview] = (), flags: int = 0
     ) -> list[memoryview]:
-        """Return a frame as buffers to be sent in order; ``parts`` (flat bytes) are its payload and are
-        not copied.
+        """Return a frame as buffers to send in order. ``parts`` (flat bytes) are its payload and are not
+        copied.
         """
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         length = sum(view.nbytes for view in views)
@@ -57,7 +59,9 @@ class FrameWriter:
             self._sequence,
             length,
         )
+        # wraps at 32 bits, as in the header
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        # over header and payload: a payload behind another header does not pass
         crc = zlib.crc32(head)
         for view in views:
             crc = zlib.crc32(view, crc)
@@ -65,12 +69,12 @@ class FrameWriter:
 
 
 class FrameReader:
-    """Cuts frames out of what arrives on one direction of a connection.
+    """Decodes the frames of one direction of a connection.
 
-    Bytes come by ``receive``. Large payloads come without a copy: write into ``writable()``, then report the
-    count to ``received(n)``. ``max_payload`` (bytes) may be raised once the peer is known; a longer frame is
-    refused before anything is allocated for it. ``checksum=False`` is for tests that show what the checksum
-    is for. After an error the reader must not be used again.
+    ``receive`` accepts bytes. Large payloads need no copy: write into ``writable()``, then report the count
+    to ``received(n)``. ``max_payload`` (bytes) may be raised once the peer is authenticated; a longer frame
+    is refused before anything is allocated for it. ``checksum=False`` is for tests that show what the
+    checksum detects. After an error the reader must not be used again.
     """
 
     def __init__(self, max_payload: int = MAX_PAYLOAD_BYTES, *, checksum: bool = True) -> None:
@@ -86,14 +90,15 @@ class FrameReader:
         self._filled = 0
 
     def writable(self) -> memoryview:
-        """Return where the next bytes belong; never empty."""
+        """Return the buffer for the next bytes; never empty."""
         return self._stage[self._staged :] if self._head is None else self._payload[self._filled :]
 
     def received(self, count: int) -> list[NetworkFrame]:
-        """Take note of ``count`` bytes written to the room; return the frames they complete, in order.
+        """Process ``count`` bytes written to ``writable()``; return the frames they complete, in order.
         Raises NET-5001 to NET-5004.
         """
         frames: list[NetworkFrame] = []
+        # the bytes are payload, written to its buffer
         if self._head is not None:
             self._filled += count
             if self._filled == len(self._payload):
@@ -101,6 +106,7 @@ class FrameReader:
             return frames
         self._staged += count
         position = 0
+        # several small frames may have arrived at once
         while self._head is None and self._staged - position > 0:
             taken = self._begin(self._stage[position : self._staged])
             if taken == 0:
@@ -109,15 +115,14 @@ class FrameReader:
             if self._filled == len(self._payload):
                 frames.append(self._complete())
         rest = self._staged - position
+        # move an incomplete header to the front of the stage
         if position and rest:
             self._stage[:rest] = bytes(self._stage[position : self._staged])
         self._staged = rest
         return frames
 
     def receive(self, data: bytes | memoryview) -> list[NetworkFrame]:
-        """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to
-        NET-5004.
-        """
+        """Process bytes and return the frames they complete, in order. Raises NET-5001 to NET-5004."""
         view, frames = memoryview(data).cast("B"), []
         while view:
             target = self.writable()
@@ -128,14 +133,15 @@ class FrameReader:
         return frames
 
     def end(self) -> None:
-        """The stream has ended: raises NET-5005 when that is inside a frame."""
+        """The stream has ended: raises NET-5005 in the middle of a frame."""
         if self._head is not None or self._staged:
             raise network_error(CUT, "the connection ended inside a message")
 
     def _begin(self, data: memoryview) -> int:
-        """Read a header and what is there of its payload; return how many bytes that took, 0 when the
-        header is not whole yet.
+        """Read a header and the bytes of its payload that have arrived. Return how many bytes that used, 0
+        when the header is incomplete.
         """
+        # even before the header is complete: another protocol may wait for an answer
         if bytes(data[: len(MAGIC)]) != MAGIC[: len(data)]:
             raise network_error(
                 BAD_MAGIC, f"what arrived is not a message of penstock but {_guess(bytes(data[:8]))}"
@@ -143,17 +149,20 @@ class FrameReader:
         if len(data) < HEADER_BYTES:
             return 0
         _, kind, flags, check, channel, sequence, length = _CHECKED.unpack_from(data)
+        # before the allocation below
         if length > self.max_payload:
             raise network_error(
                 TOO_LONG, f"a message says it is {length} bytes long; {self.max_payload} are allowed"
             )
         if self._checksum and check != _check(kind, flags, channel, sequence, length):
             raise network_error(CHECKSUM, "the header of a message was changed on its way")
+        # a lost or repeated frame
         if self._checksum and sequence != self._sequence:
             raise network_error(SEQUENCE, f"message {self._sequence} was due, {sequence} came")
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._head = (kind, flags, channel, _CRC.unpack_from(data, _CHECKED.size)[0])
         self._head_bytes = bytes(data[: _CHECKED.size])
+        # Arrow's allocator aligns the buffer: rows are read from it in place
         self._payload = memoryview(pa.allocate_buffer(length)).cast("B") if length else memoryview(b"")
         body = data[HEADER_BYTES : HEADER_BYTES + length]
         if length:
@@ -171,14 +180,14 @@ class FrameReader:
 
 
 def _check(kind: int, flags: int, channel: int, sequence: int, length: int) -> int:
-    """Return 16 bits that tell of a changed header at once: the checksum of the whole is known only when a
-    payload of the length it says is there.
+    """Return 16 bits that reveal a changed header at once. The frame's checksum can be verified only after as
+    many bytes as the header claims.
     """
     return zlib.crc32(_FIELDS.pack(kind, flags, channel, sequence, length)) & 0xFFFF
 
 
 def _guess(start: bytes) -> str:
-    """Say what other program a stream that begins so may come from."""
+    """Guess from its first bytes which other program sent a stream."""
     if start[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"PRI ", b"HTTP"):
         return "HTTP"
     if start[:2] == b"\x16\x03":

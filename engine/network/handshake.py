@@ -1,4 +1,4 @@
-"""The hello: both sides of a connection say who they are before anything else, and are refused when they
+"""The hello of a connection: both sides identify themselves before anything else, and are refused when they
 do not belong together.
 """
 
@@ -12,15 +12,16 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.network.errors import PAYLOAD, STALE, TOKEN, UNEXPECTED, network_error
 
+# all that a stranger can make this process buffer
 HELLO_BYTES_MAX = 4096
 
 
 @dataclass(frozen=True)
 class Identity:
-    """One side of a connection: the task manager's ``name``, the job and the deployment (epoch, attempt) it
-    works for.
+    """One side of a connection: the task manager's ``name``, its job and its deployment (epoch, attempt).
 
-    ``token`` is the job's shared secret; it is never part of a message, a log line or this object's text.
+    ``token`` is the job's shared secret. It is sent in the hello only, and is in no log line and not in this
+    object's text.
     """
 
     name: str
@@ -35,13 +36,14 @@ class Identity:
 
 
 def read_identity(payload: bytes | memoryview) -> Identity:
-    """Return who the peer says it is. NET-5006 when that cannot be read."""
+    """Return the identity the peer claims. NET-5006 when the payload is not one."""
     try:
         said = json.loads(bytes(payload))
         identity = Identity(**said)
     except (ValueError, TypeError, RecursionError):
         raise network_error(PAYLOAD, "the hello of a connection cannot be read") from None
     texts, numbers = (identity.name, identity.job_id, identity.token), (identity.epoch, identity.attempt)
+    # JSON carries any type: bool would pass as int
     if not all(type(text) is str for text in texts) or not all(type(number) is int for number in numbers):
         raise network_error(PAYLOAD, "the hello of a connection cannot be read")
     return identity
@@ -57,6 +59,7 @@ def check_identity(peer: Identity, mine: Identity) -> None:
         raise network_error(TOKEN, "a connection was refused: its token is wrong")
     if peer.job_id != mine.job_id:
         raise _stale(f"it is for job {peer.job_id}, this is job {mine.job_id}")
+    # fencing: no data of another deployment
     if (peer.epoch, peer.attempt) != (mine.epoch, mine.attempt):
         theirs, ours = (
             f"epoch {peer.epoch}, attempt {peer.attempt}",

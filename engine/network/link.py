@@ -1,5 +1,5 @@
-"""One connection between two task managers as a state machine: bytes in, bytes out, no socket and no clock
-of its own.
+"""One connection between two task managers as a state machine: bytes in, bytes out, with no socket and no
+clock of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from penstock.engine.network.remote_channel import Overtaking, RemoteChannel
 
 @dataclass
 class LinkCounters:
-    """Of one connection, or of all together; written by the thread that drives the connections, read by
-    anyone.
+    """Counters of one connection, or of all together. The thread that drives the connections writes them; any
+    thread reads them.
     """
 
     bytes_in: int = 0
@@ -39,12 +39,12 @@ class LinkCounters:
 
 @dataclass(frozen=True)
 class LinkLimits:
-    """``hello_ms``: until both sides have said who they are, connecting included. ``ping_ms``: how often a
-    silent side says that it is alive.
+    """``hello_ms``: until both sides have authenticated, connecting included. ``ping_ms``: how often a silent
+    side sends a heartbeat.
 
-    ``silence_ms``: after how long without a byte the peer counts as lost. ``close_ms``: how long leaving
-    waits for the peer to have read all. ``greeting``: connections without a hello kept at a time; one more
-    and the oldest is dropped. ``max_payload``: bytes of one frame.
+    ``silence_ms``: after how long without a byte the peer counts as lost. ``close_ms``: how long closing
+    waits for the peer to read everything. ``greeting``: how many connections may lack a hello; beyond that
+    the oldest is closed. ``max_payload``: bytes of one frame.
     """
 
     hello_ms: float = 5_000.0
@@ -55,6 +55,7 @@ class LinkLimits:
     max_payload: int = MAX_PAYLOAD_BYTES
 
 
+# limits what a peer can make this side store
 KEY_BYTES_MAX = 512
 CHANNELS_MAX = 65_536
 # barriers that overtake need no credit; more than these a peer in its right mind never has under way
@@ -64,21 +65,21 @@ _PULL_BYTES = 256 * 2**10
 
 
 class LinkHost(Protocol):
-    """What a connection asks of the task manager it belongs to."""
+    """The interface of the task manager that a connection belongs to."""
 
     def admit(self, peer: str) -> bool:
         """Whether there is no other connection with this peer."""
 
     def claim(self, key: str) -> CreditedChannel | None:
-        """Return the consumer's channel of a key, or ``None`` when its task is not there yet: then
+        """Return the consumer's channel of a key. ``None`` when its task is not deployed yet: then
         ``Link.attach`` is called later.
         """
 
 
 @dataclass(eq=False)
 class Incoming:
-    """A channel of the peer's: who takes from it (``None`` until the task is deployed), and how much the
-    peer may send.
+    """A channel the peer opened: its consumer (``None`` until the task is deployed), and how much the peer
+    may send.
     """
 
     key: str
@@ -93,10 +94,11 @@ class Incoming:
 
 
 class Link:
-    """The protocol of a connection. Every method that takes input raises the error the connection ends with.
+    """The protocol of a connection. Every method that processes input raises the error that ends the
+    connection.
 
-    The side that dials says whom it expects. Until a channel has a consumer its producer has no credit, so
-    nothing waits here.
+    The side that dials names the peer it expects. A producer has no credit until its channel has a consumer,
+    so no elements are buffered here.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class Link:
         self._expected = expected
         self._host = host
         self._limits = limits
+        # until the peer is authenticated, nothing longer than a hello
         self._reader = FrameReader(HELLO_BYTES_MAX, checksum=checksum)
         self._writer = FrameWriter()
         self._out: deque[memoryview] = deque()
@@ -127,22 +130,23 @@ class Link:
         self._leaving = False
         self._said_goodbye = False
         self._left = False
+        # the side that dials speaks first
         if expected is not None:
             self._append(kinds.HELLO, parts=[mine.to_bytes()])
 
     def writable(self) -> memoryview:
-        """Return where the next bytes belong."""
+        """Return the buffer for the next bytes."""
         return self._reader.writable()
 
     def received(self, count: int, now_ms: float) -> None:
-        """Take note of bytes written to the room, and act on the frames they complete."""
+        """Process ``count`` bytes written to ``writable()`` and the frames they complete."""
         self._heard_ms = now_ms
         self.counters.bytes_in += count
         for frame in self._reader.received(count):
             self._on_frame(frame, now_ms)
 
     def stream_ended(self) -> None:
-        """The peer sends no more: raises unless it has said so and every channel of the connection had
+        """The peer sends no more. Raises unless it has said goodbye and every channel of the connection had
         ended.
         """
         if not self.is_open:
@@ -153,30 +157,32 @@ class Link:
         self._check_nothing_open()
 
     def check_time(self, now_ms: float) -> None:
-        """Say that this side is alive when it is due; raises NET-5009 when the peer has been silent for
-        too long.
-        """
+        """Send a heartbeat when it is due; raises NET-5009 when the peer has been silent for too long."""
+        # authenticating: the whole handshake has one deadline
         if not self.is_open:
             if now_ms - self._began_ms >= self._limits.hello_ms:
                 who = self._expected or "the peer"
                 raise network_error(
                     SILENT, f"{who} did not say within {self._limits.hello_ms / 1000:g} s who it is"
                 )
+        # open: any byte counts as a heartbeat
         elif now_ms - self._heard_ms >= self._limits.silence_ms:
             raise network_error(
                 SILENT, f"nothing has come from {self.peer} for {self._limits.silence_ms / 1000:g} s"
             )
+        # nothing follows a goodbye, not even a heartbeat
         elif now_ms - self._spoke_ms >= self._limits.ping_ms and not self._leaving:
             self._spoke_ms = now_ms
             if not self._out:
                 self._append(kinds.PING)
 
     def pull(self, now_ms: float) -> deque[memoryview]:
-        """Return the buffers to send, which the caller takes off the front as they go out; filled up from
-        the channels in turn.
+        """Return the buffers to send, filled from the channels in turn. The caller removes them from the
+        front as they are sent.
         """
         waiting = sum(view.nbytes for view in self._out)
         while self._ready and waiting < _PULL_BYTES:
+            # round robin: one element per channel and turn
             channel = self._ready.popleft()
             channel.scheduled = False
             element = channel.next_to_send()
@@ -184,6 +190,7 @@ class Link:
                 continue
             waiting += self._send(channel, element, now_ms)
             self.schedule(channel)
+        # last, after all elements that credit allows
         if self._leaving and not self._ready and not self._said_goodbye:
             self._said_goodbye = True
             self._append(kinds.GOODBYE)
@@ -192,20 +199,23 @@ class Link:
         return self._out
 
     def add(self, channel: RemoteChannel) -> None:
-        """Send what this channel holds over the connection, from when it is open."""
+        """Send the elements of this channel over the connection, once it is open."""
+        # the number identifies the channel in frames; the key is sent once, in OPEN
         channel.number = len(self._outgoing)
         self._outgoing.append(channel)
         if self.is_open:
             self._announce(channel)
 
     def schedule(self, channel: RemoteChannel) -> None:
-        """Let a channel take part in the next pulls if it has something it may send."""
+        """Let a channel take part in the next pulls if it has an element it may send."""
         if self.is_open and not channel.scheduled and channel.sendable:
             channel.scheduled = True
             self._ready.append(channel)
 
     def attach(self, key: str, channel: CreditedChannel) -> bool:
-        """Give a waiting channel of the peer's its consumer; return whether the peer has such a channel."""
+        """Attach the consumer to a channel the peer has opened; return whether the peer has opened one of
+        this key.
+        """
         incoming = self._waiting.pop(key, None)
         if incoming is None:
             return False
@@ -213,12 +223,13 @@ class Link:
         return True
 
     def grant_credit(self, incoming: Incoming) -> None:
-        """Tell the producer how much its consumer has taken since it was last told."""
+        """Send the producer the credit for what its consumer has read since the last grant."""
         assert incoming.channel is not None
         credit = max(0, incoming.channel.consumed_count + incoming.channel.capacity - incoming.granted)
         credit_bytes = max(
             0, incoming.channel.taken_bytes + incoming.channel.most_bytes - incoming.granted_bytes
         )
+        # after the end of input the producer needs no credit
         if (credit or credit_bytes) and not incoming.ended:
             incoming.granted += credit
             incoming.granted_bytes += credit_bytes
@@ -226,11 +237,11 @@ class Link:
             self._append(kinds.CREDIT, incoming.number, [_CREDIT.pack(credit, credit_bytes)])
 
     def leave(self) -> None:
-        """Say goodbye after what may be sent now: nothing follows it."""
+        """Send a goodbye after the elements that may be sent now; nothing follows it."""
         self._leaving = True
 
     def refuse(self, error: PenstockError) -> None:
-        """Tell a peer whose hello was not accepted why."""
+        """Send a peer the reason why its hello was refused."""
         self._out.clear()
         self._append(
             kinds.REFUSED, parts=[json.dumps({"code": error.code, "message": error.message}).encode("ascii")]
@@ -283,8 +294,10 @@ class Link:
                 raise network_error(UNEXPECTED, f"{self.peer} sent a message of an unknown kind: {kind}")
 
     def _on_greeting(self, frame: NetworkFrame) -> None:
+        # the peer did not accept our hello: raise its reason
         if frame.kind == kinds.REFUSED:
             raise _refusal(frame, self._expected)
+        # the accepting side awaits HELLO, the dialling side WELCOME
         if frame.kind != (kinds.HELLO if self._expected is None else kinds.WELCOME):
             raise network_error(UNEXPECTED, f"a connection began with a message of kind {frame.kind}")
         peer = read_identity(frame.payload)
@@ -299,6 +312,7 @@ class Link:
             raise network_error(UNEXPECTED, f"{peer.name} answered where {self._expected} was expected")
         self.peer = peer.name
         self.is_open = True
+        # authenticated: frames of rows may come
         self._reader.max_payload = self._limits.max_payload
         for channel in self._outgoing:
             self._announce(channel)
@@ -320,6 +334,7 @@ class Link:
             raise network_error(UNEXPECTED, f"{self.peer} opened channel {key} twice")
         incoming = self._incoming[frame.channel] = Incoming(key, frame.channel)
         channel = self._host.claim(key)
+        # the consumer's task is not deployed yet; attach() grants the first credit
         if channel is None:
             self._waiting[key] = incoming
         else:
@@ -343,6 +358,7 @@ class Link:
 
     def _on_element(self, frame: NetworkFrame, now_ms: float) -> None:
         incoming = self._incoming.get(frame.channel)
+        # without a consumer no credit was granted, so nothing may arrive
         if incoming is None or incoming.channel is None or incoming.ended:
             raise network_error(
                 UNEXPECTED, f"{self.peer} sent on a channel that is not open: {frame.channel}"
@@ -354,6 +370,7 @@ class Link:
         if overtakes and not isinstance(element, Barrier):
             raise network_error(UNEXPECTED, f"{self.peer} let something overtake that is no barrier")
         incoming.received += 1
+        # one batch may exceed the bytes, but not begin beyond them
         beyond_bytes = not overtakes and incoming.received_bytes >= incoming.granted_bytes
         if beyond_bytes or incoming.received > incoming.granted + (OVERRUN_MAX if overtakes else 0):
             raise network_error(

@@ -1,4 +1,4 @@
-"""A socket that never waits, with a link over it: plain TCP, or TLS when it has been given a context."""
+"""A non-blocking socket that carries a link: plain TCP, or TLS when it has a context."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 from penstock.engine.network.link import Link
 
+# far below the system's limit of buffers per call (IOV_MAX, 1024 on Linux)
 _BUFFERS_AT_ONCE = 64
+# then other connections get their turn
 _READS_AT_ONCE = 32
 Took = Callable[["LinkSocket", int, float], None]
 Secure = Callable[[socket.socket], ssl.SSLSocket]
@@ -18,8 +20,8 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError, Interr
 
 
 class LinkSocket:
-    """Moves bytes between a socket and its link; ``secure`` puts TLS over the socket once it is connected,
-    ``took`` is told of bytes read.
+    """Moves bytes between a socket and its link. ``secure`` wraps the socket in TLS once it is connected;
+    ``took`` is called with each count of bytes read.
 
     ``OSError`` (of which ``ssl.SSLError`` is one) ends the connection.
     """
@@ -37,11 +39,11 @@ class LinkSocket:
         self._handshaking = False
 
     def fileno(self) -> int:
-        """Return the socket's number, for a selector."""
+        """Return the socket's file descriptor, for a selector."""
         return self.sock.fileno()
 
     def read(self, now_ms: float) -> bool:
-        """Give the link what has come; return False when the stream has ended."""
+        """Pass arrived bytes to the link; return False when the stream has ended."""
         if not self._ready():
             return True
         secure = isinstance(self.sock, ssl.SSLSocket)
@@ -56,6 +58,7 @@ class LinkSocket:
             if count == 0:
                 return False
             self._took(self, count, now_ms)
+            # the socket is drained: another read would only report that
             if count < len(room) and not secure:
                 return True
         while secure and self.sock.pending():  # type: ignore[attr-defined]  # no selector tells of what TLS has read already
@@ -63,7 +66,7 @@ class LinkSocket:
         return True
 
     def write(self, now_ms: float) -> None:
-        """Send what the link has to say, as far as the socket takes it."""
+        """Send the link's buffers, as far as the socket accepts them."""
         if not self._ready():
             return
         while True:
@@ -78,7 +81,7 @@ class LinkSocket:
             _drop(buffers, count)
 
     def shut_down(self) -> None:
-        """Send nothing any more; what comes is still read."""
+        """Stop sending; incoming bytes are still read."""
         if not self.shut:
             self.shut = True
             with contextlib.suppress(OSError):
@@ -89,8 +92,9 @@ class LinkSocket:
         self.sock.close()
 
     def _ready(self) -> bool:
-        """Get on with connecting and with the TLS handshake; return whether bytes can move."""
+        """Continue connecting and the TLS handshake; return whether bytes can move."""
         if self._connecting:
+            # the result of a non-blocking connect
             fault = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if fault:
                 raise OSError(fault, "cannot connect")
@@ -105,19 +109,21 @@ class LinkSocket:
             try:
                 self.sock.do_handshake()  # type: ignore[attr-defined]
             except _NOT_NOW as later:
+                # the handshake says which event it awaits
                 self.writing = isinstance(later, ssl.SSLWantWriteError)
                 return False
             self._handshaking = False
         return True
 
     def _send(self, buffers: deque[memoryview]) -> int:
+        # TLS sockets have no sendmsg
         if isinstance(self.sock, ssl.SSLSocket):
             return self.sock.send(buffers[0])
         return self.sock.sendmsg([buffers[place] for place in range(min(len(buffers), _BUFFERS_AT_ONCE))])
 
 
 def _drop(buffers: deque[memoryview], count: int) -> None:
-    """Take ``count`` bytes off the front."""
+    """Remove ``count`` bytes from the front."""
     while count:
         first = buffers[0]
         if first.nbytes > count:

@@ -1,5 +1,5 @@
-"""The connections of one task manager without their sockets: who is connected, which channel waits for
-whom, who is lost.
+"""The connections of one task manager, without their sockets: which peer is connected, which is lost, and
+which channel awaits its peer.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ LinkLost = Callable[[str, PenstockError], None]
 
 
 class LinkConnection(Protocol):
-    """What carries the bytes of a link."""
+    """The transport of a link."""
 
     @property
     def link(self) -> Link:
-        """The protocol spoken over it."""
+        """The protocol it carries."""
 
 
 C = TypeVar("C", bound=LinkConnection)
 
 
 class Links(Generic[C]):
-    """Knows the connections with the peers of one deployment. ``dirty`` are those whose link may have
-    something to say; whoever carries the bytes takes them out. ``link_lost(peer, cause)`` is called once per
-    peer.
+    """Tracks the connections with the peers of one deployment. ``dirty`` are those whose link may have bytes
+    to send; the transport removes them. ``link_lost(peer, cause)`` is called once per peer.
     """
 
     def __init__(
@@ -58,22 +57,23 @@ class Links(Generic[C]):
         return peer not in self._peers and peer not in self._lost
 
     def claim(self, key: str) -> CreditedChannel | None:
-        """Return the consumer's channel of a key, once; ``None`` when its task is not there yet."""
+        """Return the consumer's channel of a key, once; ``None`` when its task is not deployed yet."""
         return self._receivers.pop(key, None)
 
     def dials(self, peer: str, now_ms: float) -> bool:
-        """Whether a connection with this peer is to be made from here: of two, the one whose name sorts
-        first does, and the other waits for it.
+        """Whether this side connects to the peer. The side whose name sorts first does; the other awaits the
+        connection.
         """
         if peer in self._peers or peer in self._lost or self.leaving:
             return False
+        # the peer dials; it is reported if it has not connected by the deadline
         if self._name > peer:
             self._awaited.setdefault(peer, now_ms + self._limits.hello_ms)
             return False
         return True
 
     def began(self, one: C, peer: str | None) -> None:
-        """A connection is there: dialled to ``peer``, or accepted (``None``)."""
+        """Add a connection: dialled to ``peer``, or accepted (``None``)."""
         self.connections.append(one)
         self.dirty.add(one)
         if peer is not None:
@@ -81,11 +81,10 @@ class Links(Generic[C]):
             self._add_unauthenticated(one, peer)
 
     def received(self, one: C, count: int, now_ms: float) -> None:
-        """Give a link the bytes written to its room; a peer that has just said who it is gets its
-        channels.
-        """
+        """Report bytes written to a link's buffer. A peer that has just authenticated gets its channels."""
         was_open = one.link.is_open
         one.link.received(count, now_ms)
+        # just authenticated: now its name is known
         if one.link.is_open and not was_open:
             assert one.link.peer is not None
             self._peers[one.link.peer] = one
@@ -93,7 +92,7 @@ class Links(Generic[C]):
             self._add_unauthenticated(one, one.link.peer)
 
     def add_sender(self, channel: RemoteChannel) -> None:
-        """Send what the channel holds when its peer is connected."""
+        """Send the elements of a channel once its peer is connected."""
         one = self._peers.get(channel.peer)
         if one is None:
             self._senders.setdefault(channel.peer, []).append(channel)
@@ -102,7 +101,8 @@ class Links(Generic[C]):
             self.dirty.add(one)
 
     def add_receiver(self, key: str, channel: CreditedChannel) -> None:
-        """Give the producer of a key its consumer."""
+        """Attach the consumer of a key to its producer."""
+        # the producer may have opened the channel before the task was deployed here
         for one in self._peers.values():
             if one.link.attach(key, channel):
                 self.dirty.add(one)
@@ -110,16 +110,17 @@ class Links(Generic[C]):
         self._receivers[key] = channel
 
     def schedule(self, channel: RemoteChannel) -> None:
-        """Let a channel that has something to send take part."""
+        """Let a channel that has elements to send take part."""
         one = self._peers.get(channel.peer)
         if one is not None:
             one.link.schedule(channel)
             self.dirty.add(one)
 
     def send_credit(self, channel: CreditedChannel) -> None:
-        """Tell a channel's producer how much was taken."""
+        """Send a channel's producer the credit for what was read."""
         link, incoming = channel.source
         one = self._peers.get(link.peer)
+        # the connection may have been replaced or lost since
         if one is not None and one.link is link:
             link.grant_credit(incoming)
             self.dirty.add(one)
@@ -136,29 +137,31 @@ class Links(Generic[C]):
                 )
 
     def refuses(self, one: C, error: PenstockError) -> bool:
-        """Whether a connection ends with a word to a stranger, which its link has then to say; strangers
-        are counted.
+        """Whether a stranger is sent the reason before its connection ends; the link then has it to send.
+        Strangers are counted.
         """
         if one.link.peer is not None:
             return False
         self.refused[error.code] += 1
+        # no valid hello came: there is nobody who would understand a refusal
         if error.code not in (TOKEN, STALE, UNEXPECTED):
             return False
         one.link.refuse(error)
         return True
 
     def dropped(self, one: C) -> None:
-        """A connection is no more."""
+        """Remove a connection that has ended."""
         self.connections.remove(one)
         self.dirty.discard(one)
         peer = one.link.peer
         if peer is not None and self._peers.get(peer) is one:
             del self._peers[peer]
             self._lost.add(peer)
+        # counters must not fall when a connection ends
         self._gone = _sum([self._gone, one.link.counters])
 
     def report(self, peer: str, error: PenstockError) -> None:
-        """Tell that a peer is lost, unless that was told, or this side leaves."""
+        """Report once that a peer is lost, unless this side is leaving."""
         self._awaited.pop(peer, None)
         self._lost.add(peer)
         if not self.leaving and peer not in self._reported:
@@ -166,13 +169,13 @@ class Links(Generic[C]):
             self._link_lost(peer, error)
 
     def report_all(self, error: PenstockError) -> None:
-        """Tell that every peer is lost."""
+        """Report that every peer is lost."""
         for peer in sorted({*self._peers, *self._awaited, *self._senders}):
             self.report(peer, error)
 
     def leave(self) -> list[C]:
-        """Say goodbye where somebody listens; return the connections to drop. No loss is reported from
-        here on.
+        """Send a goodbye on open connections; return the others, which are to be dropped. No loss is reported
+        from here on.
         """
         self.leaving = True
         for one in self.connections:
@@ -182,7 +185,7 @@ class Links(Generic[C]):
         return [one for one in self.connections if not one.link.is_open]
 
     def counters(self) -> LinkCounters:
-        """Return what all connections together have counted."""
+        """Return the counters of all connections together."""
         return _sum([self._gone, *(one.link.counters for one in list(self.connections))])
 
     def _add_unauthenticated(self, one: C, peer: str) -> None:

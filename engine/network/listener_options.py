@@ -1,4 +1,4 @@
-"""Where a data plane listens, and how what it says is secured."""
+"""The address and ports of a listener, and the TLS of its connections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.engine.network.errors import NEEDS_TLS
 
 @dataclass(frozen=True)
 class TlsContexts:
-    """How connections are secured: ``server`` for those accepted, ``client`` for those dialled."""
+    """The TLS contexts of connections: ``server`` for accepted ones, ``client`` for dialled ones."""
 
     server: ssl.SSLContext
     client: ssl.SSLContext
@@ -23,8 +23,8 @@ class TlsContexts:
 
 @dataclass(frozen=True)
 class Listening:
-    """The address and the first and last port to listen on (0: any). ``tls`` None: not secured, and with
-    ``encrypted`` then on loopback only.
+    """The address, and the first and last port to listen on (0: any). Without ``tls``, ``encrypted``
+    restricts connections to loopback.
     """
 
     host: str = "127.0.0.1"
@@ -43,6 +43,7 @@ class Listening:
             try:
                 return socket.create_server((self.host, port), family=family, backlog=backlog)
             except OSError as cause:
+                # no other port would help
                 if cause.errno != errno.EADDRINUSE:
                     raise _no_port(self.host, f"port {port}", str(cause.strerror)) from cause
         raise _no_port(self.host, f"ports {first}-{last}", "all are in use")
@@ -76,13 +77,15 @@ def _no_port(host: str, which: str, why: str) -> PenstockError:
 
 
 def tls_contexts(files: Certificates) -> TlsContexts:
-    """Return the contexts of both directions. NET-5015 for files that cannot be used; names in
-    certificates are not compared with addresses.
+    """Return the contexts of both directions. NET-5015 for files that cannot be used. Names in certificates
+    are not compared with addresses.
     """
     contexts = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for context in contexts:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        # peers are identified by the job's token; certificates show that they belong to the cluster
         context.check_hostname = False
+        # mutual TLS: the listener demands a certificate too
         context.verify_mode = ssl.CERT_REQUIRED
         try:
             context.load_cert_chain(files.certificate, files.key, password=_no_password)
@@ -98,5 +101,5 @@ def tls_contexts(files: Certificates) -> TlsContexts:
 
 
 def _no_password() -> str:
-    """Answer what would else be asked on the terminal."""
+    """Fail instead of asking for a password on the terminal."""
     raise ValueError("the key has a password")

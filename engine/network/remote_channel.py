@@ -12,7 +12,7 @@ from penstock.engine.network.element_codec import ElementEncoder, pieces_that_fi
 
 
 class Overtaking:
-    """A barrier that is sent before everything else, and without credit, once the consumer is there."""
+    """A barrier that is sent before all buffered elements, and without credit, once the consumer exists."""
 
     __slots__ = ("barrier",)
 
@@ -21,12 +21,12 @@ class Overtaking:
 
 
 class RemoteChannel:
-    """Has the producer's face of a channel: ``put``, ``full``, ``credit``, ``overtake``, ``holds``.
+    """The producer's interface of a channel: ``put``, ``full``, ``credit``, ``overtake``, ``has_buffered``.
 
-    Elements wait here until the consumer has given credit, in elements and in bytes, and the connection takes
-    them with ``next_to_send``. It is full when more elements were put than there is credit for, or
-    ``most_bytes`` of rows wait here. ``put`` always succeeds. Thread-safe for one producer and one thread
-    that sends, without locks: each number has one writer, each element one taker.
+    It buffers elements until the consumer has granted credit, in elements and in bytes; ``next_to_send``
+    removes them. It is full when more elements were put than were granted, or when it buffers ``most_bytes``
+    of rows. ``put`` always succeeds. Thread-safe for one producer and one sending thread, without locks: each
+    number has one writer, each element one taker.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class RemoteChannel:
 
     @property
     def credit(self) -> int:
-        """How many more elements may be put (negative when overrun, 0 until the consumer has said anything
-        or while bytes enough wait).
+        """How many more elements may be put. It is negative when overrun, and 0 before the first grant or
+        while enough bytes are buffered.
         """
         left = self._granted - self._put
         return left if self.size_bytes < self._most_bytes else min(left, 0)
@@ -73,14 +73,15 @@ class RemoteChannel:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of rows wait here, about."""
+        """How many bytes of rows are buffered here, approximately."""
         return self._put_bytes - self._gone_bytes
 
     def put(self, element: Element) -> None:
-        """Queue an element to be sent; a batch too large for one frame goes as several. NET-5002 when a
-        single row is too large.
+        """Queue an element; a batch too large for one frame is split. NET-5002 when a single row is too
+        large.
         """
         if isinstance(element, Batch):
+            # each piece takes credit of its own
             for piece in pieces_that_fit(element, self._max_payload):
                 self._put += 1
                 self._put_bytes += piece.size_bytes
@@ -93,12 +94,12 @@ class RemoteChannel:
         self._signal(self)
 
     def overtake(self, barrier: Barrier) -> list[Element]:
-        """Put a barrier before everything that has not been sent, or move it there, and let it go without
-        credit.
+        """Put a barrier before everything that has not been sent, or move it there; it needs no credit.
 
-        Returns what it has overtaken, in order; that is still sent, behind the barrier.
-        One that has gone, or overtakes already, overtakes nothing more.
+        Returns the elements it has overtaken, in order; they are still sent, after the barrier. A barrier
+        that was sent, or overtakes already, overtakes nothing more.
         """
+        # take everything back from the end; the sending thread may take from the front meanwhile
         passed: deque[Element | Overtaking] = deque()
         while True:
             try:
@@ -112,8 +113,10 @@ class RemoteChannel:
             None,
         )
         overtaken: list[Element] = []
+        # it is buffered behind elements: move it before them
         if place is not None and place >= first:
             del passed[place]
+        # it was not put yet: it overtakes everything buffered
         elif place is None and self._last_barrier < barrier.checkpoint_id:
             place = len(passed)
             self._put += 1
@@ -124,11 +127,12 @@ class RemoteChannel:
             ]
             passed.insert(first, Overtaking(barrier))
         self._unsent.extend(passed)
+        # the elements are back, and the barrier needs no credit
         self._signal(self)
         return overtaken
 
     def has_buffered(self, barrier: Barrier) -> bool:
-        """Whether a barrier that was put has not been sent; the producer is woken when it is."""
+        """Whether a barrier that was put has not been sent yet; the producer is woken when it is."""
         while True:
             try:
                 waiting = tuple(self._unsent)
@@ -138,10 +142,10 @@ class RemoteChannel:
 
     @property
     def sendable(self) -> bool:
-        """Whether ``next_to_send`` has something; for the sending thread.
+        """Whether ``next_to_send`` would return an element; for the sending thread.
 
-        Until the consumer has said anything its task is not there, and nobody could take even a barrier that
-        needs no credit.
+        Before the first grant the consumer's task does not exist, so not even a barrier that needs no credit
+        can be sent.
         """
         unsent = self._unsent
         try:
@@ -153,8 +157,8 @@ class RemoteChannel:
             return False
 
     def next_to_send(self) -> Element | Overtaking | None:
-        """Take the next element that credit allows; only a barrier that overtakes needs none. For the
-        sending thread.
+        """Remove and return the next element that credit allows; only an overtaking barrier needs none. For
+        the sending thread.
         """
         if not self.sendable:
             return None
@@ -174,11 +178,11 @@ class RemoteChannel:
         return element
 
     def sent(self, sent_bytes: int) -> None:
-        """Note in how many bytes rows were sent. For the sending thread."""
+        """Count the bytes in which rows were sent. For the sending thread."""
         self._sent_bytes += sent_bytes
 
     def grant(self, credit: int, credit_bytes: int) -> None:
-        """Take credit from the consumer and wake the producer when it had none. For the sending thread."""
+        """Add credit from the consumer, and wake the producer when it had none. For the sending thread."""
         self._granted += credit
         self._granted_bytes += credit_bytes
         # looked at after granting: a producer that puts meanwhile sees the new credit

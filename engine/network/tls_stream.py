@@ -1,5 +1,5 @@
-"""A blocking socket with TLS over it that one thread may read while another writes, which Python's own TLS
-sockets do not allow.
+"""A blocking socket with TLS that one thread may read while another writes, which Python's own TLS sockets do
+not allow.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ _READ_BYTES = 1 << 18
 
 
 class SecureStream:
-    """Has of a socket what a control connection uses. ``context`` decides by ``server`` which end this is;
-    the handshake is done when it is made.
+    """The socket methods that a control connection uses, over TLS. ``server`` selects which end of
+    ``context`` this is; the constructor does the handshake.
 
-    ``OSError`` (of which ``ssl.SSLError`` is one) for a peer that does not show the right certificate.
+    ``OSError`` (of which ``ssl.SSLError`` is one) for a peer without the right certificate.
     """
 
     def __init__(self, plain: socket.socket, context: ssl.SSLContext, *, server: bool) -> None:
         self._socket = plain
+        # TLS works on these buffers; the socket itself can then be read and written by two threads
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._engine = context.wrap_bio(self._incoming, self._outgoing, server_side=server)
+        # the TLS state is not thread-safe: held for each step, never while the socket blocks
         self._state = threading.Lock()
+        # held from encryption to sending: records must leave in their order
         self._sending = threading.Lock()
         self._handshake()
 
@@ -55,7 +58,7 @@ class SecureStream:
             self._socket.sendall(parts)
 
     def shutdown(self, how: int) -> None:
-        """End the connection in a direction."""
+        """Shut the connection down in one or both directions."""
         self._socket.shutdown(how)
 
     def close(self) -> None:

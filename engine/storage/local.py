@@ -1,5 +1,5 @@
-"""Storage in a local directory; and how the engine creates any file of state: for its user alone, whatever
-the umask.
+"""Storage in a local directory. Here the engine also creates every other file of state: readable by its user
+alone, whatever the umask.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEASE_S = 30.0
 
 
 def make_private(directory: Path) -> None:
-    """Create a directory with its parents, for this user alone; an existing one stays as it is. Raises
+    """Create a directory with its parents, for this user alone; an existing one is not changed. Raises
     OSError.
     """
     if not directory.is_dir():
@@ -35,7 +35,7 @@ def make_private(directory: Path) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file to write it anew, for this user alone if it is created. Raises OSError."""
+    """Open a file for writing from the start; a new file is for this user alone. Raises OSError."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
 
 
@@ -95,6 +95,7 @@ class LocalStorage:
         self.sync_directory()
 
     def list(self) -> list[str]:
+        # symbolic links are ignored here and refused when read: none is ours
         names = (entry.name for entry in os.scandir(self._root) if entry.is_file(follow_symlinks=False))
         return sorted(name for name in names if not name.startswith(LOCK))
 
@@ -117,6 +118,7 @@ class LocalStorage:
     def lock(self, *, take_over: bool = False) -> None:
         descriptor = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
+            # the kernel releases the lock when its process dies, however that happens
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as cause:
             os.close(descriptor)
@@ -153,6 +155,7 @@ class LocalStorage:
 
     def renew(self) -> bool:
         assert self._lock is not None, "the lock is held"
+        # a take-over replaces the file: our descriptor then has another inode than the name
         mine = os.fstat(self._lock)
         try:
             there = (self._root / LOCK).stat()
@@ -160,13 +163,13 @@ class LocalStorage:
             return False
         if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
             return False
+        # the file's time is the lease: another process reads it in _take_over_lock
         os.utime(self._lock)
         return True
 
     def _take_over_lock(self, *, force: bool) -> int:
-        """Replace the lock of a silent owner by our own. That owner finds out when it renews, and its epoch
-        is stale.
-        """
+        """Replace the lock of a silent owner. That owner notices when it renews, and its epoch is stale."""
+        # a locked file renamed over LOCK: there is no moment without a lock
         fresh = self._root / f"{LOCK}.{os.getpid()}"
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -190,9 +193,7 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def _translate_errors(self, name: str = "") -> Iterator[None]:
-        """Translate an error of the system: it names the path, and the free space when that is what is
-        missing.
-        """
+        """Add the path to an error of the system, and the free space when that is exhausted."""
         try:
             yield
         except OSError as error:

@@ -1,6 +1,4 @@
-"""Storage in memory: for jobs whose checkpoints live as long as the process, and for tests that simulate
-power loss.
-"""
+"""Storage in memory, for checkpoints that end with the process, and for tests that simulate power loss."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ class _File:
 
 
 class MemoryStorage:
-    """Files in a dictionary. ``crash`` leaves what a real disk might after power loss: unsynced bytes and
-    names may or may not survive.
-    """
+    """Files in a dictionary. ``crash`` simulates power loss: unsynced bytes and names may survive or not."""
 
     def __init__(self) -> None:
         self._names: dict[str, _File] = {}
@@ -84,6 +80,7 @@ class MemoryStorage:
         survives) and each unsynced name (old or new).
         """
         names = dict(self._durable_names)
+        # each unsynced name independently survives or not
         for change in self._unsynced:
             if choose(2):
                 _apply(names, change)

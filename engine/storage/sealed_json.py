@@ -1,5 +1,5 @@
-"""Sealed JSON: one line of fields with sorted keys, and a last line with the checksum of the first. Its
-reader knows that it is whole and as written.
+"""Sealed JSON: one line of fields with sorted keys, and a last line with the checksum of the first. A reader
+detects any change or truncation.
 
 This file imports only the standard library: Spark's Python workers read commit logs with it.
 """
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 Checksum = Callable[[bytes], str]
-"""The last line for some text. Formats on disk differ in it; it never changes within a format."""
+"""Returns the last line for a text. File formats use different ones; a format never changes its own."""
 
 
 class BrokenSealError(ValueError):
-    """Bytes differ from what was sealed. Callers name the file, under a code of their own."""
+    """Bytes differ from those that were sealed. Callers report the file under a code of their own."""
 
 
 def sha256_line(text: bytes) -> str:

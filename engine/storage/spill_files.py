@@ -1,5 +1,5 @@
-"""Spill files: state on disk, read through mapped memory: rows, and arrays that change. A file is unlinked at
-once, so none is left behind.
+"""Spill files: state on disk, read through mapped memory. They hold rows, or arrays that change. A file is
+unlinked at once, so none is left behind.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from penstock.engine.storage.local import make_private
 
 @dataclass
 class SpilledRows:
-    """Record batches whose columns are in mapped files of ``size`` bytes. A file is freed when nothing refers
-    to it.
+    """Record batches whose columns are in mapped files of ``size`` bytes. A file is freed with the last
+    reference to it.
     """
 
     batches: list[pa.RecordBatch] = field(default_factory=list)
@@ -29,13 +29,13 @@ class SpilledRows:
     pages: list[mmap.mmap] = field(default_factory=list)
 
     def add(self, other: SpilledRows) -> None:
-        """Replace the rows by those of another."""
+        """Append the rows of another."""
         self.batches = [*self.batches, *other.batches]
         self.size += other.size
         self.pages = [*self.pages, *other.pages]
 
     def evict_pages(self) -> None:
-        """Evict the pages that were read; they are read from disk again when needed."""
+        """Evict the resident pages; they are read from disk again when needed."""
         evict_pages(self.pages)
 
 
@@ -48,25 +48,26 @@ class ArrayPages(mmap.mmap):
 def pages_of(array: np.ndarray) -> ArrayPages | None:
     """Return the mapped file of an array, ``None`` for one in memory."""
     found: object = array
+    # views have their array as base, and a mapped array has its file
     while isinstance(found, np.ndarray):
         found = found.base
     return found if isinstance(found, ArrayPages) else None
 
 
 def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:
-    """Return zeros of an array's type where the array is: in memory, or in a mapped file."""
+    """Return zeros of an array's type, stored like the array: in memory, or in a mapped file."""
     pages = pages_of(array)
     return np.zeros(shape, array.dtype) if pages is None else pages.files.zeros(shape, array.dtype)
 
 
 def evict_pages(pages: Sequence[mmap.mmap]) -> None:
-    """Evict pages of mapped files from memory; they are read again when needed, as last written."""
+    """Evict pages of mapped files from memory; they are read again when needed, with the last writes."""
     for mapped in pages:
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def mapped_bytes() -> int:
-    """Return how many bytes of mapped files are resident; 0 where the system does not say."""
+    """Return how many bytes of mapped files are resident; 0 where ``/proc`` is missing."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
     except OSError:
@@ -80,7 +81,7 @@ class SpillFiles:
     directory: Path | None = None
 
     def write(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> SpilledRows:
-        """Return batches as they are read from disk; STA-3051 when they cannot be written."""
+        """Write batches and return them mapped from disk; STA-3051 when they cannot be written."""
         try:
             return _written(batches, schema, self.directory)
         except OSError as error:
@@ -98,7 +99,7 @@ class SpillFiles:
         return np.ndarray(shape, kind, buffer=pages)
 
     def copied(self, array: np.ndarray) -> np.ndarray:
-        """Return an array's copy in a mapped file."""
+        """Copy an array into a mapped file."""
         copy = self.zeros(array.shape, array.dtype)
         copy[:] = array
         return copy
@@ -116,12 +117,15 @@ class SpillFiles:
 
 
 def _mapped(size: int, directory: Path | None) -> ArrayPages:
-    """Allocate blocks at once: a write to a page that a full disk has no block for would kill the process."""
+    """Map a new file with all its blocks allocated: writing a page without a block on a full disk would kill
+    the process.
+    """
     if directory is not None:
         make_private(directory)
     with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory) as file:
         os.posix_fallocate(file.fileno(), 0, size)
         pages = ArrayPages(file.fileno(), size)
+    # state is accessed by key: read-ahead would load pages that nobody needs
     pages.madvise(mmap.MADV_RANDOM)
     return pages
 

@@ -1,5 +1,5 @@
-"""Staged rows: a bounded result as Arrow IPC files of one batch each. Its manifest exists only once all of
-them do, durably.
+"""Staged rows: a bounded result as Arrow IPC files of one batch each. The manifest is written only once all
+files are durable.
 
 Files are named ``p<partition>-<batch>.arrow``, in the order partition, then batch. The manifest ``COMPLETE``
 lists their rows, bytes and CRC-32, under a checksum of its own. So a result can be read again from any
@@ -36,6 +36,7 @@ def write_file(directory: Path, name: str, batch: pa.RecordBatch) -> None:
             writer.write_batch(batch)
         raw.flush()
         os.fsync(raw.fileno())
+    # atomic: a reader never sees a part of a file
     temporary.rename(directory / name)
 
 
@@ -50,7 +51,7 @@ def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
 
 
 def complete(directory: Path, names: list[str]) -> StagedRows:
-    """Write the manifest over files that all exist, in order: the result is complete now."""
+    """Write the manifest over existing files, in order: the result is now complete."""
     files = [[name, read_file(directory / name).num_rows, *_measured(directory / name)] for name in names]
     temporary = directory / f".{MANIFEST}.part"
     with open_private(temporary) as sink:
@@ -58,6 +59,7 @@ def complete(directory: Path, names: list[str]) -> StagedRows:
         sink.flush()
         os.fsync(sink.fileno())
     temporary.rename(directory / MANIFEST)
+    # the renames are durable only once the directory is synced
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -67,7 +69,7 @@ def complete(directory: Path, names: list[str]) -> StagedRows:
 
 
 def _measured(path: Path) -> tuple[int, int]:
-    """A file's length and checksum."""
+    """Return a file's length and checksum."""
     checksum = size = 0
     with path.open("rb") as source:
         while block := source.read(1 << 20):
@@ -107,7 +109,7 @@ class StagedRows:
         return len(self._files)
 
     def check(self) -> None:
-        """Read all files and compare them with what was written. BND-5201 names the first that differs."""
+        """Read all files and verify their length and checksum. BND-5201 names the first that differs."""
         for number in range(len(self)):
             self._check(number)
 
@@ -121,7 +123,7 @@ class StagedRows:
         return path
 
     def batch(self, number: int) -> pa.RecordBatch:
-        """Return a batch by its ordinal. BND-5201 when its file differs from what was written."""
+        """Return a batch by its ordinal. BND-5201 when its file differs from the manifest."""
         name, rows, _, _ = self._files[number]
         batch = read_file(self._check(number))
         if batch.num_rows != rows:
@@ -141,13 +143,13 @@ def is_complete(directory: Path) -> bool:
 
 
 def attempt_directory(root: Path, attempt: int) -> Path:
-    """Return where one attempt at a result is staged."""
+    """Return the staging directory of one attempt at a result."""
     return root / f"attempt-{attempt}"
 
 
 def new_attempt(root: Path) -> int:
     """Return the number of a new attempt. Incomplete attempts are removed; complete ones stay for the
-    checkpoints that name them.
+    checkpoints that reference them.
     """
     numbers = [int(path.name.rpartition("-")[2]) for path in root.glob("attempt-*")]
     for number in numbers:

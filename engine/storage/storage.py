@@ -1,5 +1,5 @@
-"""Storage: six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a lock.
-Checkpoints are written with it.
+"""The storage interface: six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a
+lock. Checkpoints are written with it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from penstock.catalog.errors import Kind, PenstockError
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _PLAIN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?")
 _MADE = re.compile(r".*\.([0-9a-f]{16}|dropped)")
-"""The pattern of names made here, and of a state that was set aside."""
+"""The pattern of generated names, and of a state that was set aside."""
 
 
 class Storage(Protocol):
-    """A flat directory of append-only files. What was not synced, and names whose directory was not synced,
-    may be lost when power fails.
+    """A flat directory of append-only files. After power loss, unsynced bytes may be missing, and names whose
+    directory was not synced.
 
     Names match ``[A-Za-z0-9._-]{1,200}``. Every verb raises OSError when the medium fails.
     """
@@ -37,7 +37,7 @@ class Storage(Protocol):
         """Make the names durable."""
 
     def publish(self, name: str, target: str) -> None:
-        """Atomically give a synced file the name ``target`` (replacing what had it) and make that durable."""
+        """Atomically rename a synced file to ``target``, replacing any such file, and make that durable."""
 
     def list(self) -> list[str]:
         """Return all names, sorted."""
@@ -46,21 +46,23 @@ class Storage(Protocol):
         """Delete a file; does nothing when it is gone."""
 
     def size(self, name: str) -> int:
-        """Return a file's length in bytes; FileNotFoundError when there is none."""
+        """Return a file's length in bytes; FileNotFoundError when it does not exist."""
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Return bytes of a file (fewer at its end); FileNotFoundError when there is none."""
+        """Return bytes of a file (fewer at its end); FileNotFoundError when it does not exist."""
 
     def lock(self, *, take_over: bool = False) -> None:
-        """Lock out other processes until ``close``. STA-3001 when one holds the lock, unless it has not
-        renewed it for long or ``take_over`` is set.
+        """Lock out other processes until ``close``. STA-3001 when one holds the lock, unless its last renewal
+        is too long ago or ``take_over`` is set.
         """
 
     def shut(self) -> None:
         """Deny other users access, as far as this one can."""
 
     def location(self) -> str:
-        """Return what tells this directory from a copy of it, and stays the same while it is not moved."""
+        """Return a text that differs between this directory and a copy of it, and stays the same until it is
+        moved.
+        """
 
     def renew(self) -> bool:
         """Renew the lock; False when another process has taken it over."""
@@ -79,9 +81,10 @@ def check_name(name: str) -> str:
 
 
 def directory_name(name: str) -> str:
-    """Return a directory name for something: itself where it is a valid name, else its readable part and a
-    hash. Different names stay different.
+    """Return a directory name for any text: the text itself if it is a valid name, else its readable part and
+    a hash. Different texts get different names.
     """
+    # a name that looks generated is hashed too, so that it cannot collide with a generated one
     if _PLAIN.fullmatch(name) and not _MADE.fullmatch(name):
         return name
     letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()

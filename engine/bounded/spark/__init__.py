@@ -1,3 +1,3 @@
-"""Spark SQL behind that interface: its JVM, sessions, tables and errors. It may import what
-engine/bounded may.
+"""Spark SQL behind that interface: its JVM, sessions, tables and errors. It may import the same layers as
+engine/bounded.
 """

@@ -1,5 +1,5 @@
-"""Where Spark runs for this process: what a virtual machine of our own and a server of Spark Connect have
-in common.
+"""The common interface of Spark applications: in a virtual machine of our own, or on a Spark Connect
+server.
 """
 
 from __future__ import annotations
@@ -11,42 +11,42 @@ from penstock.engine.bounded.spark.watchdog import Watched
 
 
 class SparkApplication(Watched, Protocol):
-    """Gives sessions of one Spark application and looks after what they run."""
+    """Opens sessions of one Spark application, and tags, cancels and measures their jobs."""
 
     @property
     def alive(self) -> bool:
-        """Whether sessions can still be had; asks nobody."""
+        """Whether sessions can still be opened; sends no request."""
 
     def session(self) -> Any:
-        """Return a session of its own: views, settings, functions."""
+        """Return a new session with its own views, settings and functions."""
 
     def release(self, session: Any) -> None:
-        """A session is not needed any more."""
+        """Release a session that is no longer needed."""
 
     def tag(self, session: Any, tag: str) -> None:
-        """Tag what this thread runs from now on."""
+        """Tag the jobs this thread runs from now on."""
 
     def cancel(self, session: Any, tag: str) -> None:
-        """Stop what was tagged, from any thread."""
+        """Cancel the jobs with a tag, from any thread."""
 
     def progress(self, session: Any) -> str | None:
-        """Return in a few words how far Spark is, ``None`` when nothing is known."""
+        """Return the progress in a few words, ``None`` when it is unknown."""
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
-        """Return Spark's own estimate of a result's size."""
+        """Return Spark's own estimate of a result's size, in bytes."""
 
     def reached_at(self, session: Any) -> str:
-        """Return the address of this machine that Spark's tasks can reach it at."""
+        """Return the address at which Spark's tasks can reach this machine."""
 
     def last_words(self) -> str:
-        """Return the end of what it logged."""
+        """Return the end of its log."""
 
     def close(self) -> None:
-        """Let go of it; what was started for this process alone ends."""
+        """Release the application; a Spark started for this process alone ends."""
 
 
 def stages_text(stages: Mapping[int, tuple[int, int]]) -> str:
-    """Return the words for stages: number to tasks done and tasks in all."""
+    """Format the progress of stages: number to tasks done and tasks in all."""
     if not stages:
         return "Spark plans"
     done, tasks = (sum(counts) for counts in zip(*stages.values(), strict=True))

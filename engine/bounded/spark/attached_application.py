@@ -1,6 +1,4 @@
-"""A Spark this program has already: the one ``spark-submit`` has started it with, or one it has started
-for itself.
-"""
+"""A Spark this program already has: one started by ``spark-submit``, or one the program started itself."""
 
 from __future__ import annotations
 
@@ -14,16 +12,16 @@ from penstock.engine.bounded.spark.errors import machine_gone, spark_failures, s
 from penstock.engine.bounded.spark.local_application import OwnSpark
 
 GATEWAY = "PYSPARK_GATEWAY_PORT"
-"""The variable that says that there is one."""
+"""The environment variable PySpark uses for the port of an existing gateway."""
 Additions = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Given what a Spark is to be started with, returns what it is started with besides."""
+"""A function from the settings of a starting Spark to the additional ones it also needs."""
 
 
 class SubmittedSpark(OwnSpark):
-    """The virtual machine is our parent; it ends when we do, and is not ours to end."""
+    """The Spark of our parent virtual machine. It ends when we do; we must not end it."""
 
     def __init__(self, settings: Mapping[str, str], additions: Additions) -> None:
-        """Start Spark in it with ``settings``, over what was said to ``spark-submit``. BND-5025 when it
+        """Start Spark in it with ``settings``, which override those of ``spark-submit``. BND-5025 when it
         refuses.
         """
         self._parent = os.getppid()
@@ -45,7 +43,7 @@ class SubmittedSpark(OwnSpark):
         return None if self.alive else machine_gone(None)
 
     def abandon(self) -> None:
-        """Nothing of ours."""
+        """Nothing: the virtual machine is not ours."""
 
     def last_words(self) -> str:
         return ""
@@ -55,7 +53,7 @@ class SubmittedSpark(OwnSpark):
 
 
 class ProgramsSpark(SubmittedSpark):
-    """Spark as the program has started it itself, with a session of its own. It is not ours to end."""
+    """A Spark that the program itself started, with a new session. It is never ended by us."""
 
     def __init__(self) -> None:
         from pyspark.sql import SparkSession
@@ -68,7 +66,7 @@ class ProgramsSpark(SubmittedSpark):
         return self._machine is None or self._machine.poll() is None
 
     def close(self) -> None:
-        """Nothing of ours."""
+        """Nothing: the session is not ours."""
 
 
 def programs_spark() -> ProgramsSpark | None:
@@ -88,5 +86,5 @@ def _context() -> Any:
 
 
 def _machine() -> Any:
-    """Return the process of the virtual machine, ``None`` where it is not a child of this one."""
+    """Return the process of the virtual machine, ``None`` where it is not our child."""
     return getattr(getattr(_context(), "_gateway", None), "proc", None)

@@ -1,6 +1,4 @@
-"""The bounded backend on Spark SQL: a session of its own for each query, its rows pushed to us by Spark's
-tasks.
-"""
+"""The bounded backend on Spark SQL. Each query has its own session, and Spark's tasks push its rows to us."""
 
 from __future__ import annotations
 
@@ -54,8 +52,8 @@ class SparkBackend:
     name = "spark"
 
     def __init__(self, services: Services, settings: Settings) -> None:
-        """``settings`` are asked anew by each query: where rows are taken, and when Spark is started how
-        long it is kept alive.
+        """Each query reads ``settings`` again: the address for rows and, when Spark is started, its
+        keep-alive time.
         """
         self._services = services
         self._settings = settings
@@ -67,8 +65,8 @@ class SparkBackend:
         return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)
 
     def explain(self, plan: LogicalPlan) -> str:
-        """Return the text and who reads each relation of it; where tables of Spark are read, Spark's plan:
-        which filters it pushes to them.
+        """Return the query text and the reader of each relation. Where tables of Spark are read, add Spark's
+        plan, which shows the pushed filters.
         """
         query = spark_sql(plan)
         readers = [
@@ -94,8 +92,8 @@ class SparkBackend:
         )
 
     def warm(self) -> None:
-        """Start Spark in the background, for a session that will need it soon; a failure shows when a
-        query needs it.
+        """Start Spark in the background, for a session that will need it soon. The first query reports a
+        failure.
         """
         SESSIONS.keep_alive_ms, SESSIONS.settings = (
             int(self._settings.get("spark.keep-alive")),
@@ -119,14 +117,14 @@ def _warm() -> None:
 
 
 def warm_up(session: Any) -> None:
-    """Have Spark run a query and start a Python worker, which large results come through."""
+    """Run a query and start a Python worker in Spark, because large results come through Python workers."""
     session.range(1).mapInArrow(lambda batches: batches, "id BIGINT").toArrow()
 
 
 @dataclass(frozen=True)
 class ResultsAddress:
-    """Where rows are taken: the address that is listened at, and the one tasks are told (empty: asked of
-    Spark).
+    """The address for pushed rows: where we listen, and the host that tasks connect to (empty: Spark
+    determines it).
     """
 
     bind: str
@@ -135,7 +133,7 @@ class ResultsAddress:
 
     @classmethod
     def of(cls, settings: Settings) -> ResultsAddress:
-        """Read it from the settings of a session."""
+        """Return the address in the settings of a session."""
         return cls(
             str(settings.get("spark.results.bind")),
             str(settings.get("spark.results.host")),
@@ -143,8 +141,8 @@ class ResultsAddress:
         )
 
     def bound_for(self, reached_at: str) -> str:
-        """The address to listen at: the one that was said, else only this machine's own where Spark runs
-        on it too.
+        """The address to listen at: the configured one, else the loopback address if Spark runs on this
+        machine, else all interfaces.
         """
         return self.bind or ("127.0.0.1" if reached_at in ("127.0.0.1", "localhost") else "0.0.0.0")
 
@@ -196,7 +194,7 @@ class _SparkRun:
 
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
-        """A directory for the query, and its errors as ours."""
+        """A scratch directory for the query; errors inside are raised as PenstockErrors."""
         scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
         try:
             yield scratch
@@ -212,11 +210,11 @@ class _SparkRun:
                 self._place.release(self._session)
 
     def _advised(self, error: PenstockError) -> PenstockError:
-        """The error with advice that leads somewhere: tables of Spark are for Spark alone."""
+        """Remove the advice to use DuckDB from an error, where tables of Spark are read."""
         return for_spark_alone(error) if spark_tables(self._plan) else error
 
     def _translate(self, error: BaseException) -> PenstockError:
-        """Say what went wrong: with the machine, in a file, in a value, or elsewhere."""
+        """Return an error by its source: the virtual machine, a file, a value, or Spark."""
         gone = None if self._place is None else self._place.gone()
         told = gone or spark_error(error, self._place.last_words() if self._place else "")
         if told.code != "BND-5003":
@@ -235,8 +233,8 @@ class _SparkRun:
         self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
 
     def _prepared(self, scratch: Path) -> tuple[Any, list[pa.RecordBatch] | None]:
-        """The query as a DataFrame, and its rows where Spark knows that they are few: those come through
-        the driver, no Python worker is started.
+        """Return the query as a DataFrame, and its rows where Spark estimates a small result. Those come
+        through the driver, without a Python worker.
         """
         assert self._place is not None
         self._begin(scratch)
@@ -247,7 +245,7 @@ class _SparkRun:
         return frame, [batch for batch in frame.toArrow().combine_chunks().to_batches() if batch.num_rows]
 
     def _begin(self, scratch: Path) -> None:
-        """Tag what this thread runs, and make the query's relations and functions known."""
+        """Tag this thread's jobs, and register the query's relations and functions."""
         assert self._place is not None
         self._place.tag(self._session, self._tag)
         self._served = ServedRows(self._listener, self._reached_at, scratch)
@@ -268,7 +266,7 @@ class _SparkRun:
         return _without_numbers(row[0])
 
     def _pushed(self, frame: Any, scratch: Path) -> Iterator[pa.RecordBatch]:
-        """The rows as Spark's tasks push them."""
+        """Yield the rows that Spark's tasks push."""
         listener = self._listener()
         rows = PushedRows(listener, scratch, whole_partitions=self._staging_dir is not None)
         task = pushing_task(self._reached_at(), listener.port, rows.token)
@@ -282,7 +280,7 @@ class _SparkRun:
                 self.cancel()
 
     def _reached_at(self) -> str:
-        """Return the address tasks reach this process at."""
+        """Return the address at which tasks reach this process."""
         assert self._place is not None
         return self._results.host or self._place.reached_at(self._session)
 
@@ -290,13 +288,15 @@ class _SparkRun:
         return LISTENERS.at(self._results.bound_for(self._reached_at()), self._results.port)
 
     def _push(self, frame: Any, task: Callable[..., Any]) -> dict[int, int]:
-        """Run the job; return how many rows each partition has pushed."""
+        """Run the job; return the number of rows each partition has pushed."""
         assert self._place is not None
         self._place.tag(self._session, self._tag)
         return {row["partition"]: row["pushed"] for row in frame.mapInArrow(task, TASK_SCHEMA).collect()}
 
     def _job(self, call: WatchedCall, watch: SparkWatch) -> Mapping[int, int] | None:
-        """What the job says of itself, when it has nothing to give: the rows of each partition at its end."""
+        """Return the rows of each partition once the job has ended, ``None`` while it runs. Raises the job's
+        error.
+        """
         if call.done.is_set():
             return call.result()
         if self._cancelled.is_set():
@@ -305,7 +305,7 @@ class _SparkRun:
         return None
 
     def progress(self) -> str | None:
-        """Return in a few words how far Spark is."""
+        """Return Spark's progress in a few words."""
         session, place = self._session, self._place
         return "Spark starts" if session is None or place is None else place.progress(session)
 
@@ -317,6 +317,6 @@ class _SparkRun:
 
 
 def _without_numbers(plan: str) -> str:
-    """Spark's plan without the numbers it gives columns, which are others each time."""
+    """Remove the column ids from Spark's plan, because they differ on every run."""
     lines = [line for line in plan.strip().split("\n") if not line.startswith("== ")]
     return re.sub(r"#\d+L?", "", "\n".join(lines)).strip()

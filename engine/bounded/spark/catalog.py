@@ -1,4 +1,4 @@
-"""A catalog of the user's Spark as one of ours: its databases and tables, asked for when one of its names
+"""A catalog of the user's Spark as one of ours. Its databases and tables are looked up when one of its names
 is used.
 """
 
@@ -16,8 +16,8 @@ from penstock.engine.bounded.spark.tables import is_missing, schema_here
 
 
 class SparkCatalog:
-    """One catalog of Spark: ``catalog`` of its options, else the one Spark comes with. Spark is started by
-    the first question.
+    """One catalog of Spark: ``catalog`` of its options, else Spark's default one. The first request starts
+    Spark.
     """
 
     system = "Spark"
@@ -49,7 +49,7 @@ class SparkCatalog:
         return CatalogTable(full_name, schema, schema, options)
 
     def _real(self, database: str) -> str:
-        """The name of a database as Spark writes it."""
+        """The name of a database in Spark's spelling."""
         return next((name for name in self.databases() if name.lower() == database.lower()), database)
 
     def _schema(self, database: str, name: str) -> Any:
@@ -65,7 +65,7 @@ class SparkCatalog:
         )
 
     def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
-        """What Spark answers; ``missing`` where a name leads nowhere."""
+        """Return Spark's answer, or ``missing`` where a name does not exist."""
         try:
             session = SESSIONS.new("UTC", self._settings)
         except PenstockError as error:

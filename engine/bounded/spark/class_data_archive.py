@@ -1,9 +1,9 @@
-"""Archives of loaded classes that make the next start of Spark quicker, written by Java itself when the
-first one ends.
+"""Archives of loaded classes (class data sharing) that shorten the next start of Spark. Java writes one when
+the first Spark ends.
 
-What they buy: a count of 1,000 rows by the command line, Java 17, takes 15.5 s cold and 9.6 s archived on a
-busy machine of two cores (8.2 and 4.9 cpu-seconds), 11.3 and 6.0 s on a quiet one. pyspark has nothing like
-it. ``python -m bench startup`` prints the figures.
+Measured on a count of 1,000 rows by the command line, Java 17. A busy machine of two cores takes 15.5 s cold
+and 9.6 s archived (8.2 and 4.9 cpu-seconds). A quiet one takes 11.3 and 6.0 s. pyspark has nothing like it.
+``python -m bench startup`` prints the figures.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ SWITCH = "PENSTOCK_SPARK_ARCHIVE"
 _AHEAD_OF_TIME_FROM = 25
 _UNUSED_S = 30 * 86_400
 _WRITTEN_WITHIN_S = 600
-"""Java takes seconds for an archive; it may do so when the process that started it has ended."""
+"""Java takes seconds to write an archive, and may do so after the process that started it has ended."""
 
 
 def cache_directory() -> Path:
-    """Return where penstock keeps what may be deleted at any time."""
+    """Return penstock's cache directory, which may be deleted at any time."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "penstock"
 
 
 def archive_file(java: Java, spark_jars: Path) -> Path:
-    """Return the archive of this Java and this Spark, which may not be there yet."""
+    """Return the path of the archive for this Java and this Spark; it may not exist yet."""
     return cache_directory() / _name(java, spark_jars)
 
 
 def executors_options(java: Java, spark_jars: Path) -> list[str]:
-    """Return the options that have executors use the archive of this machine; one that is not where they
-    are, or of another Java, is ignored.
+    """Return the options with which executors use this machine's archive. Java ignores a missing archive, or
+    one of another Java.
     """
     if os.environ.get(SWITCH) == "off" or java.version >= _AHEAD_OF_TIME_FROM:
         return []
@@ -47,7 +47,7 @@ def executors_options(java: Java, spark_jars: Path) -> list[str]:
 
 
 def class_path(spark_jars: Path) -> list[str]:
-    """Return the jars as Spark's own launcher, by which executors are started, names them."""
+    """Return the class path of the jars, in the form of Spark's own launcher, which starts executors."""
     return [*(str(path) for path in sorted(spark_jars.glob("slf4j-api-*.jar"))), str(spark_jars / "*")]
 
 
@@ -55,8 +55,9 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
     """Return the options that use the archive for this Java and this Spark, or that write it at exit, and
     whether it will be written.
 
-    An archive in whose writing Java was killed is never used, and written anew. ``PENSTOCK_SPARK_ARCHIVE``
-    set to ``off`` does without, as does a cache directory that cannot be written.
+    An archive is never used if Java was killed while writing it; it is written again.
+    ``PENSTOCK_SPARK_ARCHIVE`` set to ``off`` disables archives, as does a cache directory that cannot be
+    written.
     """
     if os.environ.get(SWITCH) == "off":
         return [], False
@@ -76,10 +77,10 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
 
 
 def _drop_unused(archive: Path) -> None:
-    """Note that an archive is used, and remove those of other Javas and Sparks that have not been for a
-    month: each takes 160 MB or more.
+    """Mark an archive as used, and remove those of other Javas and Sparks unused for a month: each takes 160
+    MB or more.
 
-    What a process was to write and did not finish goes as well.
+    Unfinished archives of that age are removed as well.
     """
     now = SystemClock().wall_ms() / 1000
     if archive.exists():
@@ -90,7 +91,7 @@ def _drop_unused(archive: Path) -> None:
 
 
 def is_spare(archive: Path) -> bool:
-    """Return whether another process has written an archive meanwhile: a second one would lie about until
+    """Return whether another process has written an archive meanwhile. A second one would be useless until
     the next start.
     """
     return archive.exists() or any(
@@ -109,8 +110,8 @@ def _name(java: Java, spark_jars: Path) -> str:
 
 
 def _adopt(archive: Path) -> None:
-    """Take over what an earlier process has written; remove what is spare, and what has no head and is
-    written no more: Java was killed at it.
+    """Adopt an archive that an earlier process has finished, and remove redundant ones. An old one without a
+    head is removed too: Java was killed while it wrote it.
     """
     given_up = SystemClock().wall_ms() / 1000 - _WRITTEN_WITHIN_S
     if archive.exists() and not _has_head(archive):
@@ -125,8 +126,6 @@ def _adopt(archive: Path) -> None:
 
 
 def _has_head(archive: Path) -> bool:
-    """Whether Java has finished an archive: it leaves room for the magic number with which one begins, and
-    fills it last.
-    """
+    """Whether Java has finished an archive: its magic number at the start is written last."""
     with archive.open("rb") as file:
         return any(file.read(4))

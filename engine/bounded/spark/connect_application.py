@@ -1,4 +1,4 @@
-"""Spark on a server of Spark Connect: the one SPARK_REMOTE names, or one kept alive on this machine."""
+"""Spark on a Spark Connect server: the one SPARK_REMOTE names, or one kept alive on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OURS = (
     "spark.sql.execution.arrow.maxRecordsPerBatch",
     "spark.sql.timeType.enabled",
 )
-"""Settings our queries count on, or are quicker with, that every session can set for itself."""
+"""Session settings that our queries rely on, or are faster with."""
 _UNITS = {
     "B": 1,
     "KiB": 1 << 10,
@@ -45,8 +45,8 @@ class SparkServer:
     """
 
     def __init__(self, url: str, lease: socket.socket | None = None, token: str | None = None) -> None:
-        """``lease``: what keeps a server alive as long as it is open; ``token``: what it wants to be told,
-        when the URL does not say.
+        """``lease``: a connection that keeps a server alive while it is open. ``token``: the server's token,
+        when the URL has none.
         """
         parts = urlsplit(url)
         self._url = url if token is None else f"{url}/;token={token}"
@@ -75,7 +75,7 @@ class SparkServer:
         )
 
     def busy(self) -> bool:
-        """Ask the server for anything; what it runs it does not tell."""
+        """Check that the server can be reached, and return True: it does not report what it runs."""
         self._probe()
         return True
 
@@ -87,10 +87,10 @@ class SparkServer:
             raise
 
     def abandon(self) -> None:
-        """Nothing of ours: the calls that wait end when the server does."""
+        """Nothing: pending calls end when the server does."""
 
     def session(self) -> Any:
-        """Return a session; BND-5008 when nothing listens there: Spark's own client would try for ten
+        """Return a session. BND-5008 when no server listens there: Spark's own client would retry for ten
         minutes.
         """
         if self.alive:
@@ -122,8 +122,8 @@ class SparkServer:
         return handler
 
     def release(self, session: Any) -> None:
-        """The server forgets the session's views and settings; where it is dead nobody asks it again,
-        least of all when this process ends.
+        """Drop the session's views and settings. A dead server is not asked, because that would delay the end
+        of this process.
         """
         with contextlib.suppress(*spark_failures()):
             if self.alive:
@@ -144,14 +144,14 @@ class SparkServer:
         return stages_text(self._stages.get(str(session.session_id), {}))
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
-        """What ``EXPLAIN COST`` says of the whole result, which it says first."""
+        """Return the first size in ``EXPLAIN COST``, which is that of the whole result."""
         (row,) = session.sql(f"EXPLAIN COST {text}").collect()
         found = re.search(r"sizeInBytes=([0-9.E+]+) (\w+)", row[0])
         return int(float(found[1]) * _UNITS[found[2]]) if found is not None and found[2] in _UNITS else None
 
     def reached_at(self, session: Any) -> str:
-        """The address this machine has towards the server; its tasks may be elsewhere, then
-        ``spark.results.host`` says more.
+        """This machine's address towards the server. Where tasks run on other networks,
+        ``spark.results.host`` overrides it.
         """
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
             towards.connect((self._host, self._port))  # sends nothing
@@ -167,8 +167,8 @@ class SparkServer:
 
 
 def _retries(alive: Callable[[], bool]) -> Any:
-    """Return when the client tries again: not where the server is known to be dead, or a program could not
-    end before the last try.
+    """Return the client's retry policy: none where the server is known to be dead, since a program could not
+    end before the last retry.
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
@@ -180,7 +180,7 @@ def _retries(alive: Callable[[], bool]) -> Any:
 
 
 def _is_open(lease: socket.socket) -> bool:
-    """Whether the other side of a socket that never waits has not hung up."""
+    """Whether the other side of a non-blocking socket has not disconnected."""
     try:
         return lease.recv(1, socket.MSG_PEEK) != b""
     except BlockingIOError:

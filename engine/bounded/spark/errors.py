@@ -1,4 +1,4 @@
-"""Spark's errors as ours: its condition, its SQLSTATE, the first line of what it says."""
+"""Spark's errors as PenstockErrors: condition, SQLSTATE and the first line of the message."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def start_refused(error: BaseException) -> PenstockError:
 
 
 def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
-    """Return an error of PySpark or Py4J as ours, with Spark's condition, its SQLSTATE, where in Spark's text
-    it arose, and what to do.
+    """Return an error of PySpark or Py4J as a PenstockError. It has Spark's condition and SQLSTATE, the
+    fragment of Spark's text, and a hint.
 
-    BND-5003 query, 5004 a worker died, 5006 cancelled, 5008 the virtual machine died, 5017 tasks cannot reach
+    BND-5003 query, 5004 a worker died, 5006 cancelled, 5008 the virtual machine died. 5017 tasks cannot reach
     us, 5018 a server refused us, 5019 out of memory, 5026 workers run another Python.
     """
     text = str(error)
@@ -134,7 +134,7 @@ def for_spark_alone(error: PenstockError) -> PenstockError:
 
 
 def _of_the_query(error: BaseException, text: str) -> PenstockError:
-    """What the query itself did wrong."""
+    """Return an error of the query itself."""
     condition, sqlstate = _asked(error, "getCondition"), _asked(error, "getSqlState")
     if condition is None:
         found = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
@@ -153,14 +153,14 @@ def _of_the_query(error: BaseException, text: str) -> PenstockError:
 
 
 def _query_fragment(error: BaseException) -> str | None:
-    """Which part of the text Spark was given the error is of."""
+    """Return the fragment of Spark's text in which the error arose."""
     contexts = _asked(error, "getQueryContext") or ()
     fragments = [fragment for context in contexts if (fragment := _asked(context, "fragment"))]
     return f"in {fragments[0][:120]}" if fragments else None
 
 
 def _suggested(error: BaseException) -> str | None:
-    """The names Spark says may have been meant."""
+    """Return the names Spark proposes instead."""
     proposal = (_asked(error, "getMessageParameters") or {}).get("proposal")
     return f"Spark knows {proposal}" if proposal else None
 
@@ -204,7 +204,7 @@ def _refused(text: str) -> PenstockError:
 
 
 def machine_gone(detail: str | None) -> PenstockError:
-    """Return the error of calls into a Spark that is no more."""
+    """Return the error of calls into a Spark that has ended."""
     if detail is not None and "OutOfMemoryError" in detail:
         return _out_of_memory(False, detail)
     message = "the Java virtual machine of Spark is gone"
@@ -221,7 +221,9 @@ def machine_gone(detail: str | None) -> PenstockError:
 
 
 def _asked(error: Any, method: str) -> Any:
-    """What an error says of itself, when it has the method and the machine behind it still answers."""
+    """Return the result of an error's method; ``None`` when it has none or its virtual machine does not
+    answer.
+    """
     ask = getattr(error, method, None)
     if ask is None:
         return None
@@ -234,7 +236,7 @@ def _asked(error: Any, method: str) -> Any:
 
 
 def _first_line(text: str) -> str:
-    """The first line that says something, without Java's class names, the place and the query context."""
+    """Return the first informative line, without Java's class names, the position and the query context."""
     found = re.search(r"(?:SparkException|Exception|Error): (\[[A-Z][A-Z0-9_.]+\][^\n]*)", text)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     line = (

@@ -1,5 +1,5 @@
-"""What of Spark and Java is installed here, whether they fit, and the command that mends what is missing;
-nothing is started.
+"""Checks of the installed Spark and Java: whether they fit together, and the command that installs a missing
+part. Nothing is started.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _BUILT_FOR = re.compile(r"iceberg-spark-runtime-(\d+\.\d+)_")
 
 @dataclass(frozen=True)
 class CatalogJars:
-    """What there is for a kind of catalog. ``found``: names of jars; ``missing``: what to look for;
-    ``built_for``: another Spark they are of.
+    """The jars for a kind of catalog. ``found``: names of jars; ``missing``: pattern to look for;
+    ``built_for``: another Spark version they belong to.
     """
 
     kind: str
@@ -44,8 +44,8 @@ class CatalogJars:
 
 
 def catalog_jars(jars: Path, configuration: Mapping[str, str], spark_version: str) -> list[CatalogJars]:
-    """Return what there is for each kind in Spark's directory of jars and in the settings that name more;
-    nothing is loaded.
+    """Return the jars for each kind, from Spark's directory of jars and from the settings that name more.
+    Nothing is loaded.
     """
     named = re.split(
         r"[\s,]+", ",".join(configuration.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
@@ -55,7 +55,7 @@ def catalog_jars(jars: Path, configuration: Mapping[str, str], spark_version: st
 
 
 def _jar_name(named: str) -> str:
-    """A path or URL of a jar, or ``group:artifact:version``, as the name such a jar has."""
+    """Return the name without suffix of a jar named by a path, a URL or ``group:artifact:version``."""
     parts = named.split(":")
     return f"{parts[1]}-{parts[2]}" if len(parts) == 3 and "/" not in named else Path(named).stem
 
@@ -74,7 +74,7 @@ _DUCKDB = "penstock --set bounded.backend=duckdb needs neither Spark nor Java"
 
 
 class State(StrEnum):
-    """OK is there, NOTE is worth knowing, MISSING must be mended."""
+    """OK: present. NOTE: for information. MISSING: must be repaired."""
 
     OK = "ok"
     NOTE = "note"
@@ -83,7 +83,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: what was found, and the command that mends it where it must be mended."""
+    """One finding: its state, and the command that repairs it where necessary."""
 
     what: str
     state: State
@@ -105,9 +105,7 @@ def numbers(text: str) -> tuple[int, ...]:
 
 
 def spark_findings() -> Iterator[Finding]:
-    """Yield what there is of Spark, Java and the archive that makes Spark start quicker, for queries that
-    run on Spark.
-    """
+    """Yield the findings about Spark, Java and the class data archive, for queries that run on Spark."""
     remote = os.environ.get("SPARK_REMOTE")
     yield from _package()
     if remote:
@@ -200,7 +198,7 @@ def _home() -> Iterator[Finding]:
 
 
 def _catalogs(home: Path, spark_version: str) -> Iterator[Finding]:
-    """For which catalogs of 'type' = 'spark' there are jars."""
+    """Yield for which catalogs of 'type' = 'spark' there are jars."""
     for jars in catalog_jars(home / "jars", configured(home, {}), spark_version):
         what = f"catalog {jars.kind}"
         if not jars.found:

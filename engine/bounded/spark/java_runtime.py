@@ -1,4 +1,4 @@
-"""Which Java to use, what it can do, and the options Spark needs it to be started with."""
+"""Finds the Java to use, its capabilities, and the options Spark needs."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def find_java() -> Java:
 
 
 def java_homes() -> list[tuple[Path, str, Java | None]]:
-    """Return where a Java is looked for, in that order: the directory, who named it, and the Java that is
-    there, of any version.
+    """Return the candidate Java homes in order of preference: the directory, its origin, and its Java, of any
+    version.
     """
     return [(home, origin, _java(home, origin)) for home, origin in _homes()]
 
@@ -101,7 +101,9 @@ def _homes() -> list[tuple[Path, str]]:
 
 
 def _java(home: Path, origin: str) -> Java | None:
-    """What a Java home says of itself in its ``release`` file: quicker than asking the program."""
+    """Return a Java home's properties from its ``release`` file, which is quicker than running the
+    program.
+    """
     program, release = home / "bin" / "java", home / "release"
     if not program.exists() or not release.is_file():
         return None

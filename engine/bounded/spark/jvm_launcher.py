@@ -1,5 +1,5 @@
-"""Starts the Java virtual machine Spark runs in, by ourselves: no shell scripts, any Java, nothing on our
-stdout, gone when we are gone.
+"""Starts Spark's Java virtual machine without shell scripts, for any Java. It writes nothing to our stdout
+and ends with this process.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ _SCALA = "2.13"
 
 
 def executors_environment(master: str, home: Path, java: Java, directory: Path) -> dict[str, str]:
-    """Return the variables executors of a ``local-cluster`` master are started with, nothing for any other
-    master.
+    """Return the environment of a ``local-cluster`` master's executors, empty for any other master.
 
-    The master writes the executors' directories into SPARK_HOME/work: its home is therefore in ``directory``,
-    which goes with the virtual machine.
+    The master writes the executors' directories into SPARK_HOME/work. Its home is therefore a copy by links
+    in ``directory``, which is removed with the virtual machine.
     """
     if not master.startswith("local-cluster["):
         return {}
@@ -61,8 +60,8 @@ def executors_environment(master: str, home: Path, java: Java, directory: Path) 
 
 
 def _java_home(java: Java, directory: Path) -> Path:
-    """Return the Java's home, or one whose program drops the option for a module that Java has not got and
-    Spark's launcher asks for.
+    """Return the Java's home. If this Java lacks a module that Spark's launcher requests, return a home whose
+    program drops that option.
     """
     if java.has_vector:
         return java.program.parents[1]
@@ -109,7 +108,8 @@ CONFIGURATION = {
 
 
 class SparkJvm:
-    """A running virtual machine with Spark in it, listening at ``port`` to who knows the ``secret``.
+    """A running virtual machine with Spark in it. It listens at ``port`` for clients that know the
+    ``secret``.
 
     It ends when ``close`` is called; one with a gateway also when this process ends (its stdin closes).
     """
@@ -130,7 +130,7 @@ class SparkJvm:
         return self.process.poll() is None
 
     def last_words(self) -> str:
-        """Return the end of what it logged."""
+        """Return the end of its log."""
         return _tail(self.directory / "log")
 
     def kill(self) -> None:
@@ -158,10 +158,10 @@ class SparkJvm:
 
 
 def workers_python() -> str:
-    """Return the Python of Spark's workers: PYSPARK_PYTHON, else this one. BND-5026 when that is of another
-    version, which Spark refuses late.
+    """Return the Python of Spark's workers: PYSPARK_PYTHON, else this one. BND-5026 when it is of another
+    version, which Spark would report late.
 
-    One that is not on this machine is for Spark to judge.
+    Spark checks one that is not on this machine.
     """
     named = os.environ.get("PYSPARK_PYTHON", sys.executable)
     program, ours = shutil.which(named), f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -177,7 +177,7 @@ def workers_python() -> str:
 
 
 def spark_home() -> Path:
-    """Return where Spark is: SPARK_HOME, else the pyspark package. BND-5007 when there is none."""
+    """Return Spark's home: SPARK_HOME, else the pyspark package. BND-5007 when there is none."""
     if os.environ.get("SPARK_HOME"):
         home = Path(os.environ["SPARK_HOME"])
         if not any((home / "jars").glob("spark-core_*.jar")):
@@ -198,8 +198,8 @@ def spark_home() -> Path:
 
 
 def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return what Spark is started with: our settings but for those the user has said otherwise, here or
-    in ``spark-defaults.conf``.
+    """Return Spark's settings: ours, except where the user has set others, here or in
+    ``spark-defaults.conf``.
     """
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
@@ -210,7 +210,7 @@ def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
 def launch(
     settings: Mapping[str, str], meanwhile: Callable[[], object], timeout_s: float = START_TIMEOUT_S
 ) -> SparkJvm:
-    """Start a virtual machine for this process and wait for its gateway, with something to do ``meanwhile``.
+    """Start a virtual machine for this process and wait for its gateway; ``meanwhile`` runs during the wait.
 
     BND-5001 no Java, 5002 it did not come up, 5007 no Spark.
     """
@@ -240,9 +240,9 @@ def start_machine(
 ) -> SparkJvm:
     """Start a virtual machine with Spark in it and return at once.
 
-    ``directory``: where it keeps its files, removed with it. ``program``: what Spark is to run. ``said``:
-    more of its environment. ``before`` is called in the new process before it becomes Java's, for callers of
-    one thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
+    ``directory``: its files, removed with it. ``program``: the arguments for Spark. ``said``: additional
+    environment variables. ``before`` runs in the new process before it becomes Java's, for callers of one
+    thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
     """
     try:
         home, java, python = spark_home(), find_java(), workers_python()
@@ -278,8 +278,8 @@ def start_machine(
 
 
 def locale_of_names(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what lets Java open files of any name: it writes names in the locale's encoding, and Python
-    always in UTF-8.
+    """Return the locale with which Java can open files of any name: it encodes names by the locale, and
+    Python always by UTF-8.
     """
     said = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
     return {} if "utf" in said.lower() else {"LC_ALL": "C.UTF-8"}
@@ -320,7 +320,7 @@ def _command(
 
 
 def _properties(path: Path, values: Mapping[str, str]) -> Path:
-    """Write a file of Java properties that its user alone can read."""
+    """Write a file of Java properties that only its user can read."""
     lines = [
         f"{key}={value.replace(chr(92), chr(92) * 2)}".replace("\n", "\\n") + "\n"
         for key, value in values.items()
@@ -331,8 +331,8 @@ def _properties(path: Path, values: Mapping[str, str]) -> Path:
 
 
 def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
-    """Wait until a virtual machine is ready. BND-5002, with what it logged, when it ends or is not ready
-    in time; it is ended then.
+    """Wait until a virtual machine is ready. BND-5002, with its log, when it ends or is not ready in time; it
+    is then killed.
     """
     pause = threading.Event()
     waited = 0.0
@@ -357,7 +357,7 @@ def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = STA
 
 
 def _tail(log: Path) -> str:
-    """The end of a log: the errors in it where there are some, without Java's stack."""
+    """Return the end of a log: its errors if there are any, without Java's stack."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
     told = [
         line for line in lines if re.search(r"(Exception|Error)\b", line) and not line.startswith("\tat ")

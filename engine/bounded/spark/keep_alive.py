@@ -1,5 +1,5 @@
-"""Finds the Spark that is kept alive for this user and this installation, or has one started; asks it,
-stops it.
+"""The client of the keep-alive daemon: leases the Spark of this user and installation, starts it, asks for
+its state, stops it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ANSWER_S = 10.0
 
 
 def lease_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
-    """Return the Spark that is kept alive, started when there is none. BND-5016 when this machine cannot
+    """Lease the Spark that is kept alive; start one when there is none. BND-5016 when this machine cannot
     keep one, else the errors of a start.
     """
     _check_possible()
@@ -48,12 +48,12 @@ def missing_modules() -> list[str]:
 
 
 def daemon_states() -> list[dict[str, Any]]:
-    """Return what the keepers of this user say of themselves; none is started."""
+    """Return the states of this user's daemons; none is started."""
     return [state for path in _sockets() if (state := _asked_once(path, "status")) is not None]
 
 
 def stop_daemons() -> int:
-    """End all Sparks that are kept alive for this user; return how many there were."""
+    """End all Sparks that are kept alive for this user; return their number."""
     return sum(_asked_once(path, "stop") is not None for path in _sockets())
 
 
@@ -71,7 +71,7 @@ def _asked_once(path: Path, what: str) -> dict[str, Any] | None:
 
 
 def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[str, Any]] | None:
-    """Say a line to a keeper; return the connection and its answer, ``None`` when nobody is there."""
+    """Send a request to a daemon. Return the connection and the response, ``None`` when no daemon answers."""
     wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     wire.settimeout(_ANSWER_S)
     try:
@@ -87,8 +87,8 @@ def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[st
 def _started(
     path: Path, said: Mapping[str, object], settings: Mapping[str, str]
 ) -> tuple[socket.socket, dict[str, Any]]:
-    """Start a keeper and wait until it answers; another process may do the same, then one of the two goes
-    again.
+    """Start a daemon and wait until it answers. If another process starts one at the same time, one of the
+    two exits.
     """
     command = [sys.executable, "-m", "penstock.engine.bounded.spark.keep_alive_daemon", str(path)]
     where = path.parent  # not where this process happens to be, which may be removed
@@ -126,7 +126,9 @@ def _started(
 
 
 def _raise_daemon_error(path: Path) -> None:
-    """Raise what a keeper that has ended left behind; nothing when it found another at work."""
+    """Raise the error that a daemon logged before it ended; nothing when it ended because another one
+    runs.
+    """
     text = path.with_suffix(".log").read_text(encoding="utf-8", errors="replace").strip()
     if not text:
         return
@@ -161,8 +163,8 @@ def _importable(name: str) -> bool:
 
 
 def _key() -> str:
-    """What processes must have in common to share a Spark: its program, its Java, its Python, where its
-    workers find modules.
+    """Hash everything that processes must share to use one Spark: its program, its Java, its Python, the
+    module path of its workers.
     """
     java = find_java()
     words = (
@@ -177,8 +179,8 @@ def _key() -> str:
 
 
 def _directory() -> Path:
-    """The directory of this user's keepers, which nobody else can enter. BND-5016 when it is somebody
-    else's.
+    """Return the directory of this user's daemons, which no other user can enter. BND-5016 when another user
+    owns it.
     """
     path = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"penstock-spark-{os.getuid()}"
     with contextlib.suppress(FileExistsError):

@@ -1,12 +1,12 @@
-"""The process that keeps a Spark alive for the command line: it owns the virtual machine and ends it when
-nobody has needed it for a while.
+"""The daemon that keeps a Spark alive for the command line. It owns the virtual machine and ends it after an
+idle time.
 
-It is found through a Unix socket in a directory that only its user can enter. Who connects says a line of
-JSON, ``{"do": "lease" | "status" | "stop", "keep_alive_ms": n}``, and gets one: the URL, the token, process
-ids, who else is there. A lease lasts as long as its connection.
+Clients find it through a Unix socket in a directory that only its user can enter. A request is a line of
+JSON, ``{"do": "lease" | "status" | "stop", "keep_alive_ms": n}``. So is the response: URL, token, process
+ids, other leases. A lease lasts as long as its connection.
 
-What it buys: a count of 1,000 rows by the command line takes 3.8 s with a Spark kept alive, 9.6 s with one
-that is started from its archive, 15.5 s cold, on a busy machine (``python -m bench startup``).
+Measured on a count of 1,000 rows by the command line, on a busy machine (``python -m bench startup``). It
+takes 3.8 s with a Spark kept alive, 9.6 s with one started from its archive, 15.5 s cold.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LONGEST_LINE = 4096
 
 
 def start_server(settings: dict[str, str]) -> SparkJvm:
-    """Start a server of Spark Connect, reached at ``localhost`` with its ``secret`` as token. BND-5001,
-    5002 or 5007 when it cannot be.
+    """Start a Spark Connect server at ``localhost`` with its ``secret`` as token. BND-5001, 5002 or 5007 on
+    failure.
     """
     port, token = _free_port(), secrets.token_hex(32)
     where = {
@@ -60,7 +60,7 @@ def start_server(settings: dict[str, str]) -> SparkJvm:
 
 
 class SparkKeeper:
-    """Answers processes that need a Spark; for one thread."""
+    """Serves leases to processes that need a Spark; for one thread."""
 
     def __init__(
         self, listener: socket.socket, jvm: SparkJvm, keep_alive_ms: int, clock: Clock | None = None
@@ -76,8 +76,8 @@ class SparkKeeper:
         )
 
     def run(self) -> None:
-        """Answer until the virtual machine has ended, somebody says stop, or nobody has held a lease for
-        as long as the last one asked.
+        """Serve until the virtual machine ends, a client sends stop, or no lease was open for the time the
+        last one requested.
         """
         while self._jvm.alive and not self._stopped and self._idle_s < self._keep_alive_s:
             ready = self._selector.select(_LOOK_S)
@@ -151,16 +151,16 @@ def _listens(port: int) -> bool:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel end a virtual machine whose keeper is gone (Linux; elsewhere only a keeper that is
-    killed leaves one behind).
+    """Make the kernel end a virtual machine whose daemon has died (Linux only; elsewhere a killed daemon
+    leaves one running).
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
 
 
 def main(path: str) -> None:
-    """Keep a Spark behind the socket at ``path``; the settings come on stdin. Ends at once when another
-    process keeps it already.
+    """Keep a Spark behind the socket at ``path``; the settings come on stdin. Exits at once when another
+    daemon owns the socket.
     """
     place = Path(path)
     asked = json.loads(sys.stdin.readline())

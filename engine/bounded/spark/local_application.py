@@ -14,13 +14,13 @@ from penstock.engine.bounded.spark.jvm_launcher import SparkJvm, launch
 
 
 class OwnSpark:
-    """A :class:`~penstock.engine.bounded.spark.application.SparkApplication`: the classic way into Spark,
-    through its gateway.
+    """A :class:`~penstock.engine.bounded.spark.application.SparkApplication` through the classic Py4J
+    gateway.
     """
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be
-        made is not left behind.
+        """Start it. BND-5001, 5002, 5007 or 5025 on failure; a virtual machine that cannot open a session is
+        closed.
         """
         self.jvm: SparkJvm = launch(settings, _import_pyspark)
         from pyspark.sql import SparkSession
@@ -53,10 +53,10 @@ class OwnSpark:
         return self._first.newSession()
 
     def release(self, session: Any) -> None:
-        """Nothing: it goes when nobody refers to it."""
+        """Nothing: an unreferenced session is garbage-collected."""
 
     def tag(self, session: Any, tag: str) -> None:
-        """A session's own tags could be cancelled by this thread only, so the jobs are tagged."""
+        """Tag the jobs, because only this thread could cancel a session's own tags."""
         session.sparkContext.addJobTag(tag)
 
     def cancel(self, session: Any, tag: str) -> None:
@@ -65,7 +65,7 @@ class OwnSpark:
                 session.sparkContext.cancelJobsWithTag(tag)
 
     def progress(self, session: Any) -> str | None:
-        """How far the stages are that run now, those of other queries of this process included."""
+        """Return the progress of the running stages, including those of this process's other queries."""
         if not self.alive:
             return None
         try:
@@ -101,14 +101,14 @@ class OwnSpark:
 
 
 def _import_pyspark() -> None:
-    """Load what Python needs of Spark, which takes about as long as Java needs to listen."""
+    """Import PySpark, which takes about as long as Java needs to listen."""
     import pyspark.sql  # noqa: F401
 
 
 @contextlib.contextmanager
 def _gateway_named(jvm: SparkJvm) -> Iterator[None]:
-    """Name a virtual machine to PySpark, for as long as that looks: a program we start later would take it
-    for a Spark it was submitted to.
+    """Export the gateway's address while PySpark reads it. A program we start later would otherwise treat it
+    as its own ``spark-submit``.
     """
     named = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
     os.environ.update(named)
@@ -120,9 +120,7 @@ def _gateway_named(jvm: SparkJvm) -> Iterator[None]:
 
 
 def _hush(context: Any) -> None:
-    """Keep PySpark's accumulator server from printing a traceback when the virtual machine it listens to
-    goes away.
-    """
+    """Keep PySpark's accumulator server from printing a traceback when its virtual machine ends."""
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.server_shutdown = True

@@ -1,5 +1,5 @@
-"""Relations as Spark's temporary views: files by Spark's readers, everything else as Arrow: with the plan
-when it is small, else fetched by tasks.
+"""Relations as Spark's temporary views. Spark reads files itself where it can. All else is Arrow: in the plan
+when small, else fetched by tasks.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _PATTERN = re.compile(r"([*?\[\]{}\\])")
 
 
 class SparkRelations:
-    """Registers relations in one session. What Spark does not read itself is never a file to it: its
+    """Registers relations in one session. Spark gets a file path only for files it reads itself: its
     executors need not see our disks.
     """
 
     def __init__(
         self, session: Any, services: Services, served: ServedRows, came: Callable[[], None]
     ) -> None:
-        """``came`` is called for each batch that is read here, while Spark has nothing to do."""
+        """``came`` is called for each batch read here, because Spark is idle meanwhile."""
         self._session = session
         self._services = services
         self._served = served
         self._came = came
 
     def register(self, name: str, relation: ScannedTable) -> None:
-        """Make a relation readable under a name."""
+        """Register a relation under a name."""
         if is_in_spark(relation.table):
             register_table(self._session, name, relation)
             return
@@ -62,8 +62,8 @@ class SparkRelations:
         self._register_rows(name, relation, batches)
 
     def _opens(self, name: str, files: FileRelation) -> bool:
-        """Register files Spark can open. One without the jars or the rights for a store leaves its files
-        to us, who could list them.
+        """Register files that Spark can open. If it lacks the jars or the rights for a store, penstock reads
+        the files, since it could list them.
         """
         try:
             self._register_files(name, files)
@@ -95,7 +95,7 @@ class SparkRelations:
 
     def _read(self, files: FileRelation, group: FileGroup, known: Any) -> Any:
         """Return a group's files as a frame. ``known``: the schema of another group of this layout, which
-        Spark need not look for again.
+        saves Spark the inference.
         """
         paths = [hadoop_path(path) for path in group.paths]
         reader = self._session.read
@@ -126,8 +126,8 @@ class SparkRelations:
             yield batch
 
     def _register_rows(self, name: str, relation: ScannedTable, batches: Iterator[pa.RecordBatch]) -> None:
-        """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to
-        fetch.
+        """Register rows of ours: as literals of the plan while they are few, else as segments for its tasks
+        to fetch.
         """
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -154,19 +154,17 @@ class SparkRelations:
 
 
 def hadoop_path(path: str) -> str:
-    """Return a local path as Hadoop names it, or a URL of it: nothing is encoded, for it decodes nothing, and
-    what it takes for a pattern is escaped.
+    """Return a local path or URL in Hadoop's form: not percent-encoded, because Hadoop does not decode, and
+    with glob characters escaped.
 
-    Spark's own way to say that paths are no patterns, `__globPaths__`, reads each file once for every path
-    with such a character.
+    Spark's own option for literal paths, `__globPaths__`, reads each file once for every path with such a
+    character.
     """
     return ("file://" if path.startswith("/") else "") + _PATTERN.sub(r"\\\1", path)
 
 
 def reading_of(relation: ScannedTable) -> str:
-    """Say how Spark comes to a relation's rows, as EXPLAIN shows it. It looks at the files as the query
-    will.
-    """
+    """Describe for EXPLAIN how Spark reads a relation. It lists the files as the query will."""
     if is_in_spark(relation.table):
         return "a table of Spark"
     try:
@@ -183,17 +181,17 @@ def reading_of(relation: ScannedTable) -> str:
 
 
 def _files_of(relation: ScannedTable) -> FileRelation | str:
-    """The files Spark reads by itself as we do, or why it does not."""
+    """Return the files that Spark reads as we do, or the reason why it does not."""
     files = file_relation(relation, hadoop=True)
     return files if isinstance(files, str) else _other_reading(files) or files
 
 
 def _other_reading(files: FileRelation) -> str | None:
-    """Say what Spark would read in another way.
+    """Return the reason why Spark would read these files differently, else ``None``.
 
-    It would take a quoted null literal for NULL, and a mark of byte order for a part of the first value where
-    values may hold line ends. From a wheel it has no zstd. Hadoop takes the beginning of a name for a scheme
-    when there is a colon behind it.
+    It would read a quoted null literal as NULL. Where values may contain line ends, it would read a byte
+    order mark as part of the first value. From a wheel it has no zstd. Hadoop reads the part of a name before
+    a colon as a scheme.
     """
     dialect = files.dialect
     names = [
@@ -211,7 +209,7 @@ def _other_reading(files: FileRelation) -> str | None:
 
 
 def wired(table: pa.Table) -> pa.Table:
-    """Return a table with the types Spark takes: intervals as counts, times of day as text
+    """Return a table in Spark's wire types: intervals as counts, times of day as text
     (``SparkFlavour.from_wire`` reads them back).
     """
     for index, field in enumerate(table.schema):

@@ -1,4 +1,4 @@
-"""The one Spark of this process: started when a plan needs it, shared, let go of at exit."""
+"""The one Spark of this process: a plan starts it on demand, all share it, and it is released at exit."""
 
 from __future__ import annotations
 
@@ -38,19 +38,18 @@ _QUIET_LOGGERS = (
 _START_TIMEOUT_S = 180.0
 _CLOCK = SystemClock()
 NEWS = logging.getLogger("penstock.spark")
-"""What takes long without a word: shown by command lines whose stderr is no terminal, where a line of
-progress stands.
+"""Messages about slow steps. Command lines show them where stderr is no terminal; a terminal shows a progress
+line.
 """
 _SILENTLY_IGNORED = ("spark.master",)
 
 
 class SparkSessions:
-    """Gives sessions of one Spark application: on the server SPARK_REMOTE names, on one that is kept alive,
-    or in a virtual machine of our own.
+    """The Spark application of this process. It runs on the server SPARK_REMOTE names, on one kept alive, in
+    the program's own Spark, or in a virtual machine of ours.
 
-    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 is one of our own.
-    ``settings``: what was set of Spark's own in the session that comes first. Both are read when Spark is
-    started.
+    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 for one that ends with this
+    process. ``settings``: Spark settings of the session that starts it. Both are read when Spark is started.
     """
 
     def __init__(self) -> None:
@@ -62,18 +61,18 @@ class SparkSessions:
 
     @property
     def application(self) -> SparkApplication | None:
-        """Where Spark runs, ``None`` before the first session."""
+        """The running Spark application, ``None`` before the first session."""
         return self._place
 
     def new(
         self, time_zone: str, settings: Mapping[str, str] | None = None, additions: Additions | None = None
     ) -> Any:
-        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when
-        Spark cannot be started.
+        """Return a new session (temporary views, settings) on the shared application. BND-50xx when Spark
+        cannot be started.
 
-        ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013
-        for one that is too late. ``additions``: gives what a Spark that is started now is started with
-        besides.
+        ``settings``: they start Spark if it does not run yet, else they are set in the session. BND-5013 for
+        one that only a start can set. ``additions``: returns the additional settings of a Spark that is
+        started now.
         """
         wanted = settings or {}
         place = self._running({**self.settings, **wanted}, additions or _nothing)
@@ -82,7 +81,7 @@ class SparkSessions:
         return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
 
     def release(self, session: Any) -> None:
-        """Say that a session is not needed any more."""
+        """Release a session that is no longer needed."""
         if self._place is not None:
             self._place.release(session)
 
@@ -132,7 +131,7 @@ class SparkSessions:
             self._forget()
 
     def _forget(self) -> None:
-        """Let go of Spark, dead or alive, so that the next session starts a new one."""
+        """Release Spark, dead or alive, so that the next session starts a new one."""
         place, self._place = self._place, None
         if place is not None:
             atexit.unregister(self.close)
@@ -152,7 +151,7 @@ def _opened(place: SparkApplication, time_zone: str, settings: Mapping[str, str]
 
 
 def _set(session: Any, key: str, value: str) -> None:
-    """Set what is not set already; a setting Spark reads only when it starts can no longer be."""
+    """Set the settings that differ. One that Spark reads only at its start can no longer be set."""
     from pyspark.errors import PySparkException
 
     known = session.conf.get(key, None)
@@ -174,12 +173,12 @@ def _set(session: Any, key: str, value: str) -> None:
 
 
 def _plain(value: str) -> str:
-    """A setting as it was given: Spark writes paths as URLs."""
+    """A setting in its original form: Spark rewrites paths as URLs."""
     return re.sub(r"\bfile:/+", "/", value)
 
 
 def _within_timeout(what: str, work: Callable[[], Any]) -> Any:
-    """Return what ``work()`` returns. BND-5005 when it takes far too long."""
+    """Return what ``work()`` returns. BND-5005 on timeout."""
     call = WatchedCall(what, work)
     if not call.done.wait(_START_TIMEOUT_S):
         message = f"Spark did not {what} within {_START_TIMEOUT_S:.0f} s"

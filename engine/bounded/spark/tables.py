@@ -1,5 +1,5 @@
-"""Tables of Spark's own catalogs: what their columns are here, how they become relations of a query, how
-rows are written to them.
+"""Tables of Spark's own catalogs: their column types here, their relations in a query, and the INSERT into
+them.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ _LIKES: dict[str, DataType] = {
     "DayTimeIntervalType": DAY_TIME_INTERVAL,
     "YearMonthIntervalType": YEAR_MONTH_INTERVAL,
 }
-"""By the name of the class in PySpark, which is not imported before there is a Spark and need not know all
-of them.
+"""Types by class name in PySpark. PySpark is not imported before Spark runs, and need not know all of
+them.
 """
 
 
 def settings_of(tables: Iterable[CatalogTable]) -> dict[str, str]:
-    """Return the settings of Spark that lead to tables."""
+    """Return the Spark settings that make tables reachable."""
     return {key: value for table in tables for key, value in spark_settings(table.options).items()}
 
 
 def type_here(kind: Any) -> DataType:
-    """Return the type a column of Spark has here; STRING for VARIANT, as JSON, and Foreign for a type that
-    has no like.
+    """Return our type for a Spark column type: STRING for VARIANT, as JSON, and Foreign for a type without
+    equivalent.
     """
     from pyspark.sql import types as of
 
@@ -91,7 +91,7 @@ def type_here(kind: Any) -> DataType:
 
 
 def _nested(kind: Any) -> DataType | None:
-    """The type of an array, a map or a row, ``None`` where one of its parts has no like."""
+    """Return the type of an array, a map or a row, ``None`` where a part has no equivalent."""
     parts = [type_here(part) for part in _parts(kind)]
     if any(isinstance(part, Foreign) for part in parts):
         return None
@@ -102,15 +102,15 @@ def _nested(kind: Any) -> DataType | None:
 
 
 def _parts(kind: Any) -> list[Any]:
-    """The types inside a type."""
+    """Return the element, key and value or field types of a type."""
     return [
         getattr(kind, name) for name in ("elementType", "keyType", "valueType") if hasattr(kind, name)
     ] or [f.dataType for f in kind.fields]
 
 
 def _is_like(kind: Any) -> bool:
-    """Whether values are those of the like here as they are: no collation of its own, no VARIANT, no
-    interval of fewer fields.
+    """Whether values need no conversion: the type has no own collation, is no VARIANT and no interval of
+    fewer fields.
     """
     from pyspark.sql import types as of
 
@@ -127,14 +127,14 @@ def _is_like(kind: Any) -> bool:
 
 
 def schema_here(struct: Any) -> Schema:
-    """Return the columns of a table of Spark with their types here."""
+    """Return the columns of a table of Spark with our types."""
     return Schema(
         tuple(Field(column.name, type_here(column.dataType), bool(column.nullable)) for column in struct)
     )
 
 
 def is_missing(error: Any) -> bool:
-    """Return whether Spark's error says that a catalog's name leads nowhere."""
+    """Return whether Spark's error reports a name that does not exist in a catalog."""
     condition = error.getCondition() if hasattr(error, "getCondition") else None
     return (
         condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -144,11 +144,11 @@ def is_missing(error: Any) -> bool:
 
 
 def register_table(session: Any, name: str, relation: ScannedTable) -> None:
-    """Make a table of Spark readable as a relation; what its filters, columns and aggregates spare is Spark's
-    own affair.
+    """Register a table of Spark as a relation. Spark itself pushes filters, columns and aggregates down to
+    it.
 
-    DAT-4702 for no table, DAT-4703 for no column, told with the nearest name, DAT-4706 for a column declared
-    with a type though Spark's has no like.
+    DAT-4702 for no table. DAT-4703 for no column, with the nearest name as a hint. DAT-4706 for a column
+    declared with a type where Spark's type has no equivalent.
     """
     frame = _opened(session, relation.table)
     there = {column.name.lower(): column for column in reversed(frame.schema.fields)}
@@ -178,7 +178,9 @@ def register_table(session: Any, name: str, relation: ScannedTable) -> None:
 
 
 def _unread(table: CatalogTable, field: Field, there: Foreign) -> exp.Expr:
-    """In place of a column of a type without a like: nothing, where no expression reads it."""
+    """Return NULL for a column whose type has no equivalent, provided that no expression reads it. Else
+    DAT-4706.
+    """
     if isinstance(field.type, Foreign):
         return exp.null()
     message = (
@@ -194,8 +196,8 @@ def _unread(table: CatalogTable, field: Field, there: Foreign) -> exp.Expr:
 
 
 def _wired(column: exp.Expr, kind: DataType, flavour: SparkFlavour) -> exp.Expr:
-    """A column as ``SparkFlavour.from_wire`` reads it; nothing is put around the others, so that Spark can
-    push what is asked of them.
+    """A column as ``SparkFlavour.from_wire`` reads it. Other columns stay bare, so that Spark can push
+    filters on them.
     """
     if isinstance(kind, DayTimeInterval):
         return interval_us(column)

@@ -1,5 +1,5 @@
-"""Watches over calls into Spark: none can wait for ever on a virtual machine that is dead, that hangs, or
-that has nothing more to do.
+"""A watchdog for calls into Spark. No call waits for ever on a virtual machine that is dead, hangs, or has
+nothing left to do.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ IDLE_S = 120.0
 
 
 class Watched(Protocol):
-    """What calls are made into: a virtual machine of our own, or a server."""
+    """The watched target of calls: a virtual machine of our own, or a server."""
 
     def gone(self) -> PenstockError | None:
-        """Return what to say when it is known to be dead; asks nobody."""
+        """Return the error of a target that is known to be dead, else ``None``; sends no request."""
 
     def busy(self) -> bool:
-        """Ask it whether it runs anything, which may hang or raise."""
+        """Ask whether Spark runs anything; may hang or raise."""
 
     def abandon(self) -> None:
-        """It does not answer: end it, so that the calls that wait for it end."""
+        """End an unresponsive Spark, so that the calls that wait for it end."""
 
 
 class SparkWatch:
-    """Looks after the calls of one query. For one waiting thread at a time."""
+    """Watches the calls of one query. For one waiting thread at a time."""
 
     def __init__(self, watched: Watched, idle_s: float = IDLE_S, silent_s: float = SILENT_S) -> None:
         """``idle_s``: how long Spark may run nothing while a call waits; ``silent_s``: how long it may not
@@ -44,8 +44,8 @@ class SparkWatch:
         self._silent = self._idle = 0.0
 
     def call(self, what: str, work: Callable[[], Any]) -> Any:
-        """Return what ``work()`` returns, computed in a thread. BND-5005 when Spark hangs, BND-5008 when
-        it is gone.
+        """Return what ``work()`` returns, computed in a thread. BND-5005 when Spark hangs, BND-5008 when it
+        is gone.
         """
         call = WatchedCall(what, work)
         while not call.done.wait(LOOK_S):
@@ -53,7 +53,7 @@ class SparkWatch:
         return call.result()
 
     def look(self, what: str) -> None:
-        """Look once, :data:`LOOK_S` after the last time; raise when there is nothing to wait for any more."""
+        """Check once, :data:`LOOK_S` after the previous check; raise when waiting is pointless."""
         gone = self._watched.gone()
         if gone is not None:
             raise gone
@@ -74,12 +74,12 @@ class SparkWatch:
             raise _stuck(f"Spark has run nothing for {self._idle_s:.0f} s and a call to {what} has not ended")
 
     def rest(self) -> None:
-        """Something has come: the waiting begins anew."""
+        """Record progress: both timeouts start again."""
         self._silent = self._idle = 0.0
 
 
 class WatchedCall:
-    """A call that runs in a thread of its own; nobody need wait for its end."""
+    """A call that runs in its own thread; its caller need not wait for it."""
 
     def __init__(self, what: str, work: Callable[[], Any]) -> None:
         self.done = threading.Event()
@@ -97,15 +97,15 @@ class WatchedCall:
             self.done.set()
 
     def result(self) -> Any:
-        """Return the value of a call that is done, or raise its error."""
+        """Return the value of a finished call, or raise its error."""
         if self._error is not None:
             raise self._error
         return self._value
 
 
 class _Pulse:
-    """One question whether Spark runs anything: ``busy`` is no answer's ``False`` too, what is wrong is
-    told by the call itself.
+    """One probe whether Spark runs anything. ``busy`` is also ``False`` when it fails: the call itself raises
+    the error.
     """
 
     def __init__(self, watched: Watched) -> None:

@@ -1,1 +1,3 @@
-"""The way of result rows from Spark's tasks to this process. It may import what engine/bounded may."""
+"""The transfer of result rows from Spark's tasks to this process. It may import the same layers as
+engine/bounded.
+"""

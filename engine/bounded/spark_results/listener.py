@@ -1,5 +1,5 @@
-"""The listener Spark's tasks push their rows to and pull rows from: one for the process, in a thread of
-its own; tokens tell queries.
+"""The listener to which Spark's tasks connect to push and pull rows. There is one per process and address, in
+its own thread; tokens identify queries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEGMENT_BYTES = 64 << 20
 
 @dataclass
 class BufferedBytes:
-    """How much all queues of a query hold, and how much they may."""
+    """The buffered bytes of all queues of a query, and their limits."""
 
     memory_limit: int = 32 << 20
     disk_limit: int = 4 << 30
@@ -33,18 +33,18 @@ class BufferedBytes:
     disk: int = 0
 
     def has_memory(self, first: bool) -> bool:
-        """Whether a frame may stay in memory; half of it is kept for the queue that is read now, the
-        ``first``.
+        """Whether a frame may stay in memory; half of the memory is reserved for the queue that is read now,
+        the ``first``.
         """
         return self.memory < (self.memory_limit if first else self.memory_limit // 2)
 
     def has_capacity(self, first: bool) -> bool:
-        """Whether another frame may be asked for."""
+        """Whether another frame may be requested."""
         return self.has_memory(first) or self.disk < self.disk_limit
 
 
 class _Segment:
-    """One file of frames, gone when it is closed."""
+    """One file of frames, deleted when it is closed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,9 +53,7 @@ class _Segment:
         self.unread = 0
 
     def write(self, frame: bytearray) -> int:
-        """Append a frame and return where it begins; a frame that did not fit (OSError) leaves nothing
-        behind that is counted.
-        """
+        """Append a frame and return its offset. A frame that did not fit (OSError) is not counted."""
         begin, view = self.written, memoryview(frame)
         while view:
             view = view[os.pwrite(self._file.fileno(), view, begin + len(frame) - len(view)) :]
@@ -64,7 +62,7 @@ class _Segment:
         return begin
 
     def read(self, begin: int, size: int) -> bytearray:
-        """Return a frame, the last time it is asked for."""
+        """Return a frame; a frame is read only once."""
         frame = bytearray(size)
         self._file.seek(begin)
         done = 0
@@ -79,10 +77,10 @@ class _Segment:
 
 
 class FrameQueue:
-    """First in, first out; not for several threads at once."""
+    """A FIFO queue of frames; not thread-safe."""
 
     def __init__(self, held: BufferedBytes, path: Callable[[], Path]) -> None:
-        """``path`` gives the name of a new file in a directory that is there."""
+        """``path`` returns the name of a new file in an existing directory."""
         self._held = held
         self._path = path
         self._frames: deque[bytearray | tuple[_Segment, int, int]] = deque()
@@ -92,7 +90,7 @@ class FrameQueue:
         return len(self._frames)
 
     def push(self, frame: bytearray, first: bool) -> None:
-        """Keep a frame; one for which the disk has no room stays in memory."""
+        """Append a frame, in memory or on disk. If the disk is full it stays in memory."""
         if not self._held.has_memory(first):
             try:
                 self._frames.append(self._written(frame))
@@ -106,7 +104,7 @@ class FrameQueue:
         self._frames.append(frame)
 
     def pop(self) -> bytearray:
-        """Return the oldest frame; its place is free again."""
+        """Return the oldest frame and release its space."""
         entry = self._frames.popleft()
         if isinstance(entry, bytearray):
             self._held.memory -= len(entry)
@@ -148,23 +146,23 @@ _SENT_AT_ONCE = 16  # pieces, before the other connections have their turn
 
 
 class Receiver(Protocol):
-    """A query that takes pushed rows. Called in the listener's thread."""
+    """A query that receives pushed rows. It is called in the listener's thread."""
 
     def greeted(self, wire: TaskWire) -> None:
-        """A task has said hello with the query's token."""
+        """A task has sent a hello with the query's token."""
 
     def received(self, wire: TaskWire, kind: bytes, payload: bytearray | int) -> None:
-        """A frame has come: rows, or the end with the number of rows."""
+        """A frame has arrived: rows, or the end with the number of rows."""
 
     def closed(self, wire: TaskWire) -> None:
-        """A task's connection is gone."""
+        """A task's connection was closed."""
 
     def failed(self, error: Exception) -> None:
-        """The receiver itself raised something: its query ends, those of others go on."""
+        """The receiver itself raised an error: its query fails, others continue."""
 
 
 class TaskWire:
-    """One task's connection. ``partition``, ``attempt`` and ``task`` are there once it was greeted."""
+    """One task's connection. ``partition``, ``attempt`` and ``task`` are set by its hello."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -172,7 +170,7 @@ class TaskWire:
         self.partition = self.attempt = self.task = -1
         self.owed = 0
         self.outgoing: Iterator[bytes] | None = None
-        """What a receiver has for a task it has greeted, in pieces."""
+        """The pieces that a receiver sends to a task after its hello."""
         self._unsent = memoryview(b"")
         self._head = bytearray(HELLO.size)
         self._payload: bytearray | None = None
@@ -180,19 +178,17 @@ class TaskWire:
         self._filled = 0
 
     def say(self, word: bytes) -> None:
-        """Send a few bytes from any thread; a task that is gone shows when it is read."""
+        """Send a few bytes from any thread. If the task is gone, the next read reports it."""
         with contextlib.suppress(OSError):
             self.connection.send(word)
 
     def credit(self, count: int) -> None:
-        """Ask for that many frames more."""
+        """Request that many more frames."""
         self.owed += count
         self.say(CREDIT * count)
 
     def send_more(self) -> bool:
-        """Send some of what is outgoing, as far as the connection takes it; return whether all of it is
-        sent.
-        """
+        """Send some of ``outgoing``, as much as the connection accepts; return whether all of it is sent."""
         assert self.outgoing is not None
         for _ in range(_SENT_AT_ONCE):
             if not self._unsent:
@@ -206,14 +202,12 @@ class TaskWire:
         return False
 
     def hang_up(self) -> None:
-        """End the connection, from any thread: the listener's then finds it ended."""
+        """End the connection, from any thread; the listener's thread then reads its end."""
         with contextlib.suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def fill(self) -> bool:
-        """Read once what there is; return whether the part that is read now is whole. EOFError when the
-        task is gone.
-        """
+        """Read once; return whether the current part is complete. EOFError when the task is gone."""
         target = self._head if self._payload is None else self._payload
         try:
             got = self.connection.recv_into(memoryview(target)[self._filled :])
@@ -225,13 +219,15 @@ class TaskWire:
         return self._filled == len(target)
 
     def hello(self) -> bytes:
-        """Take the hello; return its token."""
+        """Parse the hello; return its token."""
         token, self.partition, self.attempt, self.task = HELLO.unpack(self._head)
         self._head, self._filled = bytearray(HEADER.size), 0
         return token
 
     def frame(self) -> tuple[bytes, bytearray | int] | None:
-        """Take what was filled: a frame, or ``None`` after the head of one that is still to be read."""
+        """Parse the completed part: return a frame, or ``None`` after a header whose payload must still be
+        read.
+        """
         self._filled = 0
         if self._payload is not None:
             payload, self._payload = self._payload, None
@@ -246,10 +242,10 @@ class TaskWire:
 
 
 class RowListener:
-    """Accepts connections of tasks and reads them; those that know no token are hung up on."""
+    """Accepts connections of tasks and reads them. A connection with an unknown token is closed."""
 
     def __init__(self, bind: str = "127.0.0.1", port: int = 0, clock: Clock | None = None) -> None:
-        """OSError when the address cannot be had."""
+        """OSError when the address is not available."""
         listener = socket.create_server((bind, port), backlog=256)
         self.port: int = listener.getsockname()[1]
         self._receivers: dict[bytes, Receiver] = {}
@@ -261,12 +257,12 @@ class RowListener:
         threading.Thread(target=self._run, name="penstock-spark-rows", daemon=True).start()
 
     def enter(self, token: bytes, receiver: Receiver) -> None:
-        """Give connections that say this token to a receiver."""
+        """Register a receiver for the connections with this token."""
         with self._lock:
             self._receivers[token] = receiver
 
     def leave(self, token: bytes) -> None:
-        """Hang up on whoever says this token from now on."""
+        """Refuse connections with this token from now on."""
         with self._lock:
             self._receivers.pop(token, None)
 

@@ -1,15 +1,15 @@
-"""What Spark's tasks run to push their rows to us, and to pull rows of ours: one connection each.
+"""The functions Spark's tasks run to push rows to us and to pull rows of ours: one connection per task.
 
-Pushing: frames of Arrow as long as there are credits for them.
+Pushing: a task sends Arrow frames while it has credits.
 
-A task says hello (:data:`HELLO`: the query's token, its partition, attempt and task) and is told :data:`GO`,
-or :data:`THERE` when another attempt has pushed the partition already. Then it sends frames (:data:`HEADER`:
-kind, length), each an Arrow stream of one batch, one for each credit (a byte) it was given; at last
-:data:`END` with the number of rows. It shuts down its side and reads on until we close ours: a socket closed
-with credits unread would be reset, and the last rows lost.
+It sends :data:`HELLO` (the query's token, its partition, attempt and task). The response is :data:`GO`, or
+:data:`THERE` when another attempt has pushed the partition already. Then it sends frames (:data:`HEADER`:
+kind, length), each an Arrow stream of one batch. A frame costs one credit, a byte we send. At last it sends
+:data:`END` with the number of rows. It shuts down its side and reads on until we close ours. A socket closed
+with unread credits would be reset, and the last rows lost.
 
-Pulling: a task says the same hello, with a segment's number for the partition's, and is told :data:`GO`; then
-comes one frame, the segment.
+Pulling: the hello has a segment's number in place of the partition's. The response is :data:`GO` and one
+frame, the segment.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ TASK_SCHEMA = "partition int, pushed long"
 def pushing_task(
     host: str, port: int, token: bytes
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function Spark's tasks run: each pushes its batches to a listener, then gives one row
+    """Return the function Spark's tasks run: each pushes its batches to a listener, then emits one row
     (partition, number of rows).
 
-    It carries all it needs along, for it runs in Spark's Python workers, which need not have penstock.
+    It imports everything it needs inside: it runs in Spark's Python workers, which need not have penstock.
     """
     hello, header, frame_bytes = HELLO.format, HEADER.format, FRAME_BYTES
     go, there, rows_kind, end_kind = GO, THERE, ROWS, END
@@ -98,10 +98,10 @@ def pushing_task(
 def pulling_task(
     host: str, port: int, token: bytes, step: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function Spark's tasks run: for each id they are given they fetch the segment ``id // step``
-    and give its rows.
+    """Return the function Spark's tasks run: for each id of their input they fetch the segment ``id // step``
+    and emit its rows.
 
-    It carries all it needs along, as ``pushing_task`` does.
+    It imports everything it needs inside, as ``pushing_task`` does.
     """
     hello, header, go = HELLO.format, HEADER.format, GO
 

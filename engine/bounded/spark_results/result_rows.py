@@ -1,8 +1,10 @@
-"""The rows of one query as Spark's tasks push them, given in order of partition, with bounded memory.
+"""The pushed rows of one query, emitted in order of partition with bounded memory.
 
-The partition that is read now is the first; a task has at most two frames under way, all tasks together
-sixteen. Frames that wait are in memory, then on disk, and when that is full too the tasks wait, all but the
-first's: as long as that has not begun the others go on, for they may hold the only slots it could run in.
+The first partition is the one that is read now. Its task has at most four frames pending, any other two, and
+all together sixteen before others wait. Frames are buffered in memory, then on disk.
+
+When the disk is full too, all tasks but the first's wait. As long as the first has not begun, the others
+continue: they may occupy the only slots it could run in.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ _LOOK_S = 0.25
 
 
 class _Partition:
-    """What has come of one partition: of which attempt, whether it is whole, whether the reader has had
-    some.
+    """One partition: its attempt's connection, its number of rows once complete, and whether the reader has
+    had some.
     """
 
     def __init__(self, queue: FrameQueue) -> None:
@@ -38,7 +40,7 @@ class _Partition:
 
 
 class PushedRows:
-    """Takes the rows of one query from its tasks; a receiver of the listener."""
+    """Receives the rows of one query from its tasks."""
 
     def __init__(
         self,
@@ -48,10 +50,10 @@ class PushedRows:
         *,
         whole_partitions: bool = False,
     ) -> None:
-        """``scratch``: where frames are kept that do not fit in memory.
+        """``scratch``: the directory of frames that do not fit in memory.
 
-        ``whole_partitions``: as long as there is room a partition is given only when all of it is there, so
-        that its task may be run again.
+        ``whole_partitions``: emit a partition only once it is complete, while the buffers last. Its task may
+        then be run again.
         """
         self.token = secrets.token_bytes(32)
         self.held = held or BufferedBytes()
@@ -72,8 +74,8 @@ class PushedRows:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the batches of all partitions, in order.
 
-        ``check`` is asked whenever nothing comes: the rows of each partition when the job has ended, ``None``
-        while it runs; it raises what went wrong. ``came`` is called for each batch.
+        ``check`` is polled while no frame is there. It returns the rows of each partition once the job has
+        ended and ``None`` before; it raises the job's error. ``came`` is called for each batch.
         """
         counts: Mapping[int, int] | None = None
         while True:
@@ -91,8 +93,8 @@ class PushedRows:
                     self._changed.wait_for(self._has_progress, _LOOK_S)
 
     def _checked(self, check: Callable[[], Mapping[int, int] | None]) -> Mapping[int, int] | None:
-        """Return what ``check`` says; where we refused a task, raise our reason, not that its Spark job
-        failed.
+        """Return the result of ``check``. If we refused a task, raise our reason rather than the failure of
+        its Spark job.
         """
         try:
             return check()
@@ -103,7 +105,7 @@ class PushedRows:
             raise
 
     def close(self) -> None:
-        """Hang up on all tasks and drop what they sent."""
+        """Disconnect all tasks and drop their frames."""
         self._listener.leave(self.token)
         with self._changed:
             self._closed = True
@@ -124,13 +126,13 @@ class PushedRows:
         )
 
     def _is_due(self, first: _Partition) -> bool:
-        """Whether a frame may be given now."""
+        """Whether a frame may be emitted now."""
         return len(first.queue) > 0 and (
             not self._whole or first.rows is not None or not self.held.has_capacity(True)
         )
 
     def _next(self, counts: Mapping[int, int] | None) -> bytearray | None:
-        """The next frame, ``None`` when there is none now."""
+        """Return the next frame, ``None`` when there is none now."""
         if self._error is not None:
             raise self._error
         while not self._closed:
@@ -152,7 +154,7 @@ class PushedRows:
         return self._closed or self._first > max(counts, default=-1)
 
     def _check_rows(self, partition: _Partition | None, counts: Mapping[int, int] | None) -> None:
-        """A job that has ended must have pushed what its tasks say."""
+        """Check that a finished job has pushed the number of rows its tasks report. BND-5015."""
         pushed = 0 if partition is None else partition.rows
         wanted = None if counts is None else counts.get(self._first, 0)
         if wanted is not None and pushed != wanted:
@@ -215,8 +217,8 @@ class PushedRows:
             self._changed.notify_all()
 
     def _begin(self, partition: _Partition, wire: TaskWire) -> None:
-        """Take an attempt's rows from their beginning, which must not have been given to the reader
-        before.
+        """Accept an attempt's rows from their beginning. BND-5010 when the reader has already had rows of an
+        earlier attempt.
         """
         if partition.handed:
             message = (
@@ -238,7 +240,7 @@ class PushedRows:
         self._ask_for_more()
 
     def _ask_for_more(self) -> None:
-        """Give credits, to the lowest partitions first."""
+        """Grant credits, to the lowest partitions first."""
         running = sorted(
             (w for w in (p.wire for p in self._partitions.values()) if w is not None),
             key=lambda wire: wire.partition,
@@ -262,14 +264,14 @@ class PushedRows:
 
 
 class PushListeners:
-    """The listener of this process, made with the first query."""
+    """The listeners of this process, one per address, each created by the first query that needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: dict[tuple[str, int], RowListener] = {}
 
     def at(self, bind: str, port: int) -> RowListener:
-        """Return the listener at an address; port 0 is any. BND-5014 when the address cannot be had."""
+        """Return the listener at an address; port 0 is any. BND-5014 when the address is not available."""
         with self._lock:
             if (bind, port) not in self._listeners:
                 try:

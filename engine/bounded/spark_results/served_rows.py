@@ -1,5 +1,5 @@
-"""Rows of ours that Spark's tasks fetch: in segments, kept in a file without a name, sent over the
-connections of the row listener.
+"""Rows of ours that Spark's tasks fetch. They are stored as segments in an unnamed file and sent over the row
+listener's connections.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from penstock.engine.bounded.spark_results.listener import RowListener, TaskWire
 from penstock.engine.bounded.spark_results.push_task import GO, HEADER, ROWS, pulling_task
 
 SEGMENT_BYTES = 16 << 20
-"""Of Arrow in memory: what a task holds at a time, and the least that is worth a task."""
+"""Bytes of Arrow in memory: what a task buffers at a time, and the smallest work worth a task."""
 _PIECE_BYTES = 1 << 18
 
 
 class ServedRows:
-    """What one query's tasks fetch of its relations; a receiver of the listener. A segment may be fetched
-    any number of times, until it is closed.
+    """The relations of one query, served to its tasks; a receiver of the listener. A segment may be fetched
+    any number of times until it is closed.
     """
 
     def __init__(
         self, listener: Callable[[], RowListener], reached_at: Callable[[], str], scratch: Path
     ) -> None:
-        """``listener`` and ``reached_at`` are asked when there is something to serve. ``scratch``: a
-        directory on a disk with room for the rows.
+        """``listener`` and ``reached_at`` are called on the first relation. ``scratch``: a directory on a
+        disk with enough space for the rows.
         """
         self._listener_of, self._reached_at, self._scratch = listener, reached_at, scratch
         self._token = secrets.token_bytes(32)
@@ -44,10 +44,9 @@ class ServedRows:
         self._closed = False
 
     def frame(self, session: Any, batches: Iterator[pa.RecordBatch], schema: Any) -> Any:
-        """Return a DataFrame of batches, whose layout is that of a schema of Spark: a partition for each
-        segment, in order.
+        """Return a DataFrame of batches in the layout of a Spark schema: one partition per segment, in order.
 
-        Memory holds a segment at a time. The rows are on disk when this returns, in a file nobody else can
+        Memory holds one segment at a time. When this returns, the rows are on disk, in a file no one else can
         open.
         """
         if self._listener is None:
@@ -68,7 +67,7 @@ class ServedRows:
         )
 
     def close(self) -> None:
-        """Hang up on the tasks and let the rows go."""
+        """Disconnect the tasks and delete the rows."""
         if self._listener is not None:
             self._listener.leave(self._token)
         with self._lock:
@@ -79,7 +78,7 @@ class ServedRows:
                 file.close()
 
     def _append(self, segment: list[pa.RecordBatch], first: int) -> None:
-        """Write a segment behind those of its relation."""
+        """Append a segment to those of its relation."""
         if len(self._segments) == first:
             self._files.append(tempfile.TemporaryFile(dir=self._scratch))  # noqa: SIM115  closed with the query
         sink = pa.BufferOutputStream()
@@ -118,10 +117,10 @@ class ServedRows:
         wire.hang_up()
 
     def closed(self, wire: TaskWire) -> None:
-        """Nothing: what was not sent can be fetched again."""
+        """Nothing: unsent segments can be fetched again."""
 
     def failed(self, error: Exception) -> None:
-        """Nothing: the task that is hung up on fetches again, and tells what is wrong if it cannot."""
+        """Nothing: the disconnected task fetches again, and reports the error if it cannot."""
 
 
 def _segments(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:

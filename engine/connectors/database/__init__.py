@@ -1,3 +1,3 @@
-"""PostgreSQL, SQLite and DuckDB: scan, lookup and a two-phase sink. It may import what engine/connectors
-may.
+"""PostgreSQL, SQLite and DuckDB: scan, lookup and a two-phase sink. It may import the same layers as
+engine/connectors.
 """

@@ -1,4 +1,4 @@
-"""A table's database, opened; and what stands in it held against what was declared."""
+"""Connects to a table's database and compares the table's columns with the declared ones."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def opened(table: CatalogTable, *, writes: bool = False) -> WritableDatabase:
 
 
 def stored(table: CatalogTable, fields: Sequence[Field], database: Database) -> tuple[Field, ...]:
-    """Return fields under the names their columns have there; DAT-4702 for no table, DAT-4703 for no
-    column, DAT-4706 for one of another type.
+    """Return fields under the names their columns have in the database. DAT-4702 for no table, DAT-4703 for
+    no column, DAT-4706 for another type.
     """
     name = table.options["table-name"]
     columns = database.columns(name)

@@ -1,5 +1,5 @@
-"""The interface of databases: tell a table's columns, give rows of a SELECT in batches, give the rows of
-some keys.
+"""The interface of databases: a table's columns, the rows of a SELECT in batches, and the rows of a set of
+keys.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Select:
-    """Columns of a table, of the rows for which all conditions hold. ``table`` is the name as the database
-    has it, perhaps ``schema.table``.
+    """A SELECT of a table's columns, with all conditions as conjuncts. ``table`` is the database's own name,
+    with or without a schema.
     """
 
     table: str
@@ -42,37 +42,35 @@ class Select:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of its rows."""
+        """The schema of its rows."""
         return Schema(self.fields).to_arrow()
 
 
 class Database(Protocol):
-    """One connection to a database; used by one thread at a time, but not always the same."""
+    """One connection to a database. Several threads may use it, one at a time."""
 
     def columns(self, table: str) -> dict[str, str]:
-        """Return the columns of a table in order, each with the name of its type; none when there is no
-        such table.
+        """Return the columns of a table in order, each with the name of its type; empty when there is no such
+        table.
         """
 
     def tables(self) -> list[str]:
-        """Return the names of the tables there are."""
+        """Return the names of all tables."""
 
     def text(self, select: Select) -> str:
-        """Return the SQL that is sent, values in their places."""
+        """Return the SQL that is sent, with the values in place of the placeholders."""
 
     def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one state of the table."""
+        """Yield the rows of one consistent state of the table."""
 
     def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows whose columns of the keys' names equal some row of ``keys``, none of which is
-        NULL; distinct keys.
-        """
+        """Return the rows whose key columns equal a row of ``keys``. Keys are distinct and have no NULL."""
 
     def pushes(self, kind: DataType, operator: str) -> bool:
-        """Whether a comparison of a column of this type is the same there as here, or keeps more rows."""
+        """Whether the database's comparison of such columns passes the same rows as ours, or more."""
 
     def close(self) -> None:
-        """Let go of the connection; what runs on it ends with an error."""
+        """Close the connection; a statement that runs on it ends with an error."""
 
 
 def failed(
@@ -85,10 +83,10 @@ def failed(
     code: str = "DAT-4705",
     transient: bool = False,
 ) -> PenstockError:
-    """Return an error of a database as ours: what was done, and what the database says.
+    """Return a database error as a PenstockError: the failed action, and the database's message.
 
-    ``told`` takes out what nobody should read, ``state`` is what the database calls the error, ``transient``:
-    it may be gone at the next try.
+    The third argument redacts secrets from the message. ``state`` is the error state as the database names
+    it. ``transient``: the next attempt may succeed.
     """
     said = told(" ".join(str(error).split()))[:300] or type(error).__name__
     return PenstockError(
@@ -105,13 +103,13 @@ def quoted(name: str) -> str:
 
 
 def quoted_table(name: str) -> str:
-    """Return a table's name, perhaps behind its schema's, each part in double quotes."""
+    """Return a table's name with its schema, if it has one; each part is in double quotes."""
     return ".".join(map(quoted, name.split(".")))
 
 
 def select_text(select: Select, placeholder: str, item: ITEM) -> tuple[str, list[object]]:
-    """Return a SELECT with a placeholder per value, and the values. A SELECT of no columns gives one
-    constant a row.
+    """Return a SELECT with a placeholder per value, and the values. A SELECT of no columns returns one
+    constant per row.
     """
     items = ", ".join(map(item, select.fields)) or "1"
     values: list[object] = []
@@ -131,7 +129,7 @@ def _test(condition: Condition, placeholder: str) -> str:
 
 
 def shown(text: str, values: list[object], placeholder: str) -> str:
-    """Return a text with its values in their places, for people."""
+    """Return a text for people, with the values in place of the placeholders."""
     pieces = text.split(placeholder)
     words = [_shown(value) for value in values]
     return "".join(piece + word for piece, word in zip(pieces, [*words, ""], strict=True))
@@ -144,36 +142,38 @@ def _shown(value: object) -> str:
 
 
 class WritableDatabase(Database, Protocol):
-    """A connection that may write. Rows come as batches whose columns bear the names of the table's."""
+    """A connection that may write. Batches use the column names of the table."""
 
     bytes_type: str
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside happens or nothing does; the database's errors come out as ours."""
+        """A transaction around the block: all of it is committed, or none. Database errors are raised as
+        PenstockErrors.
+        """
 
     def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement, its placeholders ``?``, and return its rows."""
+        """Run a statement with placeholders ``?`` and return its rows."""
 
     def locked(self, text: str) -> str:
-        """Return a SELECT that keeps others from changing what it finds until the transaction ends."""
+        """Return a SELECT that locks the rows it returns until the transaction ends."""
 
     def insert(self, table: str, rows: pa.RecordBatch) -> None:
-        """Add rows."""
+        """Insert rows."""
 
     def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
-        """Add rows, each in place of the one of its key, if there is one."""
+        """Upsert rows: each replaces the row of the same key, if there is one."""
 
     def delete(self, table: str, keys: pa.RecordBatch) -> None:
         """Delete the rows of these keys."""
 
 
 def insert_text(table: str, names: Sequence[str], source: str) -> str:
-    """Return INSERT of quoted names from what follows the columns."""
+    """Return an INSERT of quoted names; its last part is the source of the rows."""
     return f"INSERT INTO {table} ({', '.join(names)}) {source}"
 
 
 def conflict_text(names: Sequence[str], keys: Sequence[str]) -> str:
-    """Return what makes an INSERT replace the row of a key."""
+    """Return the ON CONFLICT clause by which an INSERT replaces the row of the same key."""
     others = [name for name in names if name not in keys]
     action = (
         f"UPDATE SET {', '.join(f'{name} = EXCLUDED.{name}' for name in others)}" if others else "NOTHING"

@@ -34,15 +34,15 @@ _CONNECTS, _CONNECT_PAUSE_S = 100, 0.02
 
 
 class DuckDbFile:
-    """One connection to a file. It is opened for writing wherever that may be, for connections of one
-    process must be of one kind.
+    """One connection to a file. It is opened for writing wherever possible, because all connections of a
+    process must have the same mode.
     """
 
     bytes_type = "BLOB"
 
     def __init__(self, path: str, *, writes: bool = False) -> None:
-        """``writes``: the file is made if there is none. BND-5011 without DuckDB, DAT-4701 when it cannot
-        be opened.
+        """``writes``: create the file if there is none. BND-5011 without DuckDB, DAT-4701 when it cannot be
+        opened.
         """
         try:
             import duckdb
@@ -105,6 +105,7 @@ class DuckDbFile:
         names = ", ".join(map(quoted, keys.schema.names))
         self.connection.register(_KEYS, keys)
         try:
+            # WHERE ROW(k1, k2) IN (SELECT ROW(k1, k2) FROM keys); a single key needs no ROW
             row = "" if keys.num_columns == 1 else "ROW"
             text += (
                 f"{' AND' if select.conditions else ' WHERE'} {row}({names}) IN (SELECT {row}({names}) "
@@ -118,6 +119,7 @@ class DuckDbFile:
         return as_one([exact(batch, select) for batch in batches_of(table)], select.schema)
 
     def pushes(self, kind: DataType, operator: str) -> bool:
+        # floats are not compared there, and texts only for equality and NULL
         return not isinstance(kind, Float | Double) and (
             not isinstance(kind, String) or operator in ("=", "IN", "IS NULL", "IS NOT NULL")
         )
@@ -157,8 +159,8 @@ class DuckDbFile:
         self._over(keys, f"DELETE FROM {quoted_table(table)} AS t USING {_KEYS} AS k WHERE {same}")
 
     def _over(self, rows: pa.RecordBatch, text: str) -> None:
-        """Run a statement over rows of ours. One that fails leaves them registered until the next: a
-        transaction that is lost takes no more words.
+        """Run a statement over an Arrow table of ours. After a failure the rows stay registered until the
+        next call, because an aborted transaction accepts no more statements.
         """
         self.connection.register(_KEYS, rows)
         self._ask(text, [])
@@ -169,8 +171,8 @@ class DuckDbFile:
             self.connection.close()
 
     def failure(self, what: str, error: Exception) -> PenstockError:
-        """Return an error of the driver as ours; what two transactions have written at once one of them
-        may write again.
+        """Return a driver error as a PenstockError. A write conflict between two transactions is transient:
+        one of them may retry.
         """
         return failed(what, error, str, state=type(error).__name__, transient="onflict" in str(error))
 
@@ -182,8 +184,8 @@ class DuckDbFile:
 
 
 def _connected(path: str, *, read_only: bool) -> Any:
-    """Return a connection; while the last one of another thread is being closed the file is neither open
-    nor free, so it is tried again.
+    """Return a connection. While another thread closes the last one, the file is neither open nor free, so
+    opening is retried.
     """
     import duckdb
 
@@ -193,6 +195,7 @@ def _connected(path: str, *, read_only: bool) -> Any:
             with _ONE_AT_A_TIME:
                 return duckdb.connect(path, read_only=read_only)
         except duckdb.Error as error:
+            # the file is being closed by another thread: try again
             if "already attached" not in str(error):
                 raise
             pause.wait(_CONNECT_PAUSE_S)

@@ -31,14 +31,17 @@ from penstock.engine.connectors.database.database import (
 from penstock.engine.connectors.database.row_conversion import rows_of
 from penstock.engine.formats.decoded_batch import empty_columns
 
+# no text is written like this: COPY always quotes texts, and never the NULL marker
 _NULL = "\\N"
+# ends a batch of wide rows before it has BATCH_ROWS of them
 _BATCH_BYTES = 8 << 20
+# Arrow names the column at fault only by its position, in its message
 _COLUMN = re.compile(r"CSV column #(\d+)")
 
 
 def copy_text(select: str, fields: tuple[Field, ...]) -> str:
-    """Return the COPY of a SELECT: texts always in quotes, NULL a word that is no value, so that each is
-    told from the other.
+    """Return the COPY of a SELECT. Texts are always quoted and the NULL marker never is, so a text cannot be
+    read as NULL.
     """
     texts = ", ".join(quoted(field.name) for field in fields if isinstance(field.type, String))
     return (
@@ -50,8 +53,8 @@ def copy_text(select: str, fields: tuple[Field, ...]) -> str:
 def copied(
     lines: Iterable[bytes | memoryview], fields: tuple[Field, ...], table: str
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a COPY's messages, each of which is a row. DAT-4704 names the column whose values
-    do not fit its type.
+    """Yield the rows of a COPY, one message per row. DAT-4704 names the column whose values do not fit its
+    type.
     """
     held: list[bytes | memoryview] = []
     size = 0
@@ -70,7 +73,9 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
         return empty_columns(len(lines))
     schema = Schema(fields).to_arrow()
     text = b"".join(lines)
+    # positions as names: _COLUMN finds the field by them, whatever the declared names are
     names = [str(place) for place in range(len(fields))]
+    # one block, so that a record never spans two
     read = pyarrow.csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
     convert = pyarrow.csv.ConvertOptions(
         column_types={
@@ -99,8 +104,8 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
 
 
 def _read_as(kind: DataType, arrow: pa.DataType) -> pa.DataType:
-    """A decimal may have more zeros than its type, and bytes are written as digits: both are read as texts
-    first.
+    """Return the type Arrow parses. Decimals may have excess zeros and bytes are hexadecimal, so both are
+    read as texts first.
     """
     return pa.string() if isinstance(kind, Decimal | Binary) else arrow
 
@@ -130,11 +135,13 @@ def _unfit(field: Field, table: str, error: Exception) -> PenstockError:
 
 
 def _bytes_of(texts: pa.Array) -> pa.Array:
-    """Return bytes written as ``\\x`` and two digits each; the digits of a column lie one behind the
-    other, and so do its bytes.
+    """Decode a text column of ``\\x`` and two digits per byte. The digits of a column are contiguous, and so
+    are the bytes, hence one call decodes all.
     """
+    # without the \x in front of each value
     digits = pc.utf8_slice_codeunits(texts, 2)
     valid, offsets, values = digits.buffers()
+    # two digits a byte: half of the offsets of the texts are the offsets of the bytes
     halved = np.frombuffer(offsets, np.int32)[: len(digits) + 1] // 2
     whole = binascii.unhexlify(memoryview(values)[: int(halved[-1]) * 2]) if values is not None else b""
     return pa.Array.from_buffers(
@@ -144,7 +151,9 @@ def _bytes_of(texts: pa.Array) -> pa.Array:
 
 _CONNECT_S = 10
 _SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
-"""How values are written as text, whatever the server's default: such that each is read back exactly."""
+"""Session settings for the text form of values. Every value can be read back exactly, whatever the server's
+defaults are.
+"""
 _BESIDE = "penstock_beside"
 _ARRAYS = {
     pa.int8(): "int2",
@@ -156,6 +165,7 @@ _ARRAYS = {
     pa.date32(): "date",
     pa.binary(): "bytea",
 }
+# SQLSTATE connection_failure, for a driver error that has none
 _LOST = "08006"
 # connection, idle too long, rolled back, no room, locked, ended by somebody
 _TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")
@@ -196,6 +206,7 @@ class PostgresConnection:
                 options=_SESSION,
                 **given,
             )
+            # never prepare statements by itself
             self.connection.prepare_threshold = None
             self.connection.read_only = not writes
         except psycopg.Error as error:
@@ -234,6 +245,7 @@ class PostgresConnection:
         text, values = select_text(select, "%s", _item)
         names = ", ".join(map(quoted, keys.schema.names))
         arrays = ", ".join(f"%s::{_ARRAYS[kind]}[]" for kind in keys.schema.types)
+        # WHERE (k1, k2) IN (SELECT * FROM unnest(array of k1, array of k2)): one parameter a key column
         text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (SELECT * FROM unnest({arrays}))"
         return rows_of(
             self.ask(text, [*values, *(column.to_pylist() for column in keys.columns)]),
@@ -242,6 +254,7 @@ class PostgresConnection:
         )
 
     def pushes(self, kind: DataType, operator: str) -> bool:
+        # neither floats nor texts are compared there: only whether a text is NULL
         return not isinstance(kind, Float | Double) and (
             not isinstance(kind, String) or operator in ("IS NULL", "IS NOT NULL")
         )
@@ -255,6 +268,7 @@ class PostgresConnection:
             raise self.failure("the PostgreSQL server refuses a transaction", error) from error
 
     def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        # from the placeholder ? of all databases to psycopg's %s
         return self.ask(text.replace("%", "%%").replace("?", "%s"), list(values))
 
     def locked(self, text: str) -> str:
@@ -272,6 +286,7 @@ class PostgresConnection:
             raise self.failure(f"{table} takes no rows", error) from error
 
     def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
+        # COPY cannot upsert: copy into a temporary table, then INSERT .. SELECT .. ON CONFLICT
         names = list(map(quoted, rows.schema.names))
         self._beside(table, rows)
         text = insert_text(quoted_table(table), names, f"SELECT {', '.join(names)} FROM {_BESIDE}")
@@ -285,7 +300,7 @@ class PostgresConnection:
         self.run(f"DROP TABLE {_BESIDE}")
 
     def _beside(self, table: str, rows: pa.RecordBatch) -> None:
-        """Put rows into a table of the session's own, with the columns they are for."""
+        """Copy rows into a temporary table whose columns have the types of the target's."""
         names = ", ".join(map(quoted, rows.schema.names))
         self.run(
             f"CREATE TEMPORARY TABLE {_BESIDE} ON COMMIT DROP AS SELECT {names} FROM "
@@ -306,13 +321,14 @@ class PostgresConnection:
             raise self.failure("the PostgreSQL server does not answer as asked", error) from error
 
     def failure(self, what: str, error: Exception) -> PenstockError:
-        """Return an error of the server as ours, worth another try or not by its state."""
+        """Return a server error as a PenstockError; its SQLSTATE decides whether it is transient."""
         return self._failed(what, error, "DAT-4705")
 
     def _failed(self, what: str, error: Exception, code: str) -> PenstockError:
         lost = isinstance(error, self._driver.OperationalError) and not any(
             word in str(error) for word in _REFUSED
         )
+        # an operational error without a state is a lost connection, unless connecting was refused
         state = getattr(error, "sqlstate", None) or (_LOST if lost else "58000")
         transient = state.startswith(_TRANSIENT) and not state.startswith(_FOR_GOOD)
         return failed(
@@ -330,7 +346,7 @@ class PostgresConnection:
 
 
 def csv_text(rows: pa.RecordBatch) -> memoryview:
-    """Return rows as COPY reads them: every value in quotes, NULL nothing at all."""
+    """Return rows as COPY reads them: every value is quoted, and NULL is empty."""
     columns = [
         _hexadecimal(c)
         if pa.types.is_binary(c.type)
@@ -346,8 +362,8 @@ def csv_text(rows: pa.RecordBatch) -> memoryview:
 
 
 def _hexadecimal(column: pa.Array) -> pa.Array:
-    """Return bytes as the server reads them from text; the bytes of a column lie one behind the other, and
-    so do their digits.
+    """Encode bytes as the server reads them from text. The bytes of a column are contiguous, and so are the
+    digits, hence one call encodes all.
     """
     column = pa.concat_arrays([column, pa.array([], column.type)])
     valid, offsets, values = column.buffers()

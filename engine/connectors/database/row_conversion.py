@@ -1,6 +1,4 @@
-"""Rows as Python's database drivers give them, tuples, as Arrow columns of exact types; a whole column at
-a time.
-"""
+"""Tuples of Python's database drivers as Arrow columns of exact types, converted a whole column at a time."""
 
 from __future__ import annotations
 
@@ -43,8 +41,8 @@ def _column(values: list[Any], field: Field, table: str) -> pa.Array:
 
 
 def _converted(values: list[Any], field: Field, arrow: pa.DataType) -> pa.Array:
-    """Dates, times and decimals may come as texts, truth values as numbers: files of SQLite have no other
-    word for them.
+    """Dates, times and decimals may arrive as texts, and booleans as numbers: SQLite has no types of its own
+    for them.
     """
     sample = next((value for value in values if value is not None), None)
     if isinstance(sample, str):

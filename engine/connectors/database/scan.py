@@ -1,4 +1,4 @@
-"""All rows of a table of a database, in batches, those that the database can leave out left out there."""
+"""A scan of a database table in batches. Filters that the database can test are pushed down to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Pushes = Callable[[DataType, str], bool]
 def conditions_of(
     predicate: Expression | None, fields: Sequence[Field], pushes: Pushes
 ) -> tuple[Condition, ...]:
-    """Return the conjuncts of a predicate over ``fields`` that a database tests."""
+    """Return the conjuncts of a predicate over ``fields`` that the database can test."""
     found = [_condition(part, fields) for part in conjuncts(predicate)] if predicate is not None else []
     return tuple(c for c in found if c is not None and pushes(c.column.type, c.operator))
 
@@ -57,8 +57,8 @@ def _condition(part: Expression, fields: Sequence[Field]) -> Condition | None:
 def select_of(
     table: CatalogTable, columns: tuple[int, ...], predicate: Expression | None, database: Database
 ) -> Select:
-    """Return what is asked of a table: columns of its source schema, and what the database tests of a
-    predicate over them.
+    """Return the SELECT for a scan: the requested columns, and the conjuncts of the predicate that the
+    database can test.
     """
     fields = stored(table, [table.source_schema[index] for index in columns], database)
     return Select(table.options["table-name"], fields, conditions_of(predicate, fields, database.pushes))
@@ -67,8 +67,8 @@ def select_of(
 def scanned(
     table: CatalogTable, columns: tuple[int, ...], predicate: Expression | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the asked columns of the rows of one state of a table, under the names they are declared by;
-    some may fail the predicate.
+    """Yield the requested columns from one consistent state of a table, under their declared names. Rows may
+    still fail the predicate.
     """
     database = opened(table)
     try:
@@ -81,7 +81,7 @@ def scanned(
 
 
 def scan_text(table: CatalogTable, columns: tuple[int, ...], predicate: Expression | None) -> str:
-    """Return the SQL that a database is sent for a scan."""
+    """Return the SQL of a scan."""
     database = opened(table)
     try:
         return database.text(select_of(table, columns, predicate, database))

@@ -1,5 +1,5 @@
-"""The sink into a table of a database: rows are staged there, and moved in one transaction with the note
-that they were: exactly once.
+"""The exactly-once sink into a database table. Rows are staged in the database; one transaction moves them
+and records the move.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_ro
 from penstock.engine.connectors.database.connect import opened_for_writing, stored
 from penstock.engine.connectors.database.staged_transactions import StagedTransactions
 
+# staged as soon as so much is buffered, also between two checkpoints
 _BUFFERED_BYTES = 32 << 20
 _DELETED = "penstock_deleted"
 
 
 class DatabaseSink:
-    """Writes one subtask's share. With a PRIMARY KEY the last change of each key in an epoch replaces or
-    deletes its row; without one rows are added.
+    """Writes one subtask's share. With a PRIMARY KEY, the last change of each key in an epoch replaces or
+    deletes its row. Without one, rows are appended.
 
-    What is prepared is staged in the database itself, so any process can commit it. A commit that the
-    database refuses for good fails the job, which does not move on; one that may succeed later is tried again
-    as the same transaction.
+    Prepared rows are staged in the database itself, so any process can commit them. A commit that the
+    database refuses permanently fails the job. A commit that may succeed later is retried as the same
+    transaction.
     """
 
     def __init__(self, request: SinkRequest) -> None:
@@ -74,17 +75,19 @@ class DatabaseSink:
 
     def _changes(self, batch: Batch) -> pa.RecordBatch:
         rows, ops = change_rows(batch, self._key)
+        # -D and -U delete the row of their key; the +U after a -U is the key's last change and wins
         deleted = array_of((ops == DELETE) | (ops == UPDATE_BEFORE))
         return pa.RecordBatch.from_arrays([deleted, *rows.columns], names=[_DELETED, *self._names])
 
     def _stage(self) -> None:
-        """Stage what is buffered, of each key the last change."""
+        """Stage the buffered changes; of each key only the last one."""
         if not self._buffered:
             return
         table = pa.Table.from_batches(
             [pa.RecordBatch.from_arrays(batch.columns, names=self._staged_names) for batch in self._buffered]
         )
         if self._key:
+            # the position of each key's last change; column 0 is the deleted flag
             number, count = group_numbers(table.select([i + 1 for i in self._key]))
             last = np.zeros(count, np.int64)
             last[number] = np.arange(len(number))
@@ -112,11 +115,11 @@ class DatabaseSink:
         self._request.metrics.count("rows_committed", rows)
 
     def completed(self, checkpoint_id: int) -> None:
-        """The database itself says what is committed."""
+        """Nothing: the database records which transactions are committed."""
 
     def _refused(self, error: PenstockError, items: list[Committable]) -> PenstockError:
-        """Return why a commit failed. One that is refused for good ends the job: its rows stay staged, and
-        nothing behind them is written.
+        """Return why a commit failed. A permanent refusal fails the job: its rows stay staged, and no later
+        rows are written.
         """
         if error.retriable or error.code.startswith("STA-"):
             return error
@@ -130,13 +133,14 @@ class DatabaseSink:
         )
 
     def _move(self, rows: pa.RecordBatch) -> None:
-        """Put staged rows into the table, inside a transaction."""
+        """Write staged rows to the table, inside a transaction."""
         name = self._table.options["table-name"]
         if not self._key:
             self._database.insert(name, pa.RecordBatch.from_arrays(rows.columns, schema=self._schema))
             return
         deleted, keys = rows.column(0), [self._names[i] for i in self._key]
         whole = pa.RecordBatch.from_arrays(rows.columns[1:], schema=self._schema)
+        # a staged batch has each key once, so deletes and upserts may be done in any order
         gone, kept = whole.filter(deleted).select(keys), whole.filter(pa.compute.invert(deleted))
         if gone.num_rows:
             self._database.delete(name, gone)
@@ -150,7 +154,7 @@ class DatabaseSink:
         return True
 
     def end(self) -> None:
-        """What is buffered is staged by the final checkpoint."""
+        """Mark the end of the input; the final checkpoint stages the buffered rows."""
         self._ended = True
 
     def close(self) -> None:
@@ -161,7 +165,7 @@ class DatabaseSink:
         self._database.close()
 
     def _again(self, act):  # type: ignore[no-untyped-def]  # whatever it returns is returned
-        """Do what may fail in passing, on a new connection each time it has."""
+        """Run work that may fail transiently; each retry uses a new connection."""
         for attempt in range(1, self._tries + 1):
             try:
                 return act()

@@ -1,4 +1,4 @@
-"""SQLite files, through the driver of Python's own library."""
+"""SQLite files, through the driver of Python's standard library."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ from penstock.engine.connectors.database.database import (
 )
 from penstock.engine.connectors.database.row_conversion import rows_of
 
+# SQLite itself waits so long for a locked file
 BUSY_S = 30.0
 _MAX_VALUES = 30_000  # SQLite takes 32,766
 
 
 class SqliteFile:
-    """One connection to a file. Any value may stand in any column, so values are read by what the column
-    is declared as here.
+    """One connection to a file. SQLite stores any value in any column, so the column's declared type here
+    decides how a value is read.
     """
 
     bytes_type = "BLOB"
 
     def __init__(self, path: str, *, writes: bool = False) -> None:
-        """``writes``: the file may be written, and is made if there is none. DAT-4701 when it cannot be
+        """``writes``: open for writing, and create the file if there is none. DAT-4701 when it cannot be
         opened.
         """
         self.path = path
@@ -57,6 +58,7 @@ class SqliteFile:
             self.connection = sqlite3.connect(
                 uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
             )
+            # connect() opens nothing: this read shows whether the file is a database
             self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         except sqlite3.Error as error:
             raise _failed(f"the SQLite file {path} cannot be opened", error, "DAT-4701") from error
@@ -86,6 +88,7 @@ class SqliteFile:
             raise self.failure(f"the rows of {select.table} cannot be read", error) from error
 
     def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+        # as many keys a statement as its limit of values allows
         step = max(1, _MAX_VALUES // keys.num_columns)
         rows: list[tuple[Any, ...]] = []
         for start in range(0, keys.num_rows, step):
@@ -114,11 +117,12 @@ class SqliteFile:
         self.connection.close()
 
     def failure(self, what: str, error: sqlite3.Error) -> PenstockError:
-        """Return an error of the driver as ours; a file that others keep locked may be free later."""
+        """Return a driver error as a PenstockError; a locked file is transient."""
         return _failed(what, error, "DAT-4705")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        # takes the write lock now rather than at the first write
         self.run("BEGIN IMMEDIATE")
         try:
             yield
@@ -166,6 +170,7 @@ class SqliteFile:
 
 def _failed(what: str, error: sqlite3.Error, code: str) -> PenstockError:
     number = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none when it is the driver's own
+    # the low byte is the primary code; extended codes say more in the others
     transient = number & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     state = getattr(error, "sqlite_errorname", type(error).__name__)
     return failed(
@@ -190,7 +195,7 @@ def _item(field: Field) -> str:
 
 
 def parameters(column: pa.Array) -> list[Any]:
-    """Return values as SQLite keeps them: dates, times and decimals as texts, truth values as 0 and 1."""
+    """Return values as SQLite stores them: dates, times and decimals as texts, booleans as 0 and 1."""
     kind = column.type
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return [

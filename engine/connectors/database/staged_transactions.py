@@ -1,10 +1,10 @@
-"""Transactions of a sink that wait in the database for their checkpoint, and the note of what was committed
-last; fenced by epoch.
+"""Staged transactions of a sink: rows stay in the database until their checkpoint completes. An epoch fences
+off earlier attempts.
 
-``penstock_staged`` holds rows as Arrow IPC until they are moved; ``penstock_epochs`` says of each subtask of
-a sink which attempt may write and which transaction was moved last. Both change in the transaction that moves
-the rows, so a commit done again finds that it was done. Their column ``job`` holds the job's owner, which no
-other job has; before format 1.4 it held the job's id.
+``penstock_staged`` stores rows as Arrow IPC until they are moved. ``penstock_epochs`` stores per subtask of a
+sink the attempt that may write and the last transaction that was moved. Both change in the transaction that
+moves the rows, so a repeated commit detects that it was done. The column ``job`` of both stores the job's
+owner, which is unique to a job; before format 1.4 it stored the job's id.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _OWN = "job = ? AND operator = ?"
 
 
 class StagedTransactions:
-    """Those of one subtask; what a commit is asked for may be another subtask's, or another job's this one
-    was copied from.
+    """The staged transactions of one subtask.
 
-    A transaction's number is never given again.
+    A commit may also concern transactions of another subtask, or of the job from which this one was copied. A
+    transaction's number is never reused.
     """
 
     def __init__(self, database: WritableDatabase, request: SinkRequest) -> None:
@@ -49,23 +49,26 @@ class StagedTransactions:
         self._epoch: int | None = None
 
     def use(self, database: WritableDatabase) -> None:
-        """Go on over another connection."""
+        """Continue on another connection."""
         self._database = database
 
     def take_over(self, pending: list[Committable]) -> None:
-        """Fence off earlier attempts of this subtask and of those it stands for, and throw away what they
-        staged but ``pending``.
+        """Fence off earlier attempts of the subtasks that this one replaces, and delete what they staged
+        except ``pending``.
 
-        Those of another query of this job belong to them, those of another job do not.
+        An earlier query of the same job counts as an earlier attempt; another job does not.
         """
+        # staged transactions of the restored checkpoint: they will be committed
         database, kept = (
             self._database,
             {(*self._sink_of(item), item["subtask"], item["number"]) for item in pending},
         )
+        # the same owner: an earlier query of this job, whose attempts are fenced off too
         own = {self._sink, self._former} if self._former[0] == self._sink[0] else {self._sink}
         self._need_table("penstock_epochs", EPOCHS)
         self._need_table("penstock_staged", _STAGED.format(bytes=database.bytes_type))
         with database.transaction():
+            # after a rescale one subtask replaces all those with its remainder
             mine = f"{_OWN} AND subtask % ? = ?"
             database.run(
                 "INSERT INTO penstock_epochs VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT DO NOTHING",
@@ -73,6 +76,7 @@ class StagedTransactions:
             )
             for sink in sorted(own):
                 whose = (*sink, self._parallelism, self._subtask)
+                # from here on an earlier attempt fails in _check_epoch
                 database.run(f"UPDATE penstock_epochs SET epoch = epoch + 1 WHERE {mine}", whose)
                 for subtask, number in database.run(
                     f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose
@@ -82,7 +86,7 @@ class StagedTransactions:
             self._epoch = self._read_epoch_column("epoch")
 
     def _sink_of(self, item: Committable) -> tuple[str, str]:
-        """Return owner and operator of who staged a transaction; before format 1.4 it did not say."""
+        """Return the owner and operator that staged a transaction; items before format 1.4 name neither."""
         return str(item.get("owner", self._former[0])), str(item.get("operator", self._former[1]))
 
     def _need_table(self, name: str, text: str) -> None:
@@ -96,7 +100,7 @@ class StagedTransactions:
                 raise
 
     def stage(self, rows: pa.RecordBatch) -> Committable:
-        """Keep rows until they are committed or discarded."""
+        """Stage rows until they are committed or discarded."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(
             sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")
@@ -121,8 +125,8 @@ class StagedTransactions:
         }
 
     def commit(self, items: list[Committable], move: Callable[[pa.RecordBatch], None]) -> int:
-        """Move the rows of transactions in one of the database's, leaving out those that were moved
-        before; return how many rows were moved.
+        """Move the rows of staged transactions within one database transaction and return how many were
+        moved. Transactions that were moved before are skipped.
         """
         moved = 0
         with self._database.transaction():
@@ -138,6 +142,7 @@ class StagedTransactions:
             database.locked(f"SELECT committed FROM penstock_epochs WHERE {_OWN} AND subtask = ?"),
             (*sink, subtask),
         )
+        # committed before: a repeated commit does nothing
         if found and found[0][0] >= number:
             return 0
         staged = database.run(
@@ -154,23 +159,24 @@ class StagedTransactions:
         with pa.ipc.open_stream(pa.py_buffer(bytes(staged[0][0]))) as reader:
             for rows in reader:
                 move(rows)
+        # in the transaction of the rows, so that both become durable or neither
         note = f"UPDATE penstock_epochs SET committed = ?, checkpoint_id = ? WHERE {_OWN} AND subtask = ?"
         database.run(note, (number, item["checkpoint"], *sink, subtask))
         self._forget(sink, subtask, number)
         return int(item["rows"])
 
     def discard(self, items: list[Committable]) -> None:
-        """Throw staged transactions away."""
+        """Delete staged transactions."""
         with self._database.transaction():
             for item in items:
                 if self._sink_of(item) == self._sink:
                     self._forget(self._sink, item["subtask"], item["number"])
 
     def retire(self) -> None:
-        """Delete the note of a subtask that has ended and of which nobody goes on, if all it staged is moved.
+        """Delete the record of a subtask that has ended without a successor, if all it staged was moved.
 
-        Not where there was an earlier attempt: that one may live, and a row made anew would begin with its
-        epoch.
+        The record stays when there was an earlier attempt. That one may still run, and a new record would
+        begin at its epoch.
         """
         whose = (*self._sink, self._subtask)
         with self._database.transaction():
@@ -193,7 +199,7 @@ class StagedTransactions:
         return int(found[0][0]) if found else -1
 
     def _check_epoch(self) -> None:
-        """Refuse to write for an attempt that another has taken over from. STA-3504."""
+        """Refuse to write for an attempt that a later one has fenced off. Raises STA-3504."""
         text = self._database.locked(f"SELECT epoch FROM penstock_epochs WHERE {_OWN} AND subtask = ?")
         found = self._database.run(text, (*self._sink, self._subtask))
         if not found or found[0][0] != self._epoch:

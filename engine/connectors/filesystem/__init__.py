@@ -1,1 +1,3 @@
-"""Files: listing, splits, reading, and an exactly-once sink. It may import what engine/connectors may."""
+"""Files: listing, splits, reading, and an exactly-once sink. It may import the same layers as
+engine/connectors.
+"""

@@ -1,6 +1,4 @@
-"""The files of a table of changes, read as one sequence: a change in a later file may take back a row of
-an earlier one.
-"""
+"""The files of a changelog table, read as one sequence: a change may retract a row of an earlier file."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ OpenFile = Callable[[str, Position | None], SplitReader]
 
 
 class ChangeSequence:
-    """A split reader over files in the order of their paths. ``watch_ms``: how often to look for new ones,
-    which must come after those read.
+    """A split reader over files in the order of their paths. ``watch_ms``: interval between listings; a new
+    file must sort after those already read.
     """
 
     def __init__(
@@ -66,8 +64,8 @@ class ChangeSequence:
             self._reader.close()
 
     def _begin_next(self) -> bool:
-        """Open the file at the position, or the one that follows a file that is done; return whether there
-        is one.
+        """Open the file at the position, or the next one when that file is finished. Return whether there is
+        one.
         """
         if self._position and not self._position["done"]:
             self._reader = self._opened(self._position["file"], self._position)
@@ -86,11 +84,10 @@ class ChangeSequence:
         return False
 
     def _following(self) -> FileSplit | None:
-        """Move the position to the file after the one that is done. DAT-4111 when one came that should
-        have been read before.
-        """
+        """Move the position to the next file. DAT-4111 when a new file sorts before one that was read."""
         files = self._files()
         last = FileSplit.parse(self._position["file"]).path if self._position else ""
+        # files that sort up to the last one read; more than were read means that one came too late
         earlier = [file for file in files if file.path <= last]
         passed = self._position.get("files", 0)
         if len(earlier) > passed:

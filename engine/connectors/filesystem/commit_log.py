@@ -1,10 +1,9 @@
-"""The commit log of a table's directory: one small file per committed checkpoint, numbered without gaps,
-naming the files it added.
+"""The commit log of a table's directory: one small file per committed checkpoint, numbered without gaps. Each
+entry names the files it added.
 
-A file of the directory counts for who reads by the log once an entry names it, and an entry names all files
-of a checkpoint or none. Entries are written whole, flushed, and given their number by a hard link, which
-fails when another writer was quicker: several jobs may write to one directory. Nothing here loads more than
-the standard library.
+For readers of the log, a file exists once an entry names it. An entry names all files of a checkpoint or
+none. Entries are written whole and flushed. A hard link assigns the number; it fails when another writer was
+first, so several jobs may write to one directory. Its imports load nothing beyond the standard library.
 """
 
 from __future__ import annotations
@@ -29,14 +28,13 @@ FORMAT, VERSION = "penstock-commits", 1
 _ENTRY = re.compile(r"(\d{12})\.commit")
 # two subtasks of a process may write the same entry at one moment, each a file of its own
 _WRITES = itertools.count()
+# file systems without hard links, or a file with too many
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
 
 
 @dataclass(frozen=True)
 class CommittedFile:
-    """A file below the table's directory. ``rows`` and ``crc32`` are None for one that stood there before
-    the log began.
-    """
+    """A file below the table's directory. ``rows`` and ``crc32`` are None for a file older than the log."""
 
     path: str
     rows: int | None
@@ -46,10 +44,10 @@ class CommittedFile:
 
 @dataclass(frozen=True)
 class WrittenAs:
-    """How the files of a commit are to be read.
+    """How to read the files of a commit.
 
-    ``schema``: an Arrow schema as base64 of IPC, all columns in the table's order, behind ``op`` where
-    ``changes`` are not ``append``. ``partitioned_by``: columns that stand in directory names.
+    ``schema``: an Arrow schema as base64 of IPC. It has all columns in the table's order, after ``op`` where
+    ``changes`` is not ``append``. ``partitioned_by``: columns stored in directory names.
     """
 
     format: str
@@ -60,8 +58,8 @@ class WrittenAs:
 
 @dataclass(frozen=True)
 class Commit:
-    """One entry: what one checkpoint of one sink added. ``number`` counts the commits of the directory; 0
-    is what stood there before.
+    """One entry: the files that one checkpoint of one sink added. ``number`` counts the commits of the
+    directory; entry 0 lists the files older than the log.
     """
 
     number: int
@@ -73,13 +71,13 @@ class Commit:
 
     @property
     def rows(self) -> int:
-        """The rows of its files, as far as they are known."""
+        """The number of rows in its files, as far as it is known."""
         return sum(file.rows or 0 for file in self.files)
 
 
 class CommitLog:
-    """Reads and appends the log of one directory. ``writer``: in the names of its unfinished files, so
-    that who comes after it knows them.
+    """Reads and appends the log of one directory. ``writer`` is part of the names of its unfinished files, so
+    that a successor can recognise them.
     """
 
     def __init__(self, root: Path, writer: str = "reader") -> None:
@@ -89,11 +87,11 @@ class CommitLog:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever committed here by a sink that keeps a log."""
+        """Whether a sink with a commit log has ever committed here."""
         return self._path(0).exists() or bool(self.numbers())
 
     def numbers(self) -> list[int]:
-        """Return the numbers of all entries there are, ascending."""
+        """Return the numbers of all entries, ascending."""
         try:
             names = [path.name for path in self.directory.iterdir()]
         except FileNotFoundError:
@@ -101,8 +99,8 @@ class CommitLog:
         return sorted(int(match[1]) for name in names if (match := _ENTRY.fullmatch(name)))
 
     def last(self) -> int:
-        """Return the number of the last entry, -1 when there is none; after the first time it looks only
-        for later ones.
+        """Return the number of the last entry, -1 when there is none. Later calls look only for newer
+        entries.
         """
         if self._last < 0:
             self._last = max(self.numbers(), default=-1)
@@ -111,8 +109,8 @@ class CommitLog:
         return self._last
 
     def read(self, number: int) -> Commit:
-        """Return an entry. DAT-4610 when it is there no more or not yet, DAT-4611 when it is not what was
-        written, DAT-4612 for a newer format.
+        """Return an entry. DAT-4610 when there is no such entry (any more), DAT-4611 when its seal is broken,
+        DAT-4612 when its format is newer.
         """
         try:
             data = self._path(number).read_bytes()
@@ -127,25 +125,28 @@ class CommitLog:
         return _decoded(self._path(number), number, data)
 
     def names(self, file: CommittedFile) -> bool:
-        """Whether an entry that is there names a file, of this length and checksum; the newest are looked
-        at first.
+        """Whether an entry names a file of this length and checksum; the newest entries are searched
+        first.
         """
         return any(file in self.read(number).files for number in self._backwards(self.last(), -1))
 
     def begin(self, written_as: WrittenAs, files: Sequence[CommittedFile]) -> None:
-        """Write entry 0 of a directory without a log: the files that stand there. Another writer's stays."""
+        """Write entry 0 of a directory without a log: the files already there. If another writer was first,
+        its entry stays.
+        """
         with contextlib.suppress(FileExistsError):
             self._create(Commit(0, "", "", 0, written_as, tuple(files)))
 
     def append(self, commit: Commit) -> Commit | None:
-        """Write an entry behind the last one, of the files that no entry names yet; returns it, or ``None``
-        when all are named.
+        """Append an entry for the files that no entry names yet. Return it, or ``None`` when all files are
+        named.
 
-        ``commit.number``: entries up to it are known to name other files; -1 when nothing is known.
+        ``commit.number``: entries up to it are known to name none of the files; -1 when nothing is known.
         """
         files, seen = commit.files, commit.number
         while True:
             last = self.last()
+            # drop the files that entries since the last look name: another writer was first
             for number in self._backwards(last, seen):
                 named = {file.path for file in self.read(number).files}
                 files = tuple(file for file in files if file.path not in named)
@@ -153,13 +154,14 @@ class CommitLog:
                     return None
             seen = last
             entry = replace(commit, number=last + 1, files=files)
+            # another writer took the number: look at its entry and try the next number
             with contextlib.suppress(FileExistsError):
                 self._create(entry)
                 return entry
 
     def _backwards(self, last: int, seen: int) -> Iterator[int]:
-        """Yield the numbers of entries from a last one down to behind ``seen``, or to what was cleaned
-        away.
+        """Yield the numbers of entries from ``last`` down to just above ``seen``, or down to the oldest entry
+        that was not cleaned up.
         """
         for number in range(last, max(seen, -1), -1):
             if not self._path(number).exists():
@@ -167,7 +169,7 @@ class CommitLog:
             yield number
 
     def _create(self, commit: Commit) -> None:
-        """Write an entry durably under its number; FileExistsError when the number is taken."""
+        """Write an entry durably under its number; FileExistsError when the number is in use."""
         self.directory.mkdir(parents=True, exist_ok=True)
         target = self._path(commit.number)
         make_new(
@@ -181,12 +183,13 @@ class CommitLog:
 
 
 def make_new(staged: Path, target: Path, data: bytes) -> None:
-    """Make a new file of these bytes, whole and durable; FileExistsError when there is one of its name."""
+    """Create a file of these bytes, whole and durable; FileExistsError when the name is in use."""
     with staged.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
     try:
+        # a hard link never replaces a file, a rename would
         target.hardlink_to(staged)
     except OSError as error:
         if error.errno not in _NO_LINKS:
@@ -198,8 +201,8 @@ def make_new(staged: Path, target: Path, data: bytes) -> None:
 
 
 def _rename_new(staged: Path, target: Path) -> None:
-    """Rename a file to a new name where there are no hard links; writers take turns at looking and
-    renaming, by a lock that ends with its process.
+    """Rename a file to a new name on file systems without hard links. A file lock makes the check and the
+    rename one step; it ends with its process.
     """
     with (target.parent / ".LOCK").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -223,7 +226,7 @@ def seal(fields: dict[str, Any]) -> bytes:
 
 
 def unseal(path: Path, data: bytes) -> dict[str, Any]:
-    """Return sealed fields. DAT-4611 when they are not what was written."""
+    """Return sealed fields. DAT-4611 when the seal does not match."""
     try:
         return sealed_json.unseal(data, sealed_json.crc32_line)
     except sealed_json.BrokenSealError as cause:
@@ -236,7 +239,7 @@ def file_fields(file: CommittedFile) -> list[Any]:
 
 
 def committed_file(fields: Sequence[Any]) -> CommittedFile:
-    """Return the file of such fields."""
+    """Return the file of the fields that ``file_fields`` wrote."""
     path, rows, length, crc32 = fields
     return CommittedFile(
         str(path), None if rows is None else int(rows), int(length), None if crc32 is None else int(crc32)

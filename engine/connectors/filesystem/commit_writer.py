@@ -1,5 +1,5 @@
-"""What one subtask of a file sink tells the commit log: an entry per checkpoint, once every subtask has
-published its files of it.
+"""The commit log's writer for one subtask of a file sink. An entry is written per checkpoint, once every
+subtask has published its files.
 """
 
 from __future__ import annotations
@@ -35,25 +35,26 @@ _OWN = re.compile(r"(?:reached|being-written)-(\d+)-(\d+)")
 
 @dataclass
 class _Published:
-    """Files of one checkpoint that stand under their names; ``known``: entries of the log up to it name
-    none of them.
-    """
+    """Published files of one checkpoint. ``known``: the log's entries up to this number name none of them."""
 
     files: list[CommittedFile] = field(default_factory=list)
     known: int = -1
 
 
 class SinkCommits:
-    """One subtask's share. A single subtask writes entries from memory: what it forgets in a crash is
-    committed again after the restore.
+    """The commits of one subtask. A single subtask builds entries in memory: after a crash the restored job
+    commits again.
 
-    What is committed again is not forgotten a second time: it, and what several subtasks publish, is left
-    durably as part files in a directory of the operator's own, and each subtask says up to which checkpoint
-    it has. Whoever finds that all have reached a checkpoint writes its entry from the parts and deletes them;
-    two may find it at once, the log takes no file twice. What an earlier deployment said of itself is deleted
-    by each subtask before its first barrier, so before anybody can ask. What another job, or this one as
-    another query, published up to the checkpoint this one begins with, and had not in the log, is taken over
-    from its part files.
+    Files are recorded durably in two cases: several subtasks publish, or a commit is repeated after a
+    restore. They are recorded as part files in a directory of the operator. Each subtask also records the
+    checkpoint it has reached.
+
+    The subtask that sees that all have reached a checkpoint writes its entry from the parts and deletes them.
+    Two may do so at once: the log adds no file twice. Each subtask deletes the records of an earlier
+    deployment before its first barrier, so no one reads stale ones.
+
+    Part files of the job this one started from (or of its former query) are adopted, up to the checkpoint
+    this job begins with.
     """
 
     def __init__(self, root: Path, written_as: WrittenAs, request: SinkRequest) -> None:
@@ -68,7 +69,7 @@ class SinkCommits:
         self._published: dict[int, _Published] = {}
 
     def start(self) -> None:
-        """Forget what an earlier deployment said it had reached, and what it had not finished writing."""
+        """Delete the checkpoints an earlier deployment recorded, and its unfinished files."""
         for path in list(self._parts.iterdir()) if self._parts.is_dir() else ():
             match = _OWN.match(path.name)
             if match and (int(match[1]) == self._subtask or int(match[2]) != self._parallelism):
@@ -81,8 +82,8 @@ class SinkCommits:
             self._take_over(self._origin)
 
     def _take_over(self, origin: Origin) -> None:
-        """Add what another writer's part files tell of checkpoints up to the one this job begins with.
-        Another job's stay: it may live.
+        """Copy another writer's part files up to the checkpoint this job begins with. Those of another job
+        are not deleted: it may still run.
         """
         former = self._parts_of(origin)
         if former == self._parts or not former.is_dir():
@@ -98,14 +99,16 @@ class SinkCommits:
         return self._parts.parent / writer_name(origin.owner, origin.operator_id)
 
     def begin(self) -> int:
-        """Have a log before the first file is published; return the number of its last entry."""
+        """Create the log before the first file is published; return the number of its last entry."""
         if not self._log.exists:
             self._log.begin(self._written_as, list(_standing(self._root, self._written_as.format)))
         return self._log.last()
 
     def notes(self, file: CommittedFile) -> bool:
-        """Whether part files of this job or the one it began as, or the log, name a file as published.
-        What one drops is in the next one before.
+        """Whether the log, or part files of this job or its origin, name a file as published.
+
+        The parts of the origin are read first, then the own parts, then the log: a file leaves one only after
+        the next names it.
         """
         found: dict[int, _Published] = {}
         for parts in () if self._origin is None else (self._parts_of(self._origin), self._parts):
@@ -113,9 +116,10 @@ class SinkCommits:
         return any(file in held.files for held in found.values()) or self._log.names(file)
 
     def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
-        """Take files that were published just now, or before (``known`` -1): they may be named in the log
-        already.
+        """Record published files. ``known`` is -1 when some were published earlier: the log may already name
+        them.
         """
+        # durably, when other subtasks publish too, or when a restored job commits again
         if self._parallelism > 1 or (
             self._origin is not None and checkpoint_id <= self._origin.checkpoint_id
         ):
@@ -126,6 +130,7 @@ class SinkCommits:
         held.known = min(held.known, known)
 
     def _write_part(self, checkpoint_id: int, held: _Published) -> None:
+        # the same files have the same name: a repeated commit finds its part
         name = hashlib.sha256("\n".join(file.path for file in held.files).encode()).hexdigest()[:16]
         target = self._parts / f"{checkpoint_id:012d}-{name}.part"
         data = seal({"known": held.known, "files": [file_fields(file) for file in held.files]})
@@ -133,8 +138,8 @@ class SinkCommits:
             self._in_parts(lambda: make_new(self._subtask_file("being-written"), target, data))
 
     def _in_parts(self, write: Callable[[], None]) -> None:
-        """Write a file into the directory of parts, which another subtask that ends may take away while it
-        is empty.
+        """Write a file into the directory of parts, and retry when it vanishes: another subtask that ends
+        removes the directory while it is empty.
         """
         while True:
             with contextlib.suppress(FileNotFoundError):
@@ -142,8 +147,8 @@ class SinkCommits:
                 return write()
 
     def completed(self, checkpoint_id: int) -> None:
-        """Say that everything up to a checkpoint is published; write the entries of those that all
-        subtasks have reached.
+        """Record that everything up to a checkpoint is published. Write the entries of the checkpoints that
+        all subtasks have reached.
         """
         reached = checkpoint_id
         if self._parallelism > 1:
@@ -159,12 +164,13 @@ class SinkCommits:
             self._log.append(
                 Commit(held.known, self._job_id, self._operator_id, number, self._written_as, files)
             )
+        # only after their entry is in the log
         for path in parts:
             path.unlink(missing_ok=True)
         self._published = {number: held for number, held in self._published.items() if number > reached}
 
     def close(self) -> None:
-        """Leave nothing that the next deployment does not need."""
+        """Delete this deployment's records that the next one does not need."""
         if self._parts.is_dir():
             self._subtask_file("reached").unlink(missing_ok=True)
         for directory in (self._parts, self._parts.parent):
@@ -172,7 +178,7 @@ class SinkCommits:
                 directory.rmdir()
 
     def _subtask_file(self, what: str, subtask: int | None = None) -> Path:
-        """Return a file that a subtask of this deployment alone writes."""
+        """Return a file that only one subtask of this deployment writes."""
         return self._parts / f"{what}-{self._subtask if subtask is None else subtask}-{self._parallelism}"
 
     def _record_checkpoint(self, checkpoint_id: int) -> None:
@@ -185,7 +191,7 @@ class SinkCommits:
         self._in_parts(write)
 
     def _completed_checkpoint(self) -> int:
-        """Return the checkpoint that all subtasks of this deployment have reached, -1 while one has none."""
+        """Return the checkpoint that all subtasks of this deployment have recorded, -1 while one has none."""
         reached = []
         for subtask in range(self._parallelism):
             try:
@@ -195,8 +201,8 @@ class SinkCommits:
         return min(reached)
 
     def _read_parts(self, found: dict[int, _Published], reached: int, parts: Path) -> list[Path]:
-        """Add what part files tell of checkpoints up to one; return them. One that is gone by now was
-        written into the log by another subtask.
+        """Add the contents of part files up to a checkpoint and return their paths. A part that has vanished
+        is already in the log, by another subtask.
         """
         read = []
         for path in sorted(parts.glob("*.part")) if parts.is_dir() else ():
@@ -213,7 +219,7 @@ class SinkCommits:
 
 
 def _standing(root: Path, file_format: str) -> Iterable[CommittedFile]:
-    """Yield the files of a format that stand in a directory, hidden ones left out, in order."""
+    """Yield the files of a format in a directory, in order and without hidden ones."""
     kind = FILE_KINDS.get(file_format, file_format)
     for directory, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "_")) or "=" in name)

@@ -1,5 +1,5 @@
-"""Where a table's files are: a file, a directory or a glob, here or at a URL, listed with what identifies
-each file's content.
+"""The files of a table: a file, a directory or a glob, local or at a URL. The listing includes what
+identifies each file's content.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _SCHEMES = "there is file://, s3://, gs://, abfs:// and hdfs://, as far as this 
 
 @dataclass(frozen=True)
 class FileSplit:
-    """One file, or a range of it. ``mtime_us``: when it was last written, microseconds; with path and size
-    it identifies the content.
+    """One file, or a range of it. ``mtime_us``: time of the last write in microseconds; with path and size it
+    identifies the content.
     """
 
     path: str
@@ -44,7 +44,7 @@ class FileSplit:
 
     @classmethod
     def parse(cls, split_id: str) -> FileSplit:
-        """Return the split an id stands for. STA-3501 for a text that is no such id."""
+        """Parse a split id. STA-3501 for a text that is not one."""
         match = _SPLIT_ID.fullmatch(split_id)
         if match is None:
             raise PenstockError(
@@ -55,8 +55,8 @@ class FileSplit:
 
 
 class FileListing:
-    """Lists the files a path names. Hidden files (a leading dot or underscore in any part below the path)
-    are never listed.
+    """Lists the files of a path. Hidden files (a leading dot or underscore in any part below the path) are
+    never listed.
     """
 
     def __init__(self, path: str, file_format: str) -> None:
@@ -64,6 +64,7 @@ class FileListing:
         self._format = file_format
         self.filesystem, self.root = resolve(path)
         self._pattern = None
+        # an existing path with such characters is no glob
         if self.filesystem.get_file_info(self.root).type == pafs.FileType.NotFound and _WILDCARD.search(
             self.root
         ):
@@ -73,8 +74,8 @@ class FileListing:
             self.root = "/".join(parts[:first]) or "/"
 
     def files(self, *, missing_ok: bool = False) -> list[FileSplit]:
-        """Return the files there are, sorted by path. DAT-4101..4108 when there are none, or what is there
-        is no file.
+        """Return the files, sorted by path. DAT-4101 to 4108 when there are none, or when the path is not a
+        file.
         """
         infos = self._infos(missing_ok)
         if self._pattern is not None and not infos and not missing_ok:
@@ -89,7 +90,7 @@ class FileListing:
         )
 
     def current(self, path: str) -> FileSplit | None:
-        """Return what a file is now; ``None`` when it is gone."""
+        """Return a file's current state; ``None`` when it is gone."""
         info = self.filesystem.get_file_info(path)
         return (
             FileSplit(info.path, info.size, info.mtime_ns // 1000)
@@ -128,7 +129,7 @@ class FileListing:
         )
 
     def _elsewhere(self) -> str:
-        """Say what there is instead: a file of nearly that name, or where paths begin."""
+        """Suggest an existing path: a file of a similar name, or the directory where relative paths begin."""
         parent, _, name = self.root.rpartition("/")
         if (
             self._pattern is None
@@ -162,7 +163,9 @@ class FileListing:
 
 
 def resolve(path: str) -> tuple[pafs.FileSystem, str]:
-    """Return the filesystem and the path in it of a path or URL. DAT-4109 for a URL nothing can open."""
+    """Return the filesystem of a path or URL, and the path within it. DAT-4109 for a URL that cannot be
+    opened.
+    """
     if "://" not in path:
         return pafs.LocalFileSystem(), str(Path(path).expanduser().absolute())
     try:
@@ -184,15 +187,17 @@ def _hidden(relative: str) -> bool:
 
 
 def _glob(pattern: str) -> re.Pattern[str]:
-    """Return a glob as a regular expression: ``*`` and ``?`` stay inside one part, ``**`` goes through any
-    number of them.
+    """Return a glob as a regular expression: ``*`` and ``?`` match within one part, ``**`` matches any number
+    of parts.
     """
     out, index = "", 0
     while index < len(pattern):
+        # any number of directories, or none
         if pattern.startswith("**/", index):
             out, index = out + "(?:.*/)?", index + 3
             continue
         char = pattern[index]
+        # [abc], [!abc]: a ] directly after the [ is one of the characters
         close = pattern.find("]", index + 2) if char == "[" else -1
         if close > 0:
             inside = pattern[index + 1 : close].replace("\\", "\\\\")

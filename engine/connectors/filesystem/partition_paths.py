@@ -1,5 +1,5 @@
-"""Partition directories, ``column=value``: written so that Hive, Spark and DuckDB read the same value, and
-read as each of them writes.
+"""Partition directories, ``column=value``. Hive, Spark and DuckDB read what is written here, and their
+spellings are read here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _ESCAPED = re.compile(r"[\x00-\x1f!-,/:-@\[-^`{-\x7f]")
 
 
 def partition_directory(names: Sequence[str], values: Sequence[pa.Array]) -> str:
-    """Return the directories of one combination of partition values, each an array of one value. DAT-4608
-    for BYTES that are no text.
+    """Return the directories of one combination of partition values, each an array of one value. DAT-4608 for
+    BYTES that are not text.
     """
     return "/".join(
         f"{_escape(name)}={_written(name, value)}" for name, value in zip(names, values, strict=True)
@@ -30,10 +30,10 @@ def partition_directory(names: Sequence[str], values: Sequence[pa.Array]) -> str
 
 
 def partition_values(relative: str) -> Mapping[str, str | None]:
-    """Return what the directories of a file's path below its table say, by column in lower case; NULL is
-    ``None``.
+    """Return the partition values in the directories of a file's path below its table, by column in lower
+    case; NULL is ``None``.
 
-    An empty text is no NULL here. Spark writes both as NULL.
+    An empty text is not NULL here, although Spark writes both as NULL.
     """
     pairs = (part.split("=", 1) for part in relative.split("/")[:-1] if "=" in part)
     return {
@@ -64,7 +64,7 @@ def _escape(text: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Read %XX as bytes of UTF-8, as DuckDB and earlier versions write them, else as Hive does: as the
+    """Decode %XX as UTF-8 bytes, as DuckDB and earlier versions write them, else as Hive does, as the
     character of that code.
     """
     try:

@@ -1,5 +1,5 @@
-"""Reads one split of files: decoded pieces cut to batches, metadata and partition columns filled in, bad
-records by the table's policy.
+"""Reads one split of files: slices decoded pieces into batches, adds metadata and partition columns, applies
+the table's policy to bad records.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _PIECES_PASSED = 64  # at most so many pieces given before are decoded again in 
 class FilesystemReader:
     """A split reader over a format's reader.
 
-    ``stored``: the columns the reader gives, which may be more than are asked for. ``position``: where to
-    begin; records before its row were given before.
+    ``stored``: the columns of the format's reader, which may be more than the requested ones. ``position``:
+    where to begin; records before its row were emitted earlier.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class FilesystemReader:
         return self._ended
 
     def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        # pass over pieces before the position, which a resumed reader decodes again
         for _ in range(_PIECES_PASSED):
             if self._piece is None and not self._ended:
                 self._take(self._reader.next())
@@ -74,6 +75,7 @@ class FilesystemReader:
         if self._piece is None:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._fields], self._fields, 0)
         piece, begin = self._piece, self._given
+        # the rows of one change stay in one batch
         end = piece.whole_records(min(begin + max_rows, piece.rows.num_rows))
         rows = self._complete(piece, begin, end)
         self._given = end
@@ -96,13 +98,14 @@ class FilesystemReader:
         if piece is None:
             self._reader.close()
             return
+        # earlier ones were reported before the position was stored
         bad = [record for record in piece.bad if record.ordinal >= self._next_row]
         if bad:
             self._reject(bad)
         self._given = piece.rows_before(self._next_row)
 
     def _pass_piece(self) -> None:
-        """Leave a piece whose rows were all given, now or before."""
+        """Drop a piece whose rows were all emitted, now or earlier."""
         if self._piece is not None:
             self._next_row = max(self._next_row, self._piece.first + self._piece.records)
             self._anchor = self._piece.anchor
@@ -136,7 +139,7 @@ class FilesystemReader:
         )
 
     def _complete(self, piece: Decoded, begin: int, end: int) -> pa.RecordBatch:
-        """Return rows begin .. end of a piece with the columns that do not stand in the file."""
+        """Return rows begin .. end of a piece with the columns that are not stored in the file."""
         rows = piece.rows.slice(begin, end - begin)
         if self._as_stored:
             return rows
@@ -157,10 +160,11 @@ class FilesystemReader:
 def _facts(
     request: ScanRequest, split: FileSplit, listing: FileListing, stored: Collection[str]
 ) -> list[pa.Scalar | str | None]:
-    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or
-    "row" for the ordinal.
+    """Return per requested column: ``None`` when the file stores it, else its constant value, or "row" for
+    the ordinal.
 
-    A column that should stand in the file and does not is NULL: a reader that is to fail then has failed.
+    A column that is missing from the file is NULL; where that is an error, the format's reader has raised it
+    already.
     """
     table = request.table
     keys = {column.name: column.key for column in table.metadata}
@@ -185,7 +189,7 @@ def _facts(
 
 
 def partition_value(field: Field, partitions: Mapping[str, str | None], split: FileSplit) -> pa.Scalar:
-    """Return the value of a column that a file's directories say. DAT-4110 for none, and for one that is
+    """Return the value of a partition column from a file's directories. DAT-4110 when there is none, or it is
     not of the column's type.
     """
     if field.name.lower() not in partitions:

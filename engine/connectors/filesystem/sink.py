@@ -1,5 +1,5 @@
-"""The filesystem sink: rows go to staged files, a checkpoint prepares them, its completion publishes them:
-exactly once.
+"""The exactly-once filesystem sink: rows go to staged files, a checkpoint prepares them, and its completion
+publishes them.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from penstock.engine.connectors.filesystem.staged_files import StagedFiles
 from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
 
+# partitions with an open file per subtask; the oldest file is completed beyond it
 MAX_OPEN = 64
 _SUFFIXES = {
     "csv": ".csv",
@@ -44,13 +45,14 @@ _SUFFIXES = {
     "arrow": ".arrow",
 }
 _CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
+# errors that may be gone at the next attempt
 _DISK_TROUBLE = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 _SUBTASK = re.compile(r"(\d+)-\d+-\d+\.")
 
 
 @dataclass
 class _OpenFile:
-    """A staged file being written, and the partition directory it will stand in."""
+    """A staged file being written, and the partition directory of its final name."""
 
     writer: FileWriter
     staged: str
@@ -62,11 +64,13 @@ class _OpenFile:
 class FilesystemSink:
     """Writes one subtask's share of a table's files.
 
-    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the hidden folder of job and operator (a
-    process that was fenced off may still write and clear away its own); final names are
-    ``part-<job>-<operator>-<subtask>-<checkpoint>-<folder>-<n>``. The folder's name is made of the job's
-    owner and the operator's id: no other job has it, whatever its name and wherever it runs. What stands
-    before it is for people, and for the order of files, which is that of checkpoints also behind a savepoint.
+    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the hidden folder of job and operator. The
+    process is part of the name because a fenced-off process may still write and delete its own files. Final
+    names are ``part-<job>-<operator>-<subtask>-<checkpoint>-<folder>-<n>``.
+
+    The folder's name is derived from the job's owner and the operator's id, so no other job shares it. The
+    parts before it are for people and for the order of files, which follows checkpoints even after a
+    savepoint.
     """
 
     def __init__(self, request: SinkRequest) -> None:
@@ -88,6 +92,7 @@ class FilesystemSink:
             request.origin,
         )
         self._former = None if origin is None else writer_name(origin.owner, origin.operator_id)
+        # the folder's name before format 1.4, for committables that do not name one
         early = (
             (request.job_id, request.operator_id) if origin is None else (origin.owner, origin.operator_id)
         )
@@ -113,6 +118,7 @@ class FilesystemSink:
                 if (
                     (folder, name) not in kept
                     and match
+                    # staged files of a lost subtask fall to the one with its remainder
                     and int(match[1]) % request.parallelism == request.subtask
                 ):
                     self._files.discard(name, folder)
@@ -134,9 +140,10 @@ class FilesystemSink:
                 self._finish(directory)
 
     def _changes(self, batch: Batch) -> pa.RecordBatch:
-        """Return rows with their ops; upserts tell of old rows only that they are deleted."""
+        """Return rows with their ops. In upsert mode an update emits no row for the old value."""
         rows, ops = change_rows(batch, self._request.upsert_key)
         if self._upserts:
+            # upsert: the +U replaces the row, so the -U is not written
             kept = ops != UPDATE_BEFORE
             rows, ops = rows.filter(array_of(kept)), ops[kept]
         return with_op_column(rows, ops)
@@ -174,6 +181,7 @@ class FilesystemSink:
             self._commit(items)
 
     def _commit(self, items: list[Committable]) -> None:
+        # the last entry before any of these files is published: no entry up to it can name them
         known, published = self._commits.begin(), 0
         for item in items:
             published += self._files.publish(item, self._is_noted)
@@ -186,13 +194,13 @@ class FilesystemSink:
         )
 
     def _is_noted(self, item: Committable) -> bool:
-        """Whether the log says that an item was published; what checkpoints of earlier versions hold is
-        not known well enough.
+        """Whether the log names an item as published. Items of checkpoints of earlier versions lack the
+        length or checksum to tell.
         """
         return "bytes" in item and "crc32" in item and self._commits.notes(self._committed(item))
 
     def _committed(self, item: Committable) -> CommittedFile:
-        """Return what the log is told of a file; checkpoints of earlier versions know only its rows."""
+        """Return the log's record of a file; checkpoints of earlier versions store only its rows."""
         length = item.get("bytes")
         if length is None:
             length = (self._files.root / item["final"]).stat().st_size
@@ -210,7 +218,7 @@ class FilesystemSink:
         return True
 
     def end(self) -> None:
-        """What is open is prepared by the final checkpoint."""
+        """Nothing: the final checkpoint prepares the open files."""
 
     def close(self) -> None:
         for file in self._open.values():
@@ -222,7 +230,7 @@ class FilesystemSink:
         self._commits.close()
 
     def _file(self, directory: str) -> _OpenFile:
-        """Return the open file of a partition; beyond 64 open ones the oldest is completed."""
+        """Return the open file of a partition. Beyond 64 open files the oldest is completed."""
         file = self._open.get(directory)
         if file is None:
             if len(self._open) >= MAX_OPEN:
@@ -252,8 +260,8 @@ class FilesystemSink:
 
 
 class _Layout:
-    """Which columns of the rows stand in files, and which in directory names. ``with_ops``: the rows begin
-    with their op.
+    """Which columns of the rows are stored in files, and which in directory names. ``with_ops``: the first
+    column is the op.
     """
 
     def __init__(self, table: CatalogTable, schema: Schema, with_ops: bool = False) -> None:
@@ -266,7 +274,7 @@ class _Layout:
         self.stored = pa.schema([self._whole.field(index) for index in self._stored])
 
     def written_as(self, table: CatalogTable) -> WrittenAs:
-        """Return what the commit log says of how files are written."""
+        """Return how files are written, as the commit log records it."""
         encoded = base64.b64encode(self._whole.serialize().to_pybytes()).decode()
         return WrittenAs(file_format(table), encoded, table.partitioned_by, written_changes(table))
 
@@ -278,6 +286,7 @@ class _Layout:
         if not self._partitions:
             yield "", stored
             return
+        # distinct combinations of partition values, as rows of dictionary codes; NULL has a code of its own
         encoded = [rows.column(index).dictionary_encode("encode") for index in self._partitions]
         codes = np.stack([column.indices.to_numpy() for column in encoded], axis=1)
         distinct, numbers = np.unique(codes, axis=0, return_inverse=True)
@@ -306,8 +315,8 @@ def _codec(table: CatalogTable, kind: str) -> tuple[str | None, str]:
 
 
 def _directory(table: CatalogTable) -> Path:
-    """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a place
-    that is not local.
+    """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a URL that is
+    not local.
     """
     path = table.options["path"]
     filesystem, inside = resolve(path)
@@ -337,5 +346,5 @@ def _directory(table: CatalogTable) -> Path:
 
 
 def _word(text: str, length: int) -> str:
-    """Return a text as a part of a file name."""
+    """Return a text as part of a file name: letters and digits only, cut to a length."""
     return re.sub(r"[^A-Za-z0-9]", "", text)[:length] or "job"

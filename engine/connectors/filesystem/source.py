@@ -1,5 +1,5 @@
-"""The filesystem source: files as splits, ranges of files where order does not matter, new files found by
-looking again.
+"""The filesystem source. Splits are files, or ranges of files where order does not matter; new files are
+discovered by listing again.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _CHECKED_AT_ONCE = 64
 
 
 class FilesystemSource:
-    """Lists and opens the files of one table. Files of changes are one split, whatever their number.
+    """Lists and opens the files of one table. The files of a changelog are one split, whatever their number.
 
-    With a watermark a file is one split, read in its order. Without one, large plain csv and json files are
-    cut into ranges of bytes and parquet files into ranges of row groups, so that several subtasks can share a
-    file.
+    With a watermark a file is one split, read in its order. Without one, large files are cut so that several
+    subtasks can share them: plain csv and json files by bytes, parquet files by row groups.
     """
 
     def __init__(self, request: ScanRequest) -> None:
@@ -59,8 +58,8 @@ class FilesystemSource:
         return files
 
     def _check_columns(self, files: list[FileSplit]) -> None:
-        """Refuse files that do not have the columns before a row of any is read; those of later listings
-        are refused when they are opened.
+        """Check that the files have the columns before any row is read. Files of later listings are checked
+        when they are opened.
         """
         if self._format not in ("parquet", "arrow"):
             return
@@ -118,6 +117,7 @@ class FilesystemSource:
         return rate if isinstance(rate, int) else 0
 
     def _cut(self, file: FileSplit) -> list[FileSplit]:
+        # cut only where order does not matter: no watermark, no row numbers, no monitored directory
         numbered = any(column.key == "file.row" for column in self._table.metadata)
         if self._table.watermark is not None or numbered or self._watch_ms is not None or not file.size:
             return [file]
@@ -145,8 +145,8 @@ class FilesystemSource:
 
     @property
     def _checks_all(self) -> bool:
-        """Whether all columns are decoded whatever is asked: where bad records are left out, which rows
-        there are must not depend on the query.
+        """Whether all columns are decoded, even those not requested. With bad records skipped, the set of
+        rows must not depend on the query.
         """
         return self._format in ("csv", "json", "debezium-json") and option(self._table, "on-error") != "fail"
 
@@ -161,6 +161,7 @@ class FilesystemSource:
         request = self._request
         physical = stored_fields(self._table)
         asked = tuple(self._table.source_schema[index] for index in request.columns)
+        # metadata and partition columns are not in the files
         wanted = physical if self._checks_all else tuple(field for field in asked if field in physical)
         return FileTask(
             self._listing.filesystem,
@@ -179,7 +180,7 @@ class FilesystemSource:
 
 
 def check_unchanged(listing: FileListing, split: FileSplit) -> None:
-    """Refuse a file that is gone, or is not the one that was listed. DAT-4107."""
+    """Refuse a file that is gone or has changed since it was listed. DAT-4107."""
     now = listing.current(split.path)
     if now is None:
         message = f"file {redact_url(split.path)} is gone, its rows were not all read"
@@ -201,13 +202,13 @@ def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
 
 
 def csv_dialect(table: CatalogTable) -> CsvDialect:
-    """Return how a csv table's options say values are written."""
+    """Return the csv dialect from a table's options."""
     keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline")
     delimiter, quote, header, null_literal, multiline = (option(table, key) for key in keys)
     return CsvDialect(str(delimiter), str(quote), bool(header), str(null_literal), bool(multiline))
 
 
 def stored_fields(table: CatalogTable) -> tuple[Field, ...]:
-    """Return the columns that stand inside the files: neither metadata nor partition directories."""
+    """Return the columns stored inside the files: neither metadata nor partition columns."""
     outside = {column.name for column in table.metadata} | set(table.partitioned_by)
     return tuple(field for field in table.source_schema if field.name not in outside)

@@ -20,11 +20,11 @@ _BLOCK_BYTES = 1 << 20
 
 
 class StagedFiles:
-    """The staging folders below a table's directory, seen by one sink operator: ``folder`` is its own, where
-    it may write and delete.
+    """The staging folders below a table's directory, for one sink operator. It may write and delete in
+    ``folder`` only.
 
-    A committable says in its ``folder`` where it was staged; before format 1.4 that was ``former``, whose
-    name two jobs may share.
+    A committable names the ``folder`` where it was staged. Before format 1.4 that was ``former``, a name that
+    two jobs may share.
     """
 
     def __init__(self, root: Path, folder: str, former: str) -> None:
@@ -34,8 +34,8 @@ class StagedFiles:
         self._staging = root / STAGING
 
     def reserve(self, name: str, number: int, taken: Collection[str]) -> tuple[str, int]:
-        """Make an empty staged file whose name nobody has and is none of those ``taken``:
-        ``<name>-<number>``, the number counted up. Return both.
+        """Create an empty staged file ``<name>-<number>`` with a number that is free and not among ``taken``.
+        Return the name and the number.
         """
         while True:
             staged = f"{name}-{number}{STAGED_SUFFIX}"
@@ -59,7 +59,7 @@ class StagedFiles:
 
     @contextlib.contextmanager
     def report_unwritable(self) -> Iterator[None]:
-        """Let an error of the system say which directory cannot be written: DAT-4606."""
+        """Turn an OSError into DAT-4606, which names the directory that cannot be written."""
         try:
             yield
         except OSError as error:
@@ -71,7 +71,7 @@ class StagedFiles:
             ) from error
 
     def staged(self, name: str, folder: str | None = None) -> Path:
-        """Return where a staged file is."""
+        """Return the path of a staged file."""
         return self._staging / _plain(self.folder if folder is None else folder) / _plain(name)
 
     def is_own(self, item: Committable) -> bool:
@@ -79,23 +79,24 @@ class StagedFiles:
         return self._folder_of(item) == self.folder
 
     def sync(self) -> None:
-        """Flush the staging directory and those above it, so that prepared names outlive a loss of power."""
+        """Flush the staging directory and its parents, so that prepared names survive a power loss."""
         for directory in (self._staging / self.folder, self._staging, self.root, self.root.parent):
             sync_directory(directory)
 
     def free_name(self, directory: str, stem: str, suffix: str, number: int) -> tuple[str, int]:
-        """Return a final name below the table's directory that no file has, and its number."""
+        """Return a free final name below the table's directory, and its number."""
         while (self.root / directory / f"{stem}-{number:04d}{suffix}").exists():
             number += 1
         return f"{directory}/{stem}-{number:04d}{suffix}".lstrip("/"), number
 
     def publish(self, item: Committable, noted: Callable[[Committable], bool]) -> bool:
-        """Give a staged file its final name; False when that was done before: the file of that name has its
-        length and checksum, or is gone and ``noted`` as published: whoever reads the table may have moved it
-        away since.
+        """Rename a staged file to its final name. Return False when that was done before.
 
-        DAT-4604 when the staged file is gone and nothing tells that it was published; DAT-4605 when a file of
-        that name is another one.
+        It was done when the final file has the committable's length and checksum. It was also done when the
+        file is gone and ``noted`` as published: a reader may have moved it away.
+
+        DAT-4604 when the staged file is gone and nothing records its publication. DAT-4605 when a different
+        file has the final name.
         """
         staged, final = item["staged"], item["final"]
         source, target = self.staged(staged, self._folder_of(item)), self.root / final
@@ -103,18 +104,22 @@ class StagedFiles:
             raise PenstockError(
                 "STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL
             )
+        # not published yet
         if source.exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # a copy of the job may publish it at this moment
                 source.rename(target)
                 return True
+        # published before, by this job or by a copy of it
         if target.exists() and _is_prepared(target, item):
             source.unlink(missing_ok=True)
             return False
+        # another file has the final name
         if source.exists():
             raise PenstockError(
                 "DAT-4605", f"{target} exists already; {staged} is not published over it", kind=Kind.EXTERNAL
             )
+        # published, and moved away by a reader since
         if not target.exists() and noted(item):
             return False
         there = f", and {final} is another file" if target.exists() else ""
@@ -126,7 +131,7 @@ class StagedFiles:
         raise PenstockError("DAT-4604", message, hint=hint, kind=Kind.EXTERNAL)
 
     def sync_published(self, finals: list[str]) -> None:
-        """Flush the directories published files stand in, up to the table's."""
+        """Flush the directories of published files, up to the table's."""
         directories = {(self.root / final).parent for final in finals}
         directories |= {
             above
@@ -134,12 +139,13 @@ class StagedFiles:
             for above in directory.parents
             if above.is_relative_to(self.root)
         }
+        # deepest first: a directory's entry is durable only once its parent is flushed
         for directory in sorted(directories, key=lambda path: len(path.parts), reverse=True):
             with contextlib.suppress(FileNotFoundError):  # a partition that was moved away whole
                 sync_directory(directory)
 
     def discard(self, staged: str, folder: str | None = None) -> None:
-        """Delete a staged file if it is there."""
+        """Delete a staged file if it exists."""
         self.staged(staged, folder).unlink(missing_ok=True)
 
     def leftovers(self, folder: str) -> list[str]:
@@ -148,7 +154,7 @@ class StagedFiles:
         return sorted(path.name for path in directory.glob(f"*{STAGED_SUFFIX}")) if directory.is_dir() else []
 
     def tidy(self, *folders: str) -> None:
-        """Remove this sink's folder and others, and the directory of all, where they are empty."""
+        """Remove the folders that are empty, and then the staging directory."""
         for directory in (
             *(self._staging / folder for folder in (self.folder, self._former, *folders)),
             self._staging,
@@ -161,7 +167,9 @@ class StagedFiles:
 
 
 def _is_prepared(target: Path, item: Committable) -> bool:
-    """Whether a file holds what was prepared; checkpoints of early versions do not know what that was."""
+    """Whether a file has the length and checksum that were prepared; checkpoints of early versions record
+    neither.
+    """
     if "bytes" not in item or "crc32" not in item:
         return True
     if target.stat().st_size != item["bytes"]:
@@ -174,7 +182,7 @@ def _is_prepared(target: Path, item: Committable) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return a staged name after refusing one that leads out of the staging directory."""
+    """Return a staged name; refuse one that leads out of the staging directory."""
     if Path(name).name != name or name in ("", ".", ".."):
         raise PenstockError("STA-3502", f"'{name[:100]}' is no name of a staged file", kind=Kind.EXTERNAL)
     return name

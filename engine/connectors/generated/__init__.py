@@ -1,1 +1,1 @@
-"""Sources that compute each row from its number. It may import what engine/connectors may."""
+"""Sources that compute each row from its number. It may import the same layers as engine/connectors."""

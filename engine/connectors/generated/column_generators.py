@@ -1,5 +1,5 @@
 """Generated columns: each value is a pure function of seed, column name and row number, so any row can be
-made again.
+regenerated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from penstock.engine.api.arrow_numpy import array_of, texts
 from penstock.engine.formats.text_conversion import from_text
 
 Column = Callable[[np.ndarray, int], pa.Array]
+# splitmix64's increment: 2^64 over the golden ratio
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+# 32 letters, so that five bits choose one
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz012345", np.uint8)
 _DEFAULT_START = "2020-01-01 00:00:00"
 _DEFAULT_RANGE: dict[DataType, tuple[str, str]] = {
@@ -46,7 +48,7 @@ _DEFAULT_RANGE: dict[DataType, tuple[str, str]] = {
 
 
 def mix(words: np.ndarray) -> np.ndarray:
-    """Return splitmix64 of each uint64: neighbours in, noise out."""
+    """Return splitmix64 of each uint64, a hash without correlation between neighbours."""
     with np.errstate(over="ignore"):
         z = words + _GOLDEN
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -56,8 +58,8 @@ def mix(words: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """How one column is generated: ``make(rows, now_us)`` gives its values for row numbers (uint64);
-    ``rows``: where a sequence ends, or ``None``.
+    """The generator of one column. ``make(rows, now_us)`` returns the values for row numbers (uint64).
+    ``rows``: the length of a sequence, or ``None``.
     """
 
     make: Column
@@ -65,8 +67,8 @@ class FieldPlan:
 
 
 def plan_field(table: CatalogTable, field: Field) -> FieldPlan:
-    """Return how a column of a datagen table is generated. SQL-1509 for a type that cannot be, SQL-1505
-    for a bad bound.
+    """Return the generator of a datagen column. SQL-1509 for an unsupported type, SQL-1505 for a bad
+    bound.
     """
     kind = option(table, f"fields.{field.name.lower()}.kind")
     values = option(table, f"fields.{field.name.lower()}.values")
@@ -115,7 +117,7 @@ def _texts(table: CatalogTable, field: Field, key: str, values: list[str]) -> pa
 
 
 def _bound(table: CatalogTable, field: Field, key: str, default: str) -> int:
-    """Return a bound as the integer that stands for it in Arrow (days, microseconds, unscaled decimal)."""
+    """Return a bound as the integer Arrow stores for it (days, microseconds, unscaled decimal)."""
     text = option(table, f"fields.{field.name.lower()}.{key}")
     value = _texts(table, field, key, [default if text is None else str(text)])
     if isinstance(field.type, Decimal):
@@ -177,6 +179,7 @@ def _random(table: CatalogTable, field: Field) -> Column:
             float(_real(table, field, key, default))
             for key, default in zip(("min", "max"), _DEFAULT_RANGE[kind], strict=True)
         )
+        # a double has 53 bits: the upper ones of a word, as a number in [0, 1)
         unit = 2.0**-53
         return lambda numbers, now_us: array_of(
             (_words(seed, numbers) >> np.uint64(11)) * unit * (high - low) + low
@@ -200,6 +203,7 @@ def _random(table: CatalogTable, field: Field) -> Column:
 def _integer_range(table: CatalogTable, field: Field) -> tuple[int, int]:
     kind = field.type
     if isinstance(kind, Decimal):
+        # at most 18 digits fit into an int64
         digits = min(kind.precision, 18) - kind.scale
         default = ("0", "9" * digits if digits > 0 else "0")
     elif is_timestamp(kind):
@@ -230,12 +234,16 @@ def _storage(values: np.ndarray, arrow: pa.DataType) -> pa.Array:
 
 def _decimals(values: np.ndarray, arrow: pa.DataType) -> pa.Array:
     words = np.empty((len(values), 2), np.int64)
+    # 128 bits of a decimal: the number, and its sign extended
     words[:, 0], words[:, 1] = values, values >> 63
     return pa.Array.from_buffers(arrow, len(values), [None, pa.py_buffer(words)])
 
 
 def _strings(seed: np.uint64, length: int, arrow: pa.DataType) -> Column:
-    """Return a column of strings of one length, five bits of noise a character, twelve characters a word."""
+    """Return a column of strings of one length: five random bits per character, twelve characters per
+    word.
+    """
+    # 60 of a word's 64 bits make twelve characters
     per_row = max(1, -(-length // 12))
     shifts = (np.arange(12) * 5).astype(np.uint64)
 

@@ -1,4 +1,4 @@
-"""The datagen source: rows numbered from 0, dealt round robin into splits, each made when it is asked for."""
+"""The datagen source: rows are numbered from 0 and distributed round robin over splits."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from penstock.engine.formats.decoded_batch import batch_of
 
 
 class DatagenSource:
-    """Split s of n holds the rows s, s + n, s + 2n ..; results depend on the number of splits only in the
-    order of rows.
+    """Split s of n has the rows s, s + n, s + 2n and so on. The number of splits affects only the order of
+    rows.
     """
 
     def __init__(self, request: ScanRequest) -> None:

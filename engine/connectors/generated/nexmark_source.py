@@ -1,5 +1,5 @@
-"""The nexmark source: an endless or finite run of events, dealt into splits in turns; any row can be made
-again from its position.
+"""The nexmark source: an endless or finite sequence of events, distributed over splits by turns. Any row can
+be regenerated from its position.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Events:
-    """Events to be made: their numbers, and noise that is theirs (uint64 each, int64 the numbers)."""
+    """Events to generate: their numbers (int64) and one random word each (uint64)."""
 
     numbers: np.ndarray
     noise: np.ndarray
 
     def words(self, salt: int) -> np.ndarray:
-        """Return other noise for another salt, a word each."""
+        """Return other random words for another salt, one per event."""
         return mix(self.noise ^ mix(np.array([salt], np.uint64)))
 
     def take(self, rows: np.ndarray) -> Events:
@@ -49,15 +49,13 @@ class Events:
 
 
 def below(words: np.ndarray, bound: np.ndarray | int, *, low: bool = False) -> np.ndarray:
-    """Return for each word an int64 in [0, bound), bound < 2^31, from its upper half or its lower one."""
+    """Map each word to an int64 in [0, bound), bound < 2^31, from its upper or its lower half."""
     half = words & _LOW if low else words >> _HALF
     return ((half * np.asarray(bound).astype(np.uint64)) >> _HALF).astype(np.int64)
 
 
 class NexmarkModel:
-    """People, auctions and bids come in turns: of every ``total`` events the first are people, then
-    auctions, then bids.
-    """
+    """The event mix: of every ``total`` events the first are people, then auctions, then bids."""
 
     def __init__(self, table: CatalogTable) -> None:
         def number(key: str) -> int:
@@ -72,7 +70,9 @@ class NexmarkModel:
         self.seed = mix(np.array([number("seed") & 0xFFFFFFFFFFFFFFFF], np.uint64))[0]
 
     def turn(self, table: str) -> tuple[int, int]:
-        """Return the events of a table within each turn: the first one's offset, and how many there are."""
+        """Return the position of a table's events within each turn: the offset of the first, and their
+        number.
+        """
         spans = {
             "person": (0, self.people),
             "auction": (self.people, self.auctions),
@@ -85,39 +85,39 @@ class NexmarkModel:
         return Events(numbers, mix(numbers.astype(np.uint64) ^ self.seed))
 
     def kinds(self, numbers: np.ndarray) -> np.ndarray:
-        """Return what each event is, as a position in ``KINDS`` (int32)."""
+        """Return the kind of each event, as a position in ``KINDS`` (int32)."""
         offsets = numbers % self.total
         return (offsets >= self.people).astype(np.int32) + (offsets >= self.people + self.auctions)
 
     def time_us(self, numbers: np.ndarray) -> np.ndarray:
-        """Return when each event was: whole milliseconds, ascending with the number."""
+        """Return the time of each event: whole milliseconds, ascending with the number."""
         return self._base_us + numbers * 1000 // self.rate * 1000
 
     def last_person(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the last person at each event, counted from 0: the one it makes, if it makes one."""
+        """Return the last person at each event, counted from 0, including a person of the event itself."""
         return numbers // self.total * self.people + np.minimum(numbers % self.total, self.people - 1)
 
     def last_auction(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the last auction at each event, counted from 0 (-1 before the first): the one it makes,
-        if it makes one.
+        """Return the last auction at each event, counted from 0 (-1 before the first), including an auction
+        of the event itself.
         """
         offsets = np.clip(numbers % self.total - self.people, -1, self.auctions - 1)
         return numbers // self.total * self.auctions + offsets
 
     def some_person(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return one of the people active at each event, or one of the next few, counted from 0."""
+        """Return a random person per event, among the active ones and the next few, counted from 0."""
         count = self.last_person(numbers) + 1
         active = np.minimum(count, self.active_people)
         return count - active + below(words, active + _LEAD, low=True)
 
     def some_auction(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return one of the auctions open at each event, or one of the next few, counted from 0."""
+        """Return a random auction per event, among the open ones and the next few, counted from 0."""
         last = np.maximum(self.last_auction(numbers), 0)
         first = np.maximum(last - self.in_flight, 0)
         return first + below(words, last - first + 1 + _LEAD, low=True)
 
     def auction_lengths_ms(self, numbers: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Return how long auctions are open: on average until as many others have begun as are open at a
+        """Return the durations of auctions: on average, until as many others have begun as are open at a
         time.
         """
         ahead = numbers + self.in_flight * self.total // self.auctions
@@ -197,8 +197,8 @@ def credit_cards(words: np.ndarray) -> pa.Array:
 
 
 class Channels:
-    """The channels bids come through: four hot ones that get half of them, and ten thousand others; each
-    has an address of its own.
+    """The channels of bids: four hot ones with half of the bids, and ten thousand others; each has its own
+    address.
     """
 
     def __init__(self, seed: np.uint64) -> None:
@@ -218,6 +218,7 @@ class Channels:
     @staticmethod
     def pick(words: np.ndarray) -> pa.Array:
         """Return the channel of each word, as a position in ``names`` and ``addresses``."""
+        # half of the bids go through the hot channels
         hot = (words & np.uint64(1)) == 0
         return array_of(
             np.where(hot, below(words, len(HOT_CHANNELS)), len(HOT_CHANNELS) + below(words, CHANNELS))
@@ -230,8 +231,8 @@ Maker = Callable[[Events], pa.Array]
 
 
 class NexmarkColumns:
-    """Makes columns of events by name. Salts keep columns apart; those that must agree (channel and url)
-    share one.
+    """Generates event columns by name. Each column has its own salt; columns that must agree (channel and
+    url) share one.
     """
 
     def __init__(self, model: NexmarkModel) -> None:
@@ -244,8 +245,8 @@ class NexmarkColumns:
         }
 
     def column(self, table: str, name: str, kind: DataType, events: Events) -> pa.Array:
-        """Return a column of a table: one maker's, or in ``events`` a ROW that is NULL where the event is
-        of another kind.
+        """Return a column of a table: a generated one, or in ``events`` a ROW that is NULL for events of
+        another kind.
         """
         if table != "events":
             return self._makers[table][name.lower()](events).cast(to_arrow(kind))
@@ -343,7 +344,7 @@ class NexmarkColumns:
 
 
 def _prices(words: np.ndarray) -> np.ndarray:
-    """Return prices in cents from 100 to 100,000,000, as many of each magnitude."""
+    """Return prices in cents from 100 to 100,000,000, uniform over the magnitudes."""
     unit = (words >> np.uint64(11)) * 2.0**-53
     return np.rint(np.power(10.0, unit * 6.0) * 100.0).astype(np.int64)
 
@@ -352,11 +353,12 @@ def _timestamps(time_us: np.ndarray) -> pa.Array:
     return array_of(time_us).view(pa.timestamp("us"))
 
 
+# primes: one that does not divide a group has no common divisor with it
 _STRIDES = (953, 967, 971)
 
 
 class NexmarkSource:
-    """Split s of n holds the turns s, s + n, s + 2n .. of people, auctions and bids; a table of one kind
+    """Split s of n has the turns s, s + n, s + 2n and so on of people, auctions and bids. A table of one kind
     has its rows of each turn.
     """
 
@@ -404,19 +406,21 @@ class NexmarkSource:
         return (turns * self._splits + split) * self._model.total + self._first + offsets
 
     def _order(self, first: int, count: int, rows: int | None) -> np.ndarray:
-        """Return which rows of the split, counted by time, stand at these positions: full groups of turns
-        are shuffled.
+        """Return the time-ordered row numbers at these positions of the split: full groups of turns are
+        shuffled.
         """
         places = np.arange(first, first + count, dtype=np.int64)
         if self._group <= 1:
             return places
         starts = places // self._group * self._group
+        # a stride without a common divisor with the group visits each of its rows once
         shuffled = starts + (places - starts) * self._stride % self._group
+        # the last group may be incomplete: it stays in order
         return shuffled if rows is None else np.where(starts + self._group > rows, places, shuffled)
 
     def _disorder(self, out_of_order_ms: int) -> tuple[int, int]:
-        """Return how many rows make a group whose times lie within the bound, and the step that runs
-        through all of them.
+        """Return the size of a group whose times are within the bound, and a step that visits all of its
+        rows.
         """
         events = out_of_order_ms * self._model.rate // 1000
         turns = (events // self._model.total - 1) // self._splits + 1 if events >= self._model.total else 0

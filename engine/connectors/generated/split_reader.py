@@ -1,4 +1,4 @@
-"""Reads one split of a source that makes its rows: which they are depends on their numbers only."""
+"""Reads one split of a generated source. Rows depend only on their numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.engine.api.source import Position
 
 
 class GeneratedReader:
-    """Makes the rows of one split with ``make(first, count)``; ``rows``: how many it has, ``None`` when it
+    """Generates the rows of one split with ``make(first, count)``; ``rows``: their number, ``None`` when it
     never ends.
     """
 
@@ -37,4 +37,4 @@ class GeneratedReader:
         return {"row": self._given}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing: no resource is open."""

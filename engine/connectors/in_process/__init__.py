@@ -1,3 +1,3 @@
 """Tables of this process: registered tables, results, materialized views, late rows, bad records. It may
-import what engine/connectors may.
+import the same layers as engine/connectors.
 """

@@ -1,4 +1,4 @@
-"""The records that could not be read, kept in this process so that `<table>$errors` can be read."""
+"""Rejected records, stored in this process for `<table>$errors`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class _Ring:
 
 
 class BadRecords:
-    """The service that keeps the last bad records of each table; a record read twice (a second query, a
-    replay) is kept once.
+    """The service that stores the last bad records of each table. A record that is read twice (a second
+    query, a replay) is stored once.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class BadRecords:
         self._lock = threading.Lock()
 
     def add(self, table: str, records: list[RejectedRecord]) -> None:
-        """Keep records of a table; beyond 10,000 the oldest go, the total still counts them."""
+        """Store records of a table. Beyond 10,000 the oldest are dropped, but the total still counts them."""
         with self._lock:
             ring = self._rings.setdefault(table.lower(), _Ring())
             for record in records:
@@ -58,13 +58,13 @@ class BadRecords:
                 ring.total += 1
 
     def total(self, table: str) -> int:
-        """Return how many different bad records of a table were seen."""
+        """Return the number of different bad records of a table."""
         with self._lock:
             ring = self._rings.get(table.lower())
             return ring.total if ring else 0
 
     def arrow_table(self, table: str) -> pa.Table:
-        """Return the kept records of a table, columns (raw, source, split, position, column, error), in
+        """Return the stored records of a table, columns (raw, source, split, position, column, error), in
         split order.
         """
         with self._lock:
@@ -76,13 +76,13 @@ class BadRecords:
         )
 
     def forget(self, table: str) -> None:
-        """Drop what is kept of a table (it was dropped or created anew)."""
+        """Drop the records of a table that was dropped or recreated."""
         with self._lock:
             self._rings.pop(table.lower(), None)
 
 
 class ErrorsSource:
-    """One split: the records kept when it is opened."""
+    """One split: the records stored at the time it is opened."""
 
     def __init__(self, request: ScanRequest) -> None:
         self._request = request
@@ -92,7 +92,7 @@ class ErrorsSource:
         return [self._name]
 
     def recall(self, split_ids: list[str]) -> None:
-        """Anything goes: the store lives as long as the process."""
+        """Accept any split ids: the store exists as long as the process."""
 
     def open(self, split_id: str, position: Position | None) -> TableReader:
         schema = self._request.table.source_schema

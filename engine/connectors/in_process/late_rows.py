@@ -1,4 +1,4 @@
-"""The rows that came too late, kept in this process so that `<job>$late` can be read."""
+"""Late rows, stored in this process for `<job>$late`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _LateBatch:
 
 
 class LateRows:
-    """The service that keeps the last late rows of each job; what a restarted job reads again may be there
-    twice.
+    """The service that stores the last late rows of each job. Rows that a restarted job reads again may
+    appear twice.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class LateRows:
         watermarks: np.ndarray,
         ends: np.ndarray | None,
     ) -> None:
-        """Keep rows of a job; beyond 10,000 the oldest go."""
+        """Store rows of a job; beyond 10,000 the oldest are dropped."""
         first = max(0, rows.num_rows - MAX_KEPT)
         kept = _LateBatch(
             operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:]
@@ -60,8 +60,8 @@ class LateRows:
                 total -= held.popleft().rows.num_rows
 
     def arrow_table(self, job_id: str, schema: Schema) -> pa.Table:
-        """Return the kept rows of a job: operator, window_end, watermark, then the columns of its
-        operators by name, NULL where one has none.
+        """Return the stored rows of a job: operator, window_end, watermark, then the columns of its operators
+        by name. A column that an operator lacks is NULL.
         """
         wanted = schema.to_arrow()
         with self._lock:
@@ -90,7 +90,7 @@ def _shown(kept: _LateBatch, wanted: pa.Schema) -> pa.RecordBatch:
 
 
 def late_log(services: Services, job_id: str, operator: str) -> LateLog | None:
-    """Return where an operator's late rows go, None where nobody keeps them."""
+    """Return the log for an operator's late rows, None where late rows are not stored."""
     try:
         store: LateRows = services.get(LateRows)
     except KeyError:
@@ -99,7 +99,7 @@ def late_log(services: Services, job_id: str, operator: str) -> LateLog | None:
 
 
 class LateSource:
-    """One split: the rows kept when it is opened."""
+    """One split: the rows stored at the time it is opened."""
 
     def __init__(self, request: ScanRequest) -> None:
         self._request = request
@@ -109,7 +109,7 @@ class LateSource:
         return [self._job_id]
 
     def recall(self, split_ids: list[str]) -> None:
-        """Anything goes: the store lives as long as the process."""
+        """Accept any split ids: the store exists as long as the process."""
 
     def open(self, split_id: str, position: Position | None) -> TableReader:
         schema = self._request.table.source_schema

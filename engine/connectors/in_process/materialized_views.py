@@ -1,5 +1,5 @@
-"""What materialized views hold: filled by the sinks of jobs barrier by barrier, read by anyone as whole
-states or followed change by change.
+"""The contents of materialized views. Sinks of jobs fill them barrier by barrier; readers take snapshots or
+follow the changes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.registered_source import TableReader
 
+# pinned states; the least recently pinned is dropped
 SNAPSHOTS_KEPT = 16
+# versions of which the changes are stored; a reader further behind reads the whole state
 CHANGES_KEPT = 64
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a view has come: its version (0: nothing is known yet), and whether no other follows."""
+    """The progress of a view: its version (0: nothing is known yet), and whether it is the last."""
 
     version: int
     finished: bool
@@ -36,8 +38,8 @@ class Standing:
 class MaterializedContents:
     """The rows of one view. Every method may be called from any thread.
 
-    A new state is there when a checkpoint of the job is complete: it holds what came before its barrier from
-    every subtask, and nothing else, so it is the query's answer to one prefix of its inputs.
+    A new state becomes visible when a checkpoint of the job completes. It has exactly the changes before that
+    barrier from every subtask, so it is the query's answer to one prefix of its inputs.
     """
 
     def __init__(self, name: str, schema: pa.Schema) -> None:
@@ -58,8 +60,8 @@ class MaterializedContents:
     # -- the job's side
 
     def begin(self, attempt: int, subtask: int, parallelism: int, rows: list[Batch]) -> None:
-        """Take what a subtask begins with, its part of the checkpoint it goes on from; with another
-        attempt the job was deployed anew.
+        """Set a subtask's initial rows: its part of the restored checkpoint. Another attempt implies that the
+        job was redeployed.
         """
         with self._changed:
             if attempt != self._attempt:
@@ -73,12 +75,12 @@ class MaterializedContents:
                 self._advance([])
 
     def stage(self, checkpoint_id: int, changes: list[Batch]) -> None:
-        """Take a subtask's changes before the barrier of a checkpoint."""
+        """Stage a subtask's changes before the barrier of a checkpoint."""
         with self._changed:
             self._staged.setdefault(checkpoint_id, []).extend(changes)
 
     def complete(self, checkpoint_id: int) -> None:
-        """Make the state of a complete checkpoint the view's; said again it changes nothing."""
+        """Make the state of a complete checkpoint visible; a repeated call changes nothing."""
         with self._changed:
             due = sorted(number for number in self._staged if number <= checkpoint_id)
             if due:
@@ -101,7 +103,7 @@ class MaterializedContents:
             self._changed.notify_all()
 
     def finish(self, error: PenstockError | None) -> None:
-        """Learn that the job has ended: well, or by an error."""
+        """Record that the job has ended, with or without an error."""
         with self._changed:
             self._finished, self._error = True, error
             self._changed.notify_all()
@@ -109,13 +111,13 @@ class MaterializedContents:
     # -- the readers' side
 
     def standing(self) -> Standing:
-        """Return how far the view has come."""
+        """Return the view's progress."""
         with self._changed:
             return Standing(self._version, self._finished, self._error)
 
     def pin(self, timeout_s: float) -> int | None:
-        """Keep the state there is for a reader and return its version; wait for the first one. ``None``
-        when there is none in time.
+        """Pin the current state for a reader and return its version; wait for the first state. ``None`` on
+        timeout.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._version or self._finished, timeout_s)
@@ -131,7 +133,7 @@ class MaterializedContents:
             return self._version
 
     def snapshot(self, version: int) -> pa.Table:
-        """Return a pinned state. DAT-4112 when it is kept no more."""
+        """Return a pinned state. DAT-4112 when it is no longer stored."""
         with self._changed:
             if version not in self._snapshots:
                 message = f"state {version} of materialized view {self.name} is kept no more"
@@ -139,8 +141,8 @@ class MaterializedContents:
             return self._snapshots[version]
 
     def since(self, version: int) -> tuple[int, list[Batch]] | None:
-        """Return the version now and the changes after an earlier one; ``None`` when they are kept no more
-        (``state`` then tells all).
+        """Return the current version and the changes after an earlier one; ``None`` when these are no longer
+        stored (read ``state`` instead).
         """
         with self._changed:
             if version <= 0 or (self._version > version and self._log[0][0] > version + 1):
@@ -150,13 +152,13 @@ class MaterializedContents:
             ]
 
     def state(self) -> tuple[int, list[Batch]]:
-        """Return the version now and all rows with their weights."""
+        """Return the current version and all rows with their weights."""
         with self._changed:
             return self._version, self._fold.weighted()
 
 
 class MaterializedTables:
-    """The service that finds the contents of a view by its name."""
+    """The service that returns the contents of a view by its name."""
 
     def __init__(self) -> None:
         self._contents: dict[str, MaterializedContents] = {}
@@ -190,7 +192,7 @@ FIRST_STATE_S = 60.0
 
 
 def snapshot_of(table: CatalogTable, services: Services) -> pa.Table:
-    """Return the state a query pinned when it was bound, else the one there is."""
+    """Return the state a query pinned when it was bound, else the current one."""
     contents = services.get(MaterializedTables).contents(table.options["name"])
     pinned = option(table, "snapshot")
     version = pinned if isinstance(pinned, int) else contents.pin(FIRST_STATE_S)
@@ -207,7 +209,7 @@ class MaterializedSource:
         return [f"{self._request.table.name}@{option(self._request.table, 'snapshot')}"]
 
     def recall(self, split_ids: list[str]) -> None:
-        """A state is looked for when it is opened."""
+        """Nothing: the state is resolved when it is opened."""
 
     def open(self, split_id: str, position: Position | None) -> SplitReader:
         schema = self._request.table.source_schema

@@ -1,5 +1,5 @@
-"""Tables that live in the program: Arrow tables and readers, pandas frames, iterables of dicts, tuples or
-batches, registered by name.
+"""Tables of the program, registered by name: Arrow tables and readers, pandas frames, iterables of dicts,
+tuples or batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK_ROWS = 1024
 
 
 class RegisteredTables:
-    """The service that finds registered sources; names are compared without case, every method may be
+    """The service that returns registered sources. Names are compared without case; every method may be
     called from any thread.
     """
 
@@ -31,7 +31,7 @@ class RegisteredTables:
         self._lock = threading.Lock()
 
     def register(self, name: str, source: Any, columns: Sequence[str] | None = None) -> Schema:
-        """Keep a source under a name (replacing an older one) and return its columns. ``columns`` names
+        """Register a source under a name (replacing an older one) and return its columns. ``columns`` names
         the values of tuples. Raises DAT-4501.
         """
         made = registered_source(source, columns)
@@ -40,7 +40,7 @@ class RegisteredTables:
         return made.schema
 
     def unregister(self, name: str) -> None:
-        """Forget a source."""
+        """Remove a source."""
         with self._lock:
             self._sources.pop(name.lower(), None)
 
@@ -104,8 +104,8 @@ class RegisteredSource:
         return _attribute_errors(self._open_items)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Begin a reading as batches of exactly the types of ``arrow``, waiting for rows as long as it
-        takes. Raises DAT-4503.
+        """Iterate the source once, as batches of exactly the types of ``arrow``; blocks until rows arrive.
+        Raises DAT-4503.
         """
         items = self.items()
         if self.make is None:
@@ -116,7 +116,9 @@ class RegisteredSource:
 
 
 def _attribute_errors(open_items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
-    """Yield the program's items; what its code raises is its error, not ours, and no restart mends it."""
+    """Yield the program's items. An exception of its code is reported as the user's error, which no restart
+    repairs.
+    """
     try:
         yield from open_items()
     except PenstockError:
@@ -129,8 +131,8 @@ def _attribute_errors(open_items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
 
 
 def conform(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
-    """Return a batch with exactly the fields of ``arrow``, its columns found by name and cast. DAT-4504
-    when a column is missing or does not fit.
+    """Return a batch with exactly the fields of ``arrow``; columns are matched by name and cast. DAT-4504
+    when one is missing or does not fit.
     """
     if batch.schema.equals(arrow):
         return batch
@@ -165,9 +167,10 @@ def _conform_table(table: pa.Table, arrow: pa.Schema) -> pa.Table:
 
 
 def registered_source(source: Any, columns: Sequence[str] | None = None) -> RegisteredSource:
-    """Return a source made of what the program gave: a table, reader, frame, mapping of columns, iterable,
-    or a function of one. Raises DAT-4501.
+    """Return a source over the program's object: a table, reader, frame, mapping of columns, iterable, or
+    function that returns one. Raises DAT-4501.
     """
+    # objects that are tables, or become one at once
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif isinstance(source, Mapping):
@@ -177,10 +180,12 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
     if isinstance(source, pa.Table):
         table = source
         return RegisteredSource(table.schema, lambda: iter(table.to_batches()), table=table)
+    # a function: each reading calls it again, so it can be replayed
     if callable(source):
         arrow, _, rows = _begin(source(), columns)
         make = partial(rows_to_batch, columns=columns, arrow=arrow) if rows else None
         return RegisteredSource(arrow, lambda: _begin(source(), columns)[1], make=make)
+    # a reader: once only
     if isinstance(source, pa.RecordBatchReader):
         return RegisteredSource(source.schema, lambda: iter(source), once=True)
     if not isinstance(source, Iterable) or isinstance(source, str | bytes):
@@ -193,6 +198,7 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
         )
     arrow, items, rows = _begin(source, columns)
     make = partial(rows_to_batch, columns=columns, arrow=arrow) if rows else None
+    # an iterator: once only. A list becomes a table, which can be read in ranges
     if not isinstance(source, list | tuple):
         return RegisteredSource(arrow, lambda: items, make=make, once=True)
     batches = list(items) if make is None else [make(list(items))]
@@ -211,8 +217,8 @@ def _of_columns(source: Mapping[str, Any]) -> pa.Table:
 
 
 def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Iterator[Any], bool]:
-    """Look at the first items of an iterable: return its columns, an iterator over all of it, and whether
-    its items are Python rows.
+    """Read the first items of an iterable. Return its columns, an iterator over all of it, and whether its
+    items are Python rows.
     """
     if isinstance(source, pa.Table):
         return source.schema, iter(source.to_batches()), False
@@ -232,8 +238,8 @@ def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Itera
 
 
 def _peek(items: Iterator[Any]) -> list[Any]:
-    """Take items until each column has shown a value that is not NULL (64 at most), so that its type is
-    known and no more is waited for.
+    """Read at most 64 items, until each column has shown a value that is not NULL. Then its type is known,
+    and no further item is waited for.
     """
     head = list(itertools.islice(items, 1))
     unknown = {index for index, value in enumerate(_values(head[0])) if value is None} if head else set()
@@ -253,8 +259,8 @@ def _values(item: Any) -> list[Any]:
 
 
 def rows_to_batch(rows: list[Any], columns: Sequence[str] | None, arrow: pa.Schema | None) -> pa.RecordBatch:
-    """Return rows given as Python values as one batch: the only place where values come one by one,
-    because the program gave them so.
+    """Return Python rows as one batch. Only here are values handled one by one, because the program supplied
+    them so.
     """
     try:
         if isinstance(rows[0], Mapping):

@@ -1,5 +1,5 @@
-"""The source over registered tables: Arrow tables by ranges of rows, iterables read ahead by a thread so
-that polling never blocks.
+"""The source over registered tables: Arrow tables by ranges of rows. A thread reads iterables ahead, so that
+polling never blocks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from penstock.engine.connectors.blocking_reader import Pump
 from penstock.engine.connectors.in_process.registered import RegisteredSource, RegisteredTables, conform
 from penstock.engine.formats.decoded_batch import batch_of
 
+# rows of a split of an Arrow table
 RANGE_ROWS = 1 << 20
 _READ_AHEAD_ROWS = 16_384
 _READ_AHEAD_BATCHES = 8
@@ -31,6 +32,7 @@ class RegisteredTableSource:
         if self._table is None:
             return [self._name]
         rows = self._table.num_rows
+        # with a watermark the order of rows matters: one split
         step = max(rows, 1) if self._request.table.watermark is not None else RANGE_ROWS
         return [
             f"{self._name}@{rows}#{start:012d}-{min(start + step, rows):012d}"
@@ -145,6 +147,6 @@ class IterableReader:
 
 
 def _positions(request: ScanRequest) -> list[str]:
-    """Return the names of the asked columns."""
+    """Return the names of the requested columns."""
     table: CatalogTable = request.table
     return [table.source_schema[index].name for index in request.columns]

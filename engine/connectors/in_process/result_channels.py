@@ -1,5 +1,5 @@
-"""The way of results to the client: one bounded queue per result, filled by a slot thread, emptied by the
-client's thread.
+"""Channels of results to the client: one bounded queue per result. A slot thread fills it and the client's
+thread empties it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from penstock.engine.exchange.channel import no_wakeup
 
 
 class ResultChannel:
-    """A bounded hand-over of batches from one or more collect subtasks to one client; every method may be
-    called from any thread.
+    """A bounded queue of batches from one or more collect subtasks to one client. Every method may be called
+    from any thread.
     """
 
     def __init__(self, capacity_batches: int = 64) -> None:
@@ -28,10 +28,10 @@ class ResultChannel:
         self._ended_subtasks: set[int] = set()
 
     def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
-        """Take a batch; False when the client has closed and nobody will read it. A full channel still takes
-        what a running step gives.
+        """Append a batch; False when the client has closed and no one will read it. A full channel still
+        accepts the batches of the current step.
 
-        ``taken`` is called when the client has taken the batch, or will never.
+        ``taken`` is called when the client has read the batch, or never will.
         """
         with self._changed:
             if self._closed:
@@ -42,14 +42,14 @@ class ResultChannel:
             return True
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Say that no batch follows; ``error`` is raised to the client after the batches that are there."""
+        """End the result. ``error`` is raised to the client after the queued batches."""
         with self._changed:
             if not self._finished:
                 self._finished, self._error = True, error
             self._changed.notify_all()
 
     def subtask_ended(self, subtask: int, parallelism: int) -> None:
-        """Note that one collect subtask has given all its rows; the result is finished when all have."""
+        """Record that one collect subtask has ended; the result is finished when all have."""
         with self._changed:
             self._ended_subtasks.add(subtask)
             finished = len(self._ended_subtasks) >= parallelism
@@ -79,18 +79,18 @@ class ResultChannel:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come out of ``next``."""
+        """Whether ``next`` will return no further batch."""
         with self._changed:
             return self._closed or (self._finished and not self._batches)
 
     @property
     def closed(self) -> bool:
-        """Whether the client has gone away."""
+        """Whether the client has closed the result."""
         with self._changed:
             return self._closed
 
     def close(self) -> None:
-        """Go away: drop what is queued and let the sink run on without waiting."""
+        """Close the client's side: drop the queue and let the sink run without backpressure."""
         with self._changed:
             self._closed = True
             dropped = [taken for _, taken in self._batches]
@@ -101,7 +101,7 @@ class ResultChannel:
 
 
 class ResultChannels:
-    """The service that finds a collect sink's channel by its operator id."""
+    """The service that returns a collect sink's channel by its operator id."""
 
     def __init__(self) -> None:
         self._channels: dict[str, ResultChannel] = {}
@@ -115,13 +115,13 @@ class ResultChannels:
             return self._channels[operator_id]
 
     def release(self, operator_id: str) -> None:
-        """Forget a channel that is no longer read."""
+        """Remove a channel that is no longer read."""
         with self._lock:
             self._channels.pop(operator_id, None)
 
 
 class CollectSink(DirectSink):
-    """Hands each batch over, and waits while the client is behind."""
+    """Sends each batch to the client, with backpressure while the client is slow."""
 
     def __init__(self, request: SinkRequest) -> None:
         self._channel = request.services.get(ResultChannels).channel(request.operator_id)

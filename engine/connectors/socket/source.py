@@ -1,4 +1,4 @@
-"""The socket source: lines of JSON that a TCP server sends, as they come."""
+"""The socket source: reads lines of JSON from a TCP server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.engine.formats.line_reader import separate
 from penstock.engine.formats.record_blocks import Block, count_records
 
 MAX_LINE_BYTES = 16 << 20
-"""A longer line is refused: nothing bounds what a sender without line ends would make us hold."""
+"""A longer line is refused: a sender without line ends would otherwise fill our memory."""
 _RECEIVE_BYTES = 1 << 16
 # Read ahead of the operator, 4 MiB at most; behind that the sender waits.
 _BLOCKS_AHEAD = 64
@@ -29,8 +29,8 @@ Receive = Callable[[int], bytes]
 
 
 class SocketSource:
-    """One split, the address. A socket cannot be read again: what was sent after a checkpoint is lost with
-    the job, so a job resumes from one only where ``socket.on-restore`` is ``continue``.
+    """One split, the address. A socket cannot be replayed: rows sent after a checkpoint are lost with the
+    job. A job therefore resumes from a checkpoint only where ``socket.on-restore`` is ``continue``.
     """
 
     def __init__(self, request: ScanRequest) -> None:
@@ -46,10 +46,10 @@ class SocketSource:
         return [self._address]
 
     def recall(self, split_ids: list[str]) -> None:
-        """A split has no content that could have changed."""
+        """Nothing: a split has no content that could have changed."""
 
     def open(self, split_id: str, position: Position | None) -> SocketReader:
-        """Connect; raise DAT-4114 where lines after ``position`` are lost, DAT-4115 where nobody listens."""
+        """Connect. DAT-4114 where lines after ``position`` are lost, DAT-4115 where no server listens."""
         if position is not None and option(self._request.table, ON_RESTORE) == "fail":
             raise PenstockError(
                 "DAT-4114",
@@ -78,8 +78,8 @@ class SocketSource:
 
 
 class SocketReader:
-    """Reads the lines of one connection until the sender closes it. ``position``: how many lines an earlier
-    run has read, which go on being counted.
+    """Reads the lines of one connection until the sender closes it. ``position``: the number of lines an
+    earlier run has read; the count continues from it.
     """
 
     def __init__(
@@ -107,8 +107,8 @@ class SocketReader:
         return rows.slice(0, max_rows)
 
     def position(self) -> Position:
-        """Return the lines read. Rows of a block that were not polled yet are counted as read: they cannot be
-        asked for again.
+        """Return the number of lines read. Buffered rows count as read, because the sender cannot repeat
+        them.
         """
         return {"row": self._lines}
 
@@ -125,6 +125,7 @@ class SocketReader:
             return None
         data = b"".join(blocks)
         rows = self._parser.parse(data)
+        # a bad line in the block: parse its lines apart
         if rows is None or rows.num_rows != count_records(data, None):
             decoded = separate(Block(data, 0), self._lines, None, self._parser.parse, self._parser.explain)
             self._reject(decoded)
@@ -150,9 +151,10 @@ class SocketReader:
 
 
 def whole_lines(receive: Receive, name: str) -> Iterator[bytes]:
-    """Yield what is received in blocks of whole lines; the last line may have no line end. Raises DAT-4116
-    for a line of more than ``MAX_LINE_BYTES``.
+    """Yield received bytes in blocks of whole lines; the last line may lack a line end. Raises DAT-4116 for a
+    line of more than ``MAX_LINE_BYTES``.
     """
+    # the start of a line whose end has not been received
     begun: list[bytes] = []
     size = 0
     while data := receive(_RECEIVE_BYTES):

@@ -1,5 +1,5 @@
-"""The coordinator's side of what tasks in workers use of this process: results, printed lines, kept rows,
-views, bounded queries.
+"""The coordinator's side of the services that tasks in workers use: results, printed lines, late rows, bad
+records, views, bounded queries.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
 
+# hides the latency of an acknowledgement, and bounds what a slow task makes a worker buffer
 BATCHES_AHEAD = 4
 Reply = Callable[[Any], None]
 
 
 class JobStores:
-    """Acts for one deployment's tasks; ``take`` does not wait."""
+    """Serves one deployment's tasks; ``take`` does not block."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class JobStores:
         time_zone: str,
         before: BoundedBefore | None = None,
     ) -> None:
-        """``before``: bounded subplans whose rows are there already."""
+        """``before``: bounded subplans whose rows are staged already."""
         self._services = services
         self._before = before
         self._job_id = job_id
@@ -68,21 +69,24 @@ class JobStores:
         self._queries: dict[tuple[int, int], RunningQuery] = {}
 
     def take(self, worker: int, body: Any, reply: Reply) -> None:
-        """Act on what a task of a worker said; ``reply`` answers that worker's tasks."""
+        """Act on a message of a worker's task; ``reply`` answers that worker's tasks."""
         services = self._services
         match body:
+            # a collect sink: rows for the client, acknowledged when it has read them
             case ResultRows(operator_id, batch):
                 channel = services.get(ResultChannels).channel(operator_id)
                 if not channel.offer(batch, lambda: reply(ResultCredit(operator_id, 1))):
                     reply(ResultCredit(operator_id, 1))  # nobody reads it: do not slow the job
             case ResultEnded(operator_id, subtask, parallelism):
                 services.get(ResultChannels).channel(operator_id).subtask_ended(subtask, parallelism)
+            # a print sink writes to this process's output
             case Printed(text):
                 services.get(PrintStream).write(text)
             case LateRowsSeen(operator, rows, watermarks, ends):
                 services.get(LateRows).add(self._job_id, operator, rows, watermarks, ends)
             case BadRecordsSeen(table, records):
                 services.get(BadRecords).add(table, list(records))
+            # a materialized view: initial rows, then changes per checkpoint, published when it is durable
             case ViewBegun(view, subtask, parallelism, rows):
                 services.get(MaterializedTables).contents(view).begin(
                     self._attempt, subtask, parallelism, list(rows)
@@ -91,6 +95,7 @@ class JobStores:
                 services.get(MaterializedTables).contents(view).stage(checkpoint_id, list(changes))
             case ViewCompleted(view, checkpoint_id):
                 services.get(MaterializedTables).contents(view).complete(checkpoint_id)
+            # queries are numbered per worker
             case BoundedWanted(query, operator_id, staging, splits):
                 self._queries[worker, query] = RunningQuery(
                     query, partial(self._start, operator_id, staging, splits), reply
@@ -117,7 +122,9 @@ class JobStores:
 
 
 class RunningQuery:
-    """One bounded query: a thread sends its rows, a few batches ahead of the task that takes them."""
+    """One bounded query. A thread sends its rows, at most ``BATCHES_AHEAD`` batches ahead of the task that
+    reads them.
+    """
 
     def __init__(self, query: int, start: Callable[[], BoundedResult], reply: Reply) -> None:
         self._query = query
@@ -128,7 +135,7 @@ class RunningQuery:
         EngineThread(target=self._run, name="bounded-rows").start()
 
     def acknowledge(self, *, closed: bool) -> None:
-        """A batch has been taken, or no more are wanted."""
+        """The task has read a batch, or (``closed``) needs no more."""
         self._closed = self._closed or closed
         self._room.release()
 
@@ -138,6 +145,7 @@ class RunningQuery:
             try:
                 for rows in result:
                     self._room.acquire()
+                    # the task needs no more: ``result.close`` below cancels the query
                     if self._closed:
                         return
                     self._reply(BoundedRows(self._query, rows))
@@ -149,7 +157,7 @@ class RunningQuery:
 
 
 class BoundedBefore:
-    """Rows of bounded subplans as staged files, by the operators that give them."""
+    """Rows of bounded subplans in staged files, by the operators that read them."""
 
     def __init__(
         self, queries: Mapping[str, OperatorSpec[BoundedInput, OperatorFacts]], directory: Path
@@ -158,7 +166,7 @@ class BoundedBefore:
         self._directory = directory
 
     def run(self, operator_id: str, staging: Path | None) -> BoundedResult:
-        """Give the rows again, as a backend's ``run`` does."""
+        """Return the staged rows, as a backend's ``run`` does."""
         staged = StagedRows(self._directory / operator_id)
 
         def produce(emit: Emit) -> None:
@@ -170,8 +178,8 @@ class BoundedBefore:
 
 
 def computed_before(services: Services, graph: JobGraph, directory: Path, time_zone: str) -> BoundedBefore:
-    """Compute the bounded subplans of a job that Spark computes, and return when their rows are staged.
-    Raises what their queries raise.
+    """Run the bounded subplans of a job that Spark computes, and return once their rows are staged. Raises
+    the errors of their queries.
     """
     specs = [
         spec for chain in graph.chains for spec in chain.operators if isinstance(spec.node, BoundedInput)
@@ -179,6 +187,7 @@ def computed_before(services: Services, graph: JobGraph, directory: Path, time_z
     queries = {}
     for spec in specs:
         backend = services.get(BoundedBackends).for_plan(spec.node.plan)
+        # other backends run in this process, beside the workers
         if backend.name != "spark":
             continue
         queries[spec.operator_id] = spec

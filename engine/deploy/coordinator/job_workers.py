@@ -1,5 +1,5 @@
-"""The workers of one job as processes: deploys to them, passes on what tasks and master say to each other,
-notices when one is lost.
+"""The workers of one job as processes: it deploys tasks to them, passes messages between tasks and master,
+and notices lost workers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ from penstock.planner.physical.operator_specs import AnyOperatorSpec, Chain
 
 
 class RemoteTask:
-    """Sends what is posted; its figures are those the worker said last."""
+    """The handle of a task in a worker: it sends posted messages, and returns the figures that the worker
+    reported last.
+    """
 
     def __init__(
         self, chain: Chain, subtask: int, *, is_source: bool, send: Callable[[TaskId, TaskMessage], None]
@@ -76,11 +78,13 @@ class RemoteTask:
 
     @property
     def phase(self) -> str:
-        """Where it is in its life."""
+        """The phase of the task."""
         return self._figures.phase
 
     def figures(self) -> TaskFigures:
-        """Return what the worker said last; rows that have come here count even if it has not said so yet."""
+        """Return the figures the worker reported last. Rows that have arrived here count even if not reported
+        yet.
+        """
         known, delivered = self._figures, self._delivered
         if not delivered:
             return known
@@ -95,15 +99,17 @@ class RemoteTask:
         self._send(self.task_id, message)
 
     def counted(self, figures: TaskFigures) -> None:
-        """Take the worker's figures."""
+        """Store the worker's figures."""
         self._figures = figures
 
     def delivered(self, operator_id: str, rows: int) -> None:
-        """Note that rows of a collect sink have come here."""
+        """Record that rows of a collect sink have arrived here."""
         self._delivered = {**self._delivered, operator_id: self._delivered.get(operator_id, 0) + rows}
 
 
+# time for the pool, which checks its workers every WATCH_S, to report a dead peer first
 PEER_LOSS_WAIT_S = 0.6
+# after that a task's step counts as one that never ends
 RELEASE_S = 30.0
 _REPORTS = get_args(TaskReport)
 Later = Callable[[float, Callable[[], None]], None]
@@ -111,7 +117,7 @@ Later = Callable[[float, Callable[[], None]], None]
 
 @dataclass
 class Member:
-    """A worker's part in a deployment; ``address`` is where the others find it."""
+    """A worker's part in a deployment; the other workers connect to ``address``."""
 
     process: WorkerProcess
     slots: tuple[int, ...]
@@ -121,13 +127,13 @@ class Member:
 
     @property
     def name(self) -> str:
-        """What the other workers call it."""
+        """The name other workers know it by."""
         return f"worker-{self.process.number}"
 
 
 @dataclass
 class Underway:
-    """One deployment under way."""
+    """The current deployment."""
 
     id: DeploymentId
     deployment: Deployment
@@ -143,8 +149,8 @@ class ProcessWorkers:
     """Runs the tasks of one job in worker processes. Each worker runs ``slots`` subtask numbers; slot i is
     subtask i of every chain.
 
-    ``later`` calls after so many seconds. Fencing: what belongs to another deployment than the one under way
-    is dropped and counted; a lost worker is dead before it is replaced.
+    ``later`` calls a function after a delay in seconds. Fencing: messages of any deployment but the current
+    one are dropped and counted. A lost worker is dead before it is replaced.
     """
 
     def __init__(
@@ -159,8 +165,8 @@ class ProcessWorkers:
         bounded: BoundedBefore | None = None,
         probe: tuple[Path, str] | None = None,
     ) -> None:
-        """``bounded``: subplans whose rows are there already; ``probe``: what workers must see of the
-        job's directory.
+        """``bounded``: subplans whose rows are staged already; ``probe``: the file of the job's directory
+        that workers must see.
         """
         self.stale = 0
         self._pool = pool
@@ -181,6 +187,7 @@ class ProcessWorkers:
         deployer = deployment.deployer
         graph, options = deployer.graph, deployer.options
         slots = max(chain.parallelism for chain in graph.chains)
+        # rounded up
         count = -(-slots // options.task_slots)
         tasks = {
             task.task_id: task
@@ -195,6 +202,7 @@ class ProcessWorkers:
         identity = DeploymentId(deployer.job_id, deployment.epoch, deployment.attempt)
         with self._lock:
             self._processes = self._enough(count, options.heartbeat_timeout_ms)
+            # worker n runs the slots from n * task_slots on; the last one may have fewer
             members = [
                 Member(
                     process,
@@ -218,7 +226,9 @@ class ProcessWorkers:
             underway = self._underway
             assert underway is not None, "deployed before it is started"
             members, modules = underway.members, underway.deployment.deployer.options.python_modules
+            # a new secret per deployment: links of an earlier one cannot connect
             token = secrets.token_hex(32)
+            # callbacks for all workers before the first message: a reply may come at once
             for member in members:
                 member.process.belongs_to(self._on_message, self._on_lost)
             for member in members:
@@ -248,26 +258,24 @@ class ProcessWorkers:
         run_io(self._io, self._post, work, failed)
 
     def close(self) -> None:
-        """Give the workers back: the job has ended."""
+        """Return the workers to the pool: the job has ended."""
         with self._lock:
             processes, self._processes = self._processes, []
         self._pool.return_workers(processes)
 
     def members(self) -> list[Member]:
-        """Return the workers of the deployment under way with their slots."""
+        """Return the workers of the current deployment with their slots."""
         underway = self._underway
         return [] if underway is None else list(underway.members)
 
     @property
     def stale_messages(self) -> int:
-        """How many messages were refused because their deployment was over, here and by the workers there
-        are.
-        """
+        """How many messages of earlier deployments were refused, here and in the current workers."""
         return self.stale + sum(process.stale for process in self._processes)
 
     @property
     def refusals(self) -> Refusals:
-        """Whom the listeners for workers, of this process and of the workers, have refused."""
+        """The strangers that the listeners for workers have refused, in this process and in the workers."""
         return sum((process.refusals for process in self._processes), self._pool.admission.refusals)
 
     def processes(self) -> list[WorkerProcess]:
@@ -275,7 +283,7 @@ class ProcessWorkers:
         return list(self._processes)
 
     def _enough(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
-        """Return so many workers: those the job has, without the lost ones, and others."""
+        """Return ``count`` workers: the job's own that are not lost, and new ones."""
         kept = [process for process in self._processes if process.state is not WorkerState.LOST]
         self._pool.return_workers([process for process in self._processes if process not in kept[:count]])
         return [*kept[:count], *self._pool.take(max(0, count - len(kept)), timeout_ms)]
@@ -290,6 +298,7 @@ class ProcessWorkers:
             if underway.sent:
                 member.process.send(ToTasks(underway.id, body))
             else:
+                # tasks are not deployed yet; _send_tasks sends it after them
                 underway.unsent.append((member, body))
 
     # What workers say; called from their reader threads.
@@ -302,6 +311,7 @@ class ProcessWorkers:
                 if underway is None
                 else next((member for member in underway.members if member.process is process), None)
             )
+            # fencing: the message is of another deployment, or of a worker that has left this one
             if underway is None or member is None or message.deployment != underway.id or member.released:
                 self.stale += 1
                 return
@@ -310,18 +320,22 @@ class ProcessWorkers:
     def _on_body(self, underway: Underway, member: Member, body: Any) -> None:
         attempt = underway.id.attempt
         match body:
+            # deploy only when every worker listens: peers connect at once
             case Prepared(address):
                 member.address = address
                 if all(each.address is not None for each in underway.members) and not underway.releasing:
                     self._send_tasks(underway)
+            # the master learns of a start once all workers have their tasks
             case Deployed():
                 member.deployed = True
                 if all(each.deployed for each in underway.members):
                     self._post(TasksStarted(attempt))
+            # reports of tasks go to the master as they are
             case _ if isinstance(body, _REPORTS):
                 self._post(body)
             case PartWritten() | EndWritten():
                 self._post(WrittenElsewhere(body))
+            # a failed final snapshot has no checkpoint to abort: it costs the attempt
             case WriteFailure(checkpoint_id, error):
                 failed = (
                     StorageFailed(attempt, error.raised())
@@ -331,9 +345,11 @@ class ProcessWorkers:
                 self._post(WrittenElsewhere(failed))
             case TaskFailure(task, error, peer):
                 self._on_failure(underway, task, error.raised(), peer)
+            # the worker's tasks, by chain and subtask
             case MetricsReport(tasks):
                 for figures in tasks:
                     underway.tasks[TaskId(figures.chain, figures.subtask)].counted(figures)
+            # the last worker ends the deployment
             case Released():
                 member.released = True
                 self._end_when_released(underway)
@@ -346,7 +362,7 @@ class ProcessWorkers:
                 )
 
     def _count_delivered(self, underway: Underway, member: Member, body: ResultRows) -> None:
-        """Rows that reached the client count from here on, whether or not the worker lives to say so."""
+        """Rows that reached the client count from here on, even if the worker dies before it reports them."""
         for task in underway.tasks.values():
             if task.task_id.subtask in member.slots and any(
                 body.operator_id == spec.operator_id for spec in task.operators
@@ -384,7 +400,7 @@ class ProcessWorkers:
             self._end_when_released(underway)
 
     def _send_tasks(self, underway: Underway) -> None:
-        """All are ready: send each its part, and behind it what was posted meanwhile."""
+        """All workers are prepared: send each its part, then the messages posted meanwhile."""
         deployment, deployer = underway.deployment, underway.deployment.deployer
         functions = FunctionNames(deployer.options.python_modules)
         for member in underway.members:
@@ -413,9 +429,7 @@ class ProcessWorkers:
         underway.unsent.clear()
 
     def _lose_unreleased(self, underway: Underway) -> None:
-        """Kill workers that are alive but do not get their tasks closed: one may be in a step that never
-        ends.
-        """
+        """Kill workers that do not close their tasks: a task may be in a step that never ends."""
         for member in underway.members:
             if self._underway is underway and not member.released:
                 member.process.lose(f"its tasks were not closed within {RELEASE_S:g} s")
@@ -431,7 +445,9 @@ class ProcessWorkers:
 
 
 def _sent(options: JobOptions) -> JobOptions:
-    """Return options as workers need them, where paths mean the same in every working directory."""
+    """Return the options as workers need them; paths are absolute, since workers may have another working
+    directory.
+    """
     return replace(
         options,
         record=None,

@@ -1,4 +1,4 @@
-"""Where workers come from: what a pool asks of whoever starts processes for it."""
+"""Where workers come from: the interface through which a pool starts processes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Address = tuple[str, int]
 
 
 class Container(Protocol):
-    """What one worker runs in. ``number`` and ``token`` are what the worker connects with."""
+    """A process or task that runs one worker. The worker authenticates with ``number`` and ``token``."""
 
     number: int
     token: str
 
     @property
     def pid(self) -> int | None:
-        """The process's number, when it is known here."""
+        """The process id, when it is known here."""
 
     @property
     def fault(self) -> PenstockError | None:
@@ -41,52 +41,50 @@ class Container(Protocol):
         """Return in words how it ended, ``None`` while it runs."""
 
     def disconnected(self) -> str:
-        """Return in words what became of the worker whose connection has ended."""
+        """Return in words why the worker's connection has ended."""
 
     def kill(self) -> None:
-        """End it, whatever it does."""
+        """End it at once, whatever it does."""
 
     def leave(self) -> None:
-        """Let go of it: its worker has been told, by the end of its connection, that it is not wanted any
-        more.
-        """
+        """Release it: the end of its connection has made its worker leave."""
 
 
 class WorkerHost(Protocol):
-    """Makes containers. ``start_ms``: how long one may take to connect. ``idle_ms``: how long one without
-    a job is kept, ``None`` for ever.
+    """Creates containers. ``start_ms``: how long one may take to connect. ``idle_ms``: how long one without a
+    job is kept, ``None`` for no limit.
     """
 
     start_ms: float
     idle_ms: float | None
 
     def listen(self) -> tuple[socket.socket, Address]:
-        """Return a listening socket and the address workers find it by."""
+        """Return a listening socket and the address that workers connect to."""
 
     def accepted(self, connected: socket.socket) -> socket.socket | SecureStream:
-        """Return an accepted connection, made secure where connections are. ``OSError`` for a peer that
-        cannot do that.
+        """Return an accepted connection, with TLS if the host uses it. ``OSError`` for a peer that fails the
+        handshake.
         """
 
     def container(self, number: int) -> Container:
         """Return a container that is not started yet."""
 
     def lasting(self) -> Sequence[Container]:
-        """Return those that go on without their worker, and will have another connect."""
+        """Return the containers that outlive their worker and will have another connect."""
 
     def late(self, worker: int) -> PenstockError | None:
-        """Return the error of a worker that did not connect in time, ``None`` for that of any lost worker."""
+        """Return the error of a worker that did not connect in time; ``None`` for that of any lost worker."""
 
     def close(self) -> None:
-        """Let go of all containers, which end by themselves or are ended."""
+        """Release all containers; they end by themselves or are ended."""
 
 
 EXIT_WAIT_S = 1.0
 
 
 class OwnProcess:
-    """One child process. The thread that starts it must live as long as it shall: the kernel takes that
-    thread's end for the parent's.
+    """One child process. The thread that starts it must outlive it: the kernel treats that thread's end as
+    the parent's.
     """
 
     fault: PenstockError | None = None
@@ -106,16 +104,19 @@ class OwnProcess:
             "token": self.token,
             "address": address,
             "scratch": str(scratch),
+            # the worker leaves when this is no longer its parent
             "parent": os.getpid(),
         }
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
+            # -P: the working directory is not on the path, so a user's client.py there shadows nothing
             [sys.executable, "-P", "-m", "penstock.engine.deploy.worker.main"],
             stdin=subprocess.PIPE,
             env=environment,
             close_fds=True,
         )
         assert self._process.stdin is not None
+        # the token goes through a pipe: arguments are visible to other users
         with self._process.stdin as pipe:
             pipe.write(json.dumps(orders).encode() + b"\n")
 
@@ -124,7 +125,7 @@ class OwnProcess:
         return None if status is None else f"exit {status}"
 
     def disconnected(self) -> str:
-        """Say how the process ended; the connection's end is seen a moment before."""
+        """Return in words how the process ended; the end of the connection is seen a moment before."""
         try:
             return f"exit {self._process.wait(EXIT_WAIT_S)}" if self._process is not None else "never started"
         except subprocess.TimeoutExpired:
@@ -142,7 +143,7 @@ class OwnProcess:
 
 
 class OwnProcesses:
-    """Starts workers on this machine, where they connect over loopback; they are kept from job to job."""
+    """Starts workers on this machine, where they connect over loopback. They are reused from job to job."""
 
     start_ms = 30_000.0
     idle_ms: float | None = None

@@ -1,4 +1,6 @@
-"""Jobs on worker processes: what may run there, what is kept for it, and the workers it is given."""
+"""Jobs on worker processes: it checks that a job can run there, writes the files its workers read, and leases
+the workers.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,12 @@ _ELSEWHERE = {
     "late": "reads late rows, which this process holds",
 }
 HOSTED = "hosted"
-"""What of a job's directory is there only while workers of Spark run it."""
+"""The part of a job's directory that exists only while workers of Spark run the job."""
 _HINT = "SET 'deployment' = 'embedded' runs it in this process"
 
 
 class ProcessRuntime:
-    """The pool of workers of one job manager, made with the first job that wants one."""
+    """The worker pool of one job manager, created with the first job that needs it."""
 
     def __init__(self, clock: Clock, services: Services, io: IoThread, options: JobOptions) -> None:
         self._on_spark = options.deployment == "spark"
@@ -47,9 +49,7 @@ class ProcessRuntime:
         self._io = io
 
     def state_dir(self, job_id: str) -> Path:
-        """Return where the checkpoints of a job lie that has no directory for them: as long as the session
-        lives.
-        """
+        """Return the checkpoint directory of a job without one of its own; it is removed with the session."""
         return self.pool.scratch / "jobs" / job_id / "state"
 
     def workers(
@@ -60,14 +60,16 @@ class ProcessRuntime:
         state: Path | None,
         post: Callable[[Any], None],
     ) -> ProcessWorkers:
-        """Return the workers of a job. RUN-2912 and RUN-2913 for what only this process can run."""
+        """Return the workers of a job. RUN-2912 and RUN-2913 for jobs that only this process can run."""
         check(graph, options)
         if self._on_spark:
+            # Spark computes a history on the cores that the job's workers occupy: it could wait forever
             check_history(graph)
         scratch = self.pool.scratch / "jobs" / job_id
         if self._on_spark and state is not None and options.state_dir is not None:
             # where all machines find it, if they find anything
             state, scratch = state.absolute(), state.absolute() / HOSTED
+            # files of an earlier run whose coordinator died
             shutil.rmtree(scratch, ignore_errors=True)
         held = self._write_tables(graph, scratch)
         bounded, probe = None, None
@@ -77,7 +79,7 @@ class ProcessRuntime:
         return ProcessWorkers(self.pool, post, self._io, state, held, scratch, bounded=bounded, probe=probe)
 
     def ended(self, job_id: str, workers: ProcessWorkers) -> None:
-        """Take back the workers of a job that has ended; its checkpoints can still be copied."""
+        """Return the workers of a job that has ended to the pool; its checkpoints can still be copied."""
         workers.close()
         shutil.rmtree(workers.scratch / "tables", ignore_errors=True)
         if workers.scratch.name == HOSTED:
@@ -88,8 +90,8 @@ class ProcessRuntime:
         self.pool.close()
 
     def _write_tables(self, graph: JobGraph, scratch: Path) -> tuple[TableFile, ...]:
-        """Write the registered tables a job reads where workers find them; an iterable that ends when it
-        likes is refused.
+        """Write the registered tables that a job reads to files its workers read. RUN-2912 for an iterator of
+        this program.
         """
         names = {
             str(spec.node.table.options["name"])
@@ -117,7 +119,7 @@ class ProcessRuntime:
 
 
 def check_history(graph: JobGraph) -> None:
-    """Refuse histories that Spark computes while workers hold its cores: RUN-2924."""
+    """Refuse histories that Spark would compute while workers occupy its cores: RUN-2924."""
     for chain in graph.chains:
         for spec in chain.operators:
             if isinstance(spec.node, HistorySource) and spec.node.backend == "spark":
@@ -141,7 +143,7 @@ def _spark_tasks(options: JobOptions) -> WorkerHost:
 
 
 def check(graph: JobGraph, options: JobOptions) -> None:
-    """Refuse what cannot run in other processes: RUN-2912 for rows of this process, RUN-2913 for Python
+    """Refuse jobs that cannot run in other processes. RUN-2912 for rows of this process, RUN-2913 for Python
     functions a worker cannot import.
     """
     for chain in graph.chains:
@@ -154,4 +156,5 @@ def check(graph: JobGraph, options: JobOptions) -> None:
                     hint=_HINT,
                     sqlstate="0A000",
                 )
+    # a trial run: raises for functions that no worker can import
     encode(graph, FunctionNames(options.python_modules).name)

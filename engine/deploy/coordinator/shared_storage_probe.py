@@ -1,5 +1,5 @@
-"""Whether a worker sees the directory a job keeps its files in: the coordinator leaves a probe there, and
-the worker reads it.
+"""Checks that a worker sees the directory a job stores its files in: the coordinator writes a probe file
+there, and the worker reads it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NAME = "probe"
 
 
 def leave_probe(directory: Path) -> tuple[Path, str]:
-    """Write a file into a directory, made if need be, and return it with its text."""
+    """Write a file into a directory, created if needed, and return its path and text."""
     make_private(directory)
     path, text = directory.absolute() / _NAME, secrets.token_hex(16)
     with open_private(path) as file:

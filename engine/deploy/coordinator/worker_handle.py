@@ -1,4 +1,4 @@
-"""A worker process as the coordinator sees it: started, connected, heard of, lost."""
+"""The coordinator's handle of a worker process: its state, its connection and its last heartbeat."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from penstock.engine.network.admission import Refusals
 
 
 class WorkerState(StrEnum):
-    """The life of a worker process: started but not connected, waiting for work, running a job's tasks,
-    gone.
-    """
+    """The state of a worker process: not connected yet, without a job, running a job's tasks, or gone."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -30,11 +28,12 @@ class WorkerState(StrEnum):
 
 
 class WorkerProcess:
-    """One worker in its container. ``send`` may be called from any thread and at any time: what is sent
-    before the worker has connected is sent then.
+    """One worker in its container. ``send`` may be called from any thread at any time; messages are queued
+    until the worker connects.
 
-    ``on_message`` and ``on_lost`` are whoever uses the worker now; they are called from the worker's reader
-    thread, and must not wait. ``error``: what its loss means for who uses it, when that is more than a loss.
+    ``on_message`` and ``on_lost`` are callbacks of the job that uses the worker. The worker's reader thread
+    calls them, so they must not block. ``error``: the error its loss raises in that job, when it is more than
+    a loss.
     """
 
     def __init__(self, number: int, clock: Clock, container: Container) -> None:
@@ -57,17 +56,17 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process's number on its machine, once it is known."""
+        """The process id on its machine, once it is known."""
         return self.container.pid if self.facts is None else self.facts.pid
 
     @property
     def silence_ms(self) -> float:
-        """How long nothing has been heard of it."""
+        """The time since its last message."""
         return self._clock.monotonic_ms() - self._heard_ms
 
     @property
     def idle_ms(self) -> float:
-        """How long it has had no job; 0 while it has one, or is not there."""
+        """How long it has had no job; 0 while it has one, or is not connected."""
         return self._clock.monotonic_ms() - self._free_ms if self.state is WorkerState.IDLE else 0.0
 
     def start(self, address: Address, scratch: Path) -> None:
@@ -78,19 +77,20 @@ class WorkerProcess:
             self.lose(f"cannot be started: {cause}")
 
     def connected(self, connection: ControlConnection, facts: WorkerFacts | None = None) -> None:
-        """Take the connection the worker has made, and read it until it ends; returns then."""
+        """Attach the worker's connection and read it until it ends."""
         if not self.attach(connection, facts):
             return
         try:
             while (message := connection.receive()) is not None:
                 self.take(message)
         except Exception as error:  # noqa: BLE001 - a worker that does not keep to the protocol is lost, whatever it said
+            # its connection may be out of step: nothing after this message can be trusted
             self.lose(f"its messages cannot be read: {error}")
         self._disconnected()
 
     def attach(self, connection: ControlConnection, facts: WorkerFacts | None = None) -> bool:
-        """Take the connection the worker has made, and send what waits for it; False, and it is closed,
-        when it is lost or has one.
+        """Attach the worker's connection and send the queued messages. Returns False, and closes the
+        connection, when the worker is lost or already has one.
         """
         with self._changed:
             if self.state is not WorkerState.STARTING:  # given up, or connected meanwhile
@@ -98,6 +98,7 @@ class WorkerProcess:
                 return False
             self._connection, self.facts = connection, facts
             self._heard_ms = self._free_ms = self._clock.monotonic_ms()
+            # a job may have leased it before it connected
             self.state = WorkerState.IDLE if self.on_message is None else WorkerState.RUNNING
             for message, name_function in self._unsent:
                 connection.send(message, name_function)
@@ -106,7 +107,7 @@ class WorkerProcess:
         return True
 
     def send(self, message: Any, name_function: NameFunction = no_functions) -> None:
-        """Send a message; one to a lost worker goes nowhere."""
+        """Send a message; one to a lost worker is dropped."""
         with self._changed:
             if self.state is WorkerState.LOST:
                 return
@@ -121,7 +122,7 @@ class WorkerProcess:
         on_message: Callable[[WorkerProcess, FromTasks], None] | None,
         on_lost: Callable[[WorkerProcess], None] | None,
     ) -> None:
-        """Say who uses the worker from now on; nobody when None."""
+        """Set the callbacks of the job that uses the worker from now on; None when it has no job."""
         with self._changed:
             self.on_message, self.on_lost = on_message, on_lost
             self.used = True
@@ -130,22 +131,21 @@ class WorkerProcess:
                 self.state = WorkerState.IDLE if on_message is None else WorkerState.RUNNING
 
     def lose(self, why: str, error: PenstockError | None = None) -> None:
-        """Give the worker up: kill what is left of it, and only when it is gone tell who uses it. Only the
-        first reason counts.
-        """
+        """Declare the worker lost: kill its container, call ``on_lost``. Only the first reason counts."""
         if self._end(why, error):
+            # before on_lost: its replacement must not run beside it
             self.container.kill()
             self._close()
 
     def dismiss(self) -> None:
-        """End a worker that has no job: its connection ends, and so does it."""
+        """End a worker that has no job: closing its connection ends its process."""
         if self._end("dismissed", None):
             self._close()
             self.container.leave()
 
     def check(self, timeout_ms: float, start_ms: float) -> str | None:
-        """Lose the worker when its container has ended, or nothing has been heard of it for too long;
-        return why if it did not even connect.
+        """Declare the worker lost when its container has ended or its heartbeat is overdue. Return the reason
+        if it has not even connected in time.
         """
         status = self.container.ended()
         if status is not None:
@@ -163,7 +163,7 @@ class WorkerProcess:
                 self._close()
 
     def _end(self, why: str, error: PenstockError | None) -> bool:
-        """Note that it is lost; return False when it was already."""
+        """Record that it is lost; return False when it was already."""
         with self._changed:
             if self.state is WorkerState.LOST:
                 return False
@@ -180,7 +180,7 @@ class WorkerProcess:
             self.on_lost(self)
 
     def take(self, message: Any) -> None:
-        """Act on what the worker has said."""
+        """Process a message of the worker."""
         self._heard_ms = self._clock.monotonic_ms()
         if isinstance(message, Alive):
             self.stale, self.refusals = message.stale, message.refusals

@@ -1,5 +1,5 @@
-"""The worker processes of a session: started when a job needs them, kept for the next one, watched, ended
-with the session.
+"""The worker processes of a session. A worker is started when a job needs it, kept for the next job, watched,
+and ended with the session.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from penstock.engine.task_manager.task_manager import IoThread
 
 ACCEPT_S = 0.1
 WATCH_S = 0.1
+# heartbeat timeout of a worker without a job; a job sets its own
 IDLE_TIMEOUT_MS = 5_000.0
+# ten missed turns of the watchdog (WATCH_S): this process was suspended, not the workers
 OVERSLEPT_MS = 1_000.0
 SPARE_MS = 30_000.0
-"""How long a worker is kept that came back by itself, for the job that will want it."""
+"""How long a worker that reconnected by itself is kept for the job that will need it."""
 
 
 class WorkerPool:
-    """Hands workers out to jobs and takes them back. Only who knows a worker's token can connect as that
-    worker, once.
-    """
+    """Leases workers to jobs. A worker connects with its token, once; nobody else can connect in its name."""
 
     def __init__(self, clock: Clock, host: WorkerHost | None = None) -> None:
         self.scratch = Path(tempfile.mkdtemp(prefix="penstock-workers-"))
@@ -60,8 +60,8 @@ class WorkerPool:
         threading.Thread(target=self._watch, name="workers-watch", daemon=True).start()
 
     def take(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
-        """Return workers that nobody uses, started now where there are too few; silent for ``timeout_ms``,
-        one counts as lost.
+        """Return ``count`` unused workers, and start them where there are too few. A worker silent for
+        ``timeout_ms`` counts as lost.
         """
         with self._lock:
             free = [
@@ -70,11 +70,13 @@ class WorkerPool:
                 if worker.state is WorkerState.IDLE and worker.number not in self._timeouts
             ]
             taken = free[:count]
+            # containers without a worker come before new ones: their worker is about to reconnect
             for container in self._vacant()[: count - len(taken)]:
                 taken.append(self._in(container))
             while len(taken) < count:
                 number = next(self._numbers)
                 worker = self._in(self._host.container(number), number)
+                # on the starter's thread, which must outlive the process it starts
                 self._starter.submit(partial(worker.start, self.address, self.scratch))
                 taken.append(worker)
             for worker in taken:
@@ -82,7 +84,7 @@ class WorkerPool:
             return taken
 
     def return_workers(self, workers: Sequence[WorkerProcess]) -> None:
-        """Take workers back whose tasks are closed; lost ones are forgotten."""
+        """Accept workers whose tasks are closed; lost ones are forgotten."""
         with self._lock:
             for worker in workers:
                 worker.belongs_to(None, None)
@@ -92,12 +94,12 @@ class WorkerPool:
         self._dismiss_idle()
 
     def workers(self) -> list[WorkerProcess]:
-        """Return the workers there are."""
+        """Return the workers of the pool."""
         with self._lock:
             return list(self._workers.values())
 
     def close(self) -> None:
-        """End every worker and remove what was kept for them."""
+        """End every worker and remove its files."""
         self._closed.set()
         self._acceptor.join()
         self.admission.close()
@@ -122,7 +124,7 @@ class WorkerPool:
         return worker
 
     def _vacant(self) -> list[Container]:
-        """Return the containers that go on without a worker."""
+        """Return the containers that outlive their worker and have none now."""
         occupied = {
             worker.container.number
             for worker in self._workers.values()
@@ -134,7 +136,7 @@ class WorkerPool:
         self._workers.pop(worker.number, None)
 
     def _accept(self) -> None:
-        """Accept until the pool is closed, whatever the system says meanwhile."""
+        """Accept connections until the pool is closed; no error of the system ends the loop."""
         while not self._closed.is_set():
             self._selector.select(ACCEPT_S)
             while (connected := self.admission.accept()) is not None:
@@ -149,7 +151,7 @@ class WorkerPool:
             self.admission.check_time()
 
     def _greet(self, connected: socket.socket) -> None:
-        """Find out which worker has connected; then read what it says until it ends."""
+        """Authenticate a connection; then read its worker's messages until it ends."""
         connection, hello, worker, known = None, None, None, False
         with contextlib.suppress(Exception):  # whatever a stranger says is no reason to do more than hang up
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -161,6 +163,7 @@ class WorkerPool:
             self.admission.refuse(connected)
             (connection or connected).close()
             return
+        # authenticated: from here on messages may be large
         connection.trust()
         wrong = None if hello.facts is None else misfit(hello.facts, own_facts())
         if wrong is not None:
@@ -171,8 +174,8 @@ class WorkerPool:
         worker.connected(connection, hello.facts)
 
     def _known(self, hello: object) -> WorkerProcess | None:
-        """Return the worker that says hello, which its token proves; a container that has lost its worker
-        may send another, which is a new one.
+        """Return the worker that a hello comes from; its token proves it. A container that has lost its
+        worker may send another, which becomes a new worker.
         """
         if not isinstance(hello, Hello) or hello.version != VERSION:
             return None
@@ -184,9 +187,11 @@ class WorkerPool:
             ]
             vacant = [] if living else [each for each in self._vacant() if each.number == hello.worker]
             containers = [*(each.container for each in living), *vacant]
+            # constant time: a comparison must not reveal how much of a token is right
             if not containers or not hmac.compare_digest(containers[0].token.encode(), hello.token.encode()):
                 return None
             if not living:
+                # Spark has run the task again, and its new Python process connects
                 return self._in(vacant[0])
         return living[0] if living[0].state is WorkerState.STARTING else None
 
@@ -210,8 +215,8 @@ class WorkerPool:
             self._dismiss_idle()
 
     def _dismiss_idle(self) -> None:
-        """Let go of workers without a job for longer than they are kept; one that came back by itself is
-        kept for the job that will want it.
+        """Dismiss workers that have been without a job for longer than ``idle_ms``. A worker that reconnected
+        by itself is kept for the job that will need it.
         """
         kept_ms = self._host.idle_ms
         if kept_ms is None:
@@ -222,6 +227,7 @@ class WorkerPool:
         for worker in self.workers():
             if worker.number in self._timeouts:
                 continue
+            # it reconnected and had no job yet, while other workers have one
             spare = wanted and not worker.used
             idle = worker.state is WorkerState.IDLE and worker.idle_ms >= max(kept_ms, SPARE_MS * spare)
             if idle or (worker.state is WorkerState.STARTING and worker.used):
@@ -231,6 +237,6 @@ class WorkerPool:
 
 
 def _hang_up(connected: socket.socket) -> None:
-    """End a connection another thread reads: it finds it ended."""
+    """Shut down a connection that another thread reads: that thread sees its end."""
     with contextlib.suppress(OSError):
         connected.shutdown(socket.SHUT_RDWR)

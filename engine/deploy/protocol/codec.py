@@ -1,12 +1,12 @@
-"""The job codec: job graphs, options and messages as JSON text and back, over a closed list of classes; no
-code and no name to import is in it.
+"""The job codec: it encodes job graphs, options and messages as JSON text, and decodes them. It knows a
+closed list of classes; the text holds no code and no name to import.
 
-A text is a list of nodes in which each node refers to earlier ones only, so that reading it needs no
-recursion and what is shared stays shared. Rows and columns of numbers are not in the text but attached to it,
-as Arrow IPC streams and int64.
+A text is a list of nodes, each of which refers to earlier nodes only. So decoding needs no recursion, and
+shared values stay shared. Rows and int64 columns are attached to the text, as Arrow IPC streams and as int64
+bytes.
 
-What it buys: it is imported in 1 ms beside the classes it writes; ``import grpc, google.protobuf`` takes
-160 ms of processor time in each worker, and those libraries belong to the Spark extra alone.
+Why not protobuf: ``import grpc, google.protobuf`` takes 160 ms of processor time in each worker, and only the
+Spark extra installs it. This module is imported in 1 ms beside the classes it encodes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.python_functions import PythonFunction
 from penstock.engine.deploy.protocol.codec_registry import fields_of, name_of, registered_classes
 
+# limits of a text from a peer: checked before anything is built from it
 NODES_MAX = 2_000_000
 BYTES_MAX = 256 << 20
+# encoding is recursive, so nesting is bounded; decoding is not recursive
 DEPTH_MAX = 900
 
 Node = list[Any]
@@ -39,7 +41,7 @@ FindFunction = Callable[[str], PythonFunction]
 
 
 def no_functions(function: PythonFunction | str) -> Any:
-    """Refuse Python functions: where none are expected."""
+    """Refuse a Python function where none is expected: INT-9031."""
     raise PenstockError(
         "INT-9031", "a Python function cannot be sent here", kind=Kind.INTERNAL, sqlstate="XX000"
     )
@@ -48,11 +50,11 @@ def no_functions(function: PythonFunction | str) -> Any:
 def encode(
     value: Any, name_function: NameFunction = no_functions, attached: list[Attachment] | None = None
 ) -> bytes:
-    """Return a value of registered classes and plain data as bytes; ``name_function`` says by which name the
-    reader finds a Python function.
+    """Encode a value of registered classes and plain data as bytes. ``name_function`` returns the name by
+    which the reader finds a Python function.
 
-    Rows are added to ``attached``. Raises INT-9031 for anything else, and for what is nested more than
-    ``DEPTH_MAX`` deep.
+    Rows are appended to ``attached``. Raises INT-9031 for any other value, and for nesting deeper than
+    ``DEPTH_MAX``.
     """
     encoder = _Encoder(name_function, attached)
     root = encoder.word(value, 0)
@@ -65,9 +67,9 @@ def decode(
     attached: Sequence[Attachment] = (),
     only: Collection[type[Any]] | None = None,
 ) -> Any:
-    """Return what ``encode`` was given, made of the classes in ``only`` when that is given.
+    """Return the value that ``encode`` encoded; with ``only``, no other classes are built.
 
-    INT-9032 for text that is too long, of an unknown class, or not of this form.
+    INT-9032 for text that is too long, names an unknown class, or has another form.
     """
     if len(data) > BYTES_MAX:
         raise _damaged(f"{len(data)} bytes, at most {BYTES_MAX}")
@@ -105,7 +107,9 @@ def _damaged(why: str) -> PenstockError:
 
 
 class _Encoder:
-    """Gathers nodes; equal ones are written once. A word is a scalar as JSON has it, or ``[n]``: node n."""
+    """Collects the nodes of a text; equal nodes are written once. A word is a JSON scalar, or ``[n]`` for
+    node n.
+    """
 
     def __init__(self, name_function: NameFunction, attached: list[Attachment] | None) -> None:
         self.nodes: list[Node] = []
@@ -122,10 +126,13 @@ class _Encoder:
                 sqlstate="XX000",
             )
         kind = type(value)
+        # JSON scalars need no node; ``kind`` is exact, so that members of enums do not pass as int or str
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
             return value
+        # children first: a node refers to earlier nodes only
         node = self._node(value, depth + 1)
         text = json.dumps(node)
+        # equal subtrees are one node: the text of a plan with shared parts stays small
         number = self._known.get(text)
         if number is None:
             number = self._known[text] = len(self.nodes)
@@ -146,10 +153,12 @@ class _Encoder:
         if type(value) is tuple:
             return ["tuple", *(self.word(item, depth) for item in value)]
         if type(value) is frozenset:
+            # sorted: the same set has the same text in every process
             return ["set", *sorted((self.word(item, depth) for item in value), key=str)]
         if type(value) is dict:
             return ["map", *(self.word(part, depth) for item in value.items() for part in item)]
         if self._attached is not None and isinstance(value, pa.RecordBatch | np.ndarray):
+            # numbers of rows would be long as JSON: attach their bytes
             rows = isinstance(value, pa.RecordBatch)
             self._attached.append(
                 _stream_of(value) if rows else np.ascontiguousarray(value, np.int64).data.cast("B")
@@ -176,6 +185,7 @@ def _read_attached(node: Node, attached: Sequence[Attachment]) -> pa.RecordBatch
     if tag == "numbers":
         return np.frombuffer(data, np.int64)
     rows = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    # offsets come from a peer: a kernel would read outside the buffer
     rows.validate(full=True)
     return rows
 
@@ -193,6 +203,7 @@ def _value(word: Any, made: list[Any]) -> Any:
     if type(word) is not list:
         return word
     (number,) = word
+    # negative numbers would index from the end
     if not 0 <= number < len(made):
         raise IndexError(f"node {number} of {len(made)}")
     return made[number]
@@ -204,6 +215,7 @@ def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mappi
     if read is not None:
         return read(rest[0])
     match tag:
+        # by name only: the reader resolves it in its own allow-list
         case "function":
             return find_function(rest[0])
         case "tuple":
@@ -215,6 +227,7 @@ def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mappi
             return dict(zip(words[::2], words[1::2], strict=True))
         case "enum":
             return _class_of(known, rest[0], Enum)[rest[1]]
+        # fields by position, in the order of the constructor; the class is from the closed list
         case "object":
             wanted = _class_of(known, rest[0], object)
             values = [_value(word, made) for word in rest[1:]]

@@ -1,7 +1,7 @@
-"""The closed list of what may stand in an encoded job or message: frozen dataclasses and enums, of the
-catalog, the planner and the job's life.
+"""The closed list of classes that the job codec encodes: frozen dataclasses and enums of the catalog, the
+planner and the engine.
 
-Plan nodes are not listed: the files of all nodes that have an operator are registered by the factory's table.
+Plan nodes are not listed: the factory's table registers the modules of all nodes that have an operator.
 """
 
 from __future__ import annotations
@@ -96,8 +96,9 @@ _SINGLE: tuple[type, ...] = (
 
 @cache
 def registered_classes() -> dict[str, type[Any]]:
-    """Return the classes by the name they are written with."""
+    """Return the classes by their encoded names."""
     modules = {module.__name__: module for module in _MODULES}
+    # plan nodes: the modules of all nodes that the operator factory knows
     modules |= {node.__module__: sys.modules[node.__module__] for node in OPERATOR_CLASSES}
     declared = [
         value
@@ -107,18 +108,19 @@ def registered_classes() -> dict[str, type[Any]]:
     ]
     by_name: dict[str, type[Any]] = {}
     for value in (*_SINGLE, *declared):
+        # the encoded name carries no module: it must be unique
         if by_name.setdefault(name_of(value), value) is not value:
             raise AssertionError(f"two classes are written as {name_of(value)}")
     return by_name
 
 
 def name_of(made: type[Any]) -> str:
-    """Return the name a class is written with: its own, which no other registered class has."""
+    """Return the name a class is encoded with: its own, which is unique among the registered classes."""
     return made.__name__
 
 
 def fields_of(made: type[Any]) -> tuple[str, ...]:
-    """Return the names of the fields that are given to a class's constructor."""
+    """Return the names of the fields that a class's constructor takes."""
     return _fields(name_of(made))
 
 

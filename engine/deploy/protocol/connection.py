@@ -1,5 +1,5 @@
-"""The control connection between the coordinator and a worker: messages in the order they were sent, each
-way by a thread of its own.
+"""The control connection between the coordinator and a worker. It keeps the order of messages, and each
+direction has a thread of its own.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ from penstock.engine.network.frames import FrameReader, FrameWriter, NetworkFram
 from penstock.engine.network.tls_stream import SecureStream
 
 MESSAGE = FIRST_CONTROL
+# rows of results and bounded queries are attached to messages
 MAX_MESSAGE_BYTES = 1 << 31
+# a stranger cannot make this process allocate more than this
 MAX_HELLO_BYTES = 4096
+# Arrow reads attached rows in place, from aligned buffers
 _ALIGNMENT = 64
 _COUNT = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
 
 
 def pack(message: Any, name_function: NameFunction = no_functions) -> list[Attachment]:
-    """Return a message as the parts of a frame: how many parts and how long, then its text and what is
-    attached, each aligned for Arrow.
+    """Return a message as the parts of a frame. A head holds the number and the lengths of the parts; the
+    text and its attachments follow, each aligned for Arrow.
     """
     attached: list[Attachment] = []
     text = encode(message, name_function, attached)
@@ -50,8 +53,8 @@ def pack(message: Any, name_function: NameFunction = no_functions) -> list[Attac
 def unpack(
     payload: memoryview, find_function: FindFunction = no_functions, only: Collection[type[Any]] | None = None
 ) -> Any:
-    """Return the message of a frame's payload, of the classes in ``only`` when given. INT-9032 when it is
-    none.
+    """Decode a frame's payload into its message; with ``only``, no other classes are built. INT-9032 when it
+    is not a message.
     """
     try:
         (count,) = _COUNT.unpack_from(payload)
@@ -64,6 +67,7 @@ def unpack(
     parts = []
     for length in lengths:
         position += -position % _ALIGNMENT
+        # the lengths come from the peer: check before slicing
         if position + length > len(payload):
             raise _unreadable("it is shorter than it says")
         parts.append(payload[position : position + length])
@@ -80,14 +84,15 @@ def _unreadable(why: str) -> PenstockError:
 
 
 class ControlConnection:
-    """One side of a control connection over a connected socket.
+    """One end of a control connection over a connected socket.
 
-    ``send`` never waits: a thread writes what is queued. ``receive`` is the other direction, for one thread
-    of the owner's. ``stranger``: nobody knows yet who connects: until ``trust`` is called, no message may be
-    longer than a hello.
+    ``send`` never blocks: a thread writes the queued messages. One thread of the owner calls ``receive``.
+    ``stranger``: the peer is not authenticated yet; until ``trust`` is called, no message may be longer than
+    a hello.
     """
 
     def __init__(self, connected: socket.socket | SecureStream, name: str, *, stranger: bool = False) -> None:
+        # a blocking socket: reading and writing each have a thread
         connected.settimeout(None)
         self._socket = connected
         self._frames = FrameWriter()
@@ -99,22 +104,23 @@ class ControlConnection:
         self._writer.start()
 
     def send(self, message: Any, name_function: NameFunction = no_functions) -> None:
-        """Queue a message; one that can no longer be sent is dropped, for the peer is gone. Raises
-        INT-9031 for what cannot be sent at all.
+        """Queue a message. It is dropped when the peer is gone. Raises INT-9031 for a value that cannot be
+        encoded.
         """
         self._queue.put(pack(message, name_function))
 
     def trust(self) -> None:
-        """Take messages of any size from now on: the peer has shown that it belongs here."""
+        """Accept messages of any size from now on: the peer is authenticated."""
         self._reader.max_payload = MAX_MESSAGE_BYTES
 
     def receive(
         self, timeout_s: float | None = None, only: Collection[type[Any]] | None = None
     ) -> Any | None:
-        """Wait for the next message, of the classes in ``only`` when given, and return it; ``None`` when none
-        follows.
+        """Wait for the next message and return it, ``None`` at the end of the connection. With ``only``, no
+        other classes are built.
 
-        NET-50xx or INT-9032 for what is no message, TimeoutError when nothing came for so long.
+        NET-50xx or INT-9032 for bytes that are not a message, TimeoutError when nothing arrived within
+        ``timeout_s``.
         """
         self._socket.settimeout(timeout_s)
         while not self._received:
@@ -133,7 +139,7 @@ class ControlConnection:
         return unpack(frame.payload, self.find_function, only)
 
     def finish(self, timeout_s: float) -> None:
-        """Send what is queued, wait for that at most so long, and close."""
+        """Send the queued messages, wait at most ``timeout_s`` for that, and close."""
         self._queue.put(None)
         self._writer.join(timeout_s)
         self.close()

@@ -1,4 +1,4 @@
-"""Errors on their way between processes: every field a user sees, nothing that could be more than text."""
+"""Errors as sent between processes: every field a user sees, and nothing but text and numbers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class SentError:
 
     @classmethod
     def of(cls, cause: Exception, where: str) -> SentError:
-        """Return any exception as it is sent; ``where`` names what it came from when it does not say so
-        itself.
+        """Return any exception in its encoded form. ``where`` names its origin when the exception itself does
+        not.
         """
         error = failure_in(where, cause)
         errno = cause.errno if isinstance(cause, OSError) else None
@@ -43,7 +43,7 @@ class SentError:
         )
 
     def raised(self) -> Exception:
-        """Return the error as it is raised here."""
+        """Return the exception to raise in this process."""
         if self.errno is not None:
             return OSError(self.errno, self.message)
         return PenstockError(

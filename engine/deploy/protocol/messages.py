@@ -1,5 +1,5 @@
-"""What travels between the coordinator and a worker: a closed set of frozen messages. What belongs to a
-deployment says to which.
+"""The messages between the coordinator and a worker: a closed set of frozen dataclasses. Messages of a
+deployment carry its id.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from penstock.engine.network.admission import Refusals
 from penstock.engine.task.messages import TaskId, TaskMessage
 from penstock.planner.physical.operator_specs import JobGraph
 
+# of this set of messages: a worker of another version is refused in its hello
 VERSION = 3
 
 
 @dataclass(frozen=True)
 class DeploymentId:
-    """A deployment of a job: ``attempt`` counts those of one coordinator, ``epoch`` the coordinators of
-    the job's directory.
+    """A deployment of a job. ``attempt`` counts the deployments of one coordinator, ``epoch`` the
+    coordinators of the job's directory.
     """
 
     job_id: str
@@ -38,7 +39,9 @@ class DeploymentId:
 
 @dataclass(frozen=True)
 class Hello:
-    """The first message: who connects, and that it may; ``facts``: of a worker that was started elsewhere."""
+    """The first message of a worker: its number and its token. ``facts``: set by a worker that the
+    coordinator did not start itself.
+    """
 
     worker: int
     version: int
@@ -48,8 +51,8 @@ class Hello:
 
 @dataclass(frozen=True)
 class Alive:
-    """Nothing to say, but alive; so far ``stale`` messages were refused because their deployment was over,
-    and so many strangers.
+    """The heartbeat of a worker. ``stale``: messages it has refused because their deployment was over;
+    ``refusals``: strangers it has refused.
     """
 
     stale: int
@@ -61,7 +64,7 @@ class Alive:
 
 @dataclass(frozen=True)
 class ToTasks:
-    """Something for a deployment; a worker that has another by now refuses it."""
+    """A message for one deployment; a worker that runs a newer deployment refuses it."""
 
     deployment: DeploymentId
     body: Any
@@ -69,11 +72,11 @@ class ToTasks:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Get ready for a deployment: listen for the other workers if it is ``linked``; they know ``token``, and
-    this one by ``name``.
+    """Prepare a deployment. A worker that is ``linked`` listens for the other workers, which know ``token``
+    and its ``name``.
 
-    ``modules``: where the Python functions of what follows may be imported from; ``path``: where Python finds
-    them. ``probe``: a file of the job's directory and its text, if the worker must see that directory.
+    ``modules``: the modules that Python functions may be imported from; ``path``: the directories on Python's
+    path. ``probe``: a file of the job's directory and its text, if the worker must see that directory.
     """
 
     name: str
@@ -86,7 +89,7 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Peer:
-    """Another worker of a deployment: where it listens, and the slots it runs."""
+    """Another worker of a deployment: its address and the slots it runs."""
 
     name: str
     address: tuple[Any, ...]
@@ -103,8 +106,8 @@ class TableFile:
 
 @dataclass(frozen=True)
 class DeployTasks:
-    """Make and start the tasks of ``slots``. ``manifest``: the checkpoint in ``state`` to go on from;
-    ``owner``: of what sinks stage.
+    """Create and start the tasks of ``slots``. ``manifest``: the checkpoint in ``state`` to restore;
+    ``owner``: the owner id under which sinks stage their output.
     """
 
     graph: JobGraph
@@ -135,7 +138,7 @@ class ReleaseTasks:
 
 @dataclass(frozen=True)
 class ResultCredit:
-    """The client has taken so many batches of a result."""
+    """The client has read ``batches`` more batches of a result."""
 
     operator_id: str
     batches: int
@@ -143,7 +146,7 @@ class ResultCredit:
 
 @dataclass(frozen=True)
 class BoundedRows:
-    """What a bounded query has given: rows, its end, or its error."""
+    """Output of a bounded query: rows, its end, or its error."""
 
     query: int
     rows: Any = None
@@ -156,7 +159,7 @@ class BoundedRows:
 
 @dataclass(frozen=True)
 class FromTasks:
-    """Something from a deployment; the coordinator drops it when that is over."""
+    """A message from a deployment; the coordinator drops it when that deployment is over."""
 
     deployment: DeploymentId
     body: Any
@@ -164,19 +167,19 @@ class FromTasks:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Ready; other workers find this one here."""
+    """The worker is prepared; other workers connect to ``address``."""
 
     address: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """The tasks are made and started."""
+    """The tasks are created and started."""
 
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A task cannot go on; ``peer``: because the connection with that worker ended."""
+    """A task failed. ``peer``: the worker whose connection ended, if that is the cause."""
 
     task: TaskId
     error: SentError
@@ -193,7 +196,7 @@ class WriteFailure:
 
 @dataclass(frozen=True)
 class MetricsReport:
-    """What the tasks have counted by now."""
+    """The current figures of the tasks."""
 
     tasks: tuple[TaskFigures, ...]
 
@@ -213,7 +216,7 @@ class ResultRows:
 
 @dataclass(frozen=True)
 class ResultEnded:
-    """A collect subtask has given all its rows."""
+    """A collect subtask has emitted all its rows."""
 
     operator_id: str
     subtask: int
@@ -229,7 +232,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class LateRowsSeen:
-    """Rows that came too late; ``watermarks`` and ``ends`` are int64 columns."""
+    """Late rows; ``watermarks`` and ``ends`` are int64 columns."""
 
     operator: str
     rows: Any
@@ -247,7 +250,7 @@ class BadRecordsSeen:
 
 @dataclass(frozen=True)
 class ViewBegun:
-    """What a subtask of a materialized view's sink begins with."""
+    """The initial rows of a subtask of a materialized view's sink."""
 
     view: str
     subtask: int
@@ -257,7 +260,7 @@ class ViewBegun:
 
 @dataclass(frozen=True)
 class ViewStaged:
-    """What changed before the barrier of a checkpoint."""
+    """The changes of a view before the barrier of a checkpoint."""
 
     view: str
     checkpoint_id: int
@@ -266,7 +269,7 @@ class ViewStaged:
 
 @dataclass(frozen=True)
 class ViewCompleted:
-    """A checkpoint is durable."""
+    """A checkpoint is durable: the view's staged changes may be published."""
 
     view: str
     checkpoint_id: int
@@ -274,10 +277,10 @@ class ViewCompleted:
 
 @dataclass(frozen=True)
 class BoundedWanted:
-    """Run the bounded subplan of an operator, into ``staging`` if that is given; ``query`` numbers the
+    """Run the bounded subplan of an operator, and stage its rows in ``staging`` if set. ``query`` numbers the
     request within the deployment.
 
-    ``splits``: of a history, those the worker wants.
+    ``splits``: the splits of a history that the worker requests.
     """
 
     query: int
@@ -288,7 +291,7 @@ class BoundedWanted:
 
 @dataclass(frozen=True)
 class BoundedDemand:
-    """A batch of a bounded query has been taken, or (``closed``) no more are wanted."""
+    """The task has read a batch of a bounded query, or (``closed``) needs no more."""
 
     query: int
     closed: bool = False

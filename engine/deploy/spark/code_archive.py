@@ -1,5 +1,5 @@
-"""Our own packages as one file, for machines that have not got them: the same bytes for the same code,
-wherever it is made.
+"""Our own packages as one zip file, for machines without them. The same code makes the same bytes on every
+machine.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 PACKAGES = ("catalog", "planner", "engine")
-"""What tasks run on."""
+"""The packages that tasks need."""
 _BESIDE = Path(__file__).resolve().parents[3]
-"""Where the packages lie: the folder ``penstock`` where it is installed, the top of the repository in a
-checkout.
+"""The directory that contains the packages: ``penstock`` where it is installed, the top of the repository in
+a checkout.
 """
 ROOT = _BESIDE.parent if (_BESIDE / "__init__.py").is_file() else _BESIDE
-"""What stands on ``sys.path`` where ``penstock`` can be imported."""
+"""The entry of ``sys.path`` from which ``penstock`` is imported."""
 _SUFFIXES = (".py", ".lark")
+# the earliest date of a zip entry: the archive's bytes must not depend on file times
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def package_files(packages: Iterable[str]) -> dict[str, Path]:
-    """Return the files of packages under ``penstock`` by the names they are installed with, in the order
-    of those.
-    """
+    """Return the files of packages under ``penstock`` by their installed names, sorted by name."""
     files = {
         path.relative_to(_BESIDE): path
         for package in packages
@@ -49,13 +48,14 @@ def write_archive(directory: Path, packages: Iterable[str] = PACKAGES) -> Path:
             content = path.read_bytes()
             digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    # the name contains the digest: another version of the code is another file
     return building.rename(directory / f"penstock-{digest.hexdigest()[:16]}.zip")
 
 
 @functools.cache
 def shipped() -> Path:
-    """Return the file, made once for this process, since a Spark takes a name from one place only, and
-    removed with it.
+    """Return the archive of this process. It is made once, since a Spark accepts a file name from one path
+    only, and removed with the process.
     """
     directory = Path(tempfile.mkdtemp(prefix="penstock-shipped-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)

@@ -1,5 +1,5 @@
-"""The function Spark's tasks run: it makes our packages importable there, and then is a worker until that
-is not wanted any more.
+"""The function that Spark's tasks run: it makes our packages importable there, then runs a worker until that
+is dismissed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ SCHEMA = "worker long, said string"
 
 
 def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function; Spark sends it and ``orders``, plain values, to the task. It gives one row: the
-    worker's number and how it ended.
+    """Return the function; Spark sends it to the task with ``orders``, which are plain values. It emits one
+    row: the worker's number and how it ended.
 
-    It carries its imports along, for Spark's Python workers need not have penstock. The packages are taken
-    from where this process has them if the same files are there, else unpacked from what was shipped, once
-    for a machine: kernels that were compiled beside them are found again.
+    The function contains its imports, since Spark's Python workers need not have penstock installed. It uses
+    the packages of this process where the task sees the same files, so that compiled kernels beside them are
+    reused. Otherwise it unpacks the shipped archive, once per machine.
     """
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

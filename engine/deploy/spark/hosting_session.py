@@ -1,5 +1,5 @@
-"""The Spark session that hosts workers: Spark is started with the first one, our packages are shipped
-once, jobs are tagged to be cancelled.
+"""The Spark session that hosts workers. It starts Spark for the first worker, ships our packages once, and
+tags jobs so that they can be cancelled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _JAVA = (
     "-XX:+UseSerialGC",
     "-XX:-UsePerfData",
 )
-"""Executors do little themselves and shall be up soon."""
+"""Executors do little work themselves and must start fast."""
 _ATTEMPTS = 4
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*(\d+))?\])?")
 _DAEMON = "spark.python.daemon.module"
@@ -35,8 +35,8 @@ _FILES = "spark.files"
 
 
 def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what a Spark that is to host workers is started with besides ``said``; executors of a cluster
-    fork workers from our daemon.
+    """Return the settings that a hosting Spark is started with in addition to ``said``. Executors of a
+    cluster fork their Python workers from our daemon.
     """
     wanted = {**_HOSTING, _OPTIONS: " ".join([*_JAVA, *_archived()])}
     added = {key: value for key, value in wanted.items() if key not in said}
@@ -48,7 +48,7 @@ def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
 
 
 class HostingSession:
-    """One session for all workers of a pool, made anew when Spark has died. May be used from any thread."""
+    """One session for all workers of a pool, recreated when Spark has died. Any thread may use it."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = dict(settings)
@@ -62,8 +62,8 @@ class HostingSession:
         """How often Spark runs a task."""
 
     def begin(self, tag: str) -> Any:
-        """Return the session; what this thread runs in it has the tag. BND-50xx when there is no Spark,
-        RUN-2923 when Spark speculates.
+        """Return the session; the jobs this thread runs in it get the tag. BND-50xx when there is no Spark,
+        RUN-2923 when speculation is on.
         """
         with self._lock:
             if self._place is None or self._place is not SESSIONS.application or not self._place.alive:
@@ -73,7 +73,7 @@ class HostingSession:
             return self._session
 
     def cancel(self, tag: str) -> None:
-        """Cancel the jobs with a tag; without a Spark there are none."""
+        """Cancel the jobs with a tag; does nothing without a Spark."""
         place, session = self._place, self._session
         if place is not None and place.alive:
             try:
@@ -82,8 +82,8 @@ class HostingSession:
                 return  # Spark ends just now, and its jobs with it
 
     def profile(self, cores: int) -> Any:
-        """Return the resource profile of a task that takes so many cores; ``None`` where each takes what
-        any task of this Spark takes.
+        """Return the resource profile of a task with this many cores; ``None`` where every task of this Spark
+        has the same.
         """
         local = _LOCAL.fullmatch(str(self._session.conf.get("spark.master", "")))
         if cores == int(self._session.conf.get("spark.task.cpus", "1")) or local is not None:
@@ -115,7 +115,7 @@ class HostingSession:
         )
 
     def close(self) -> None:
-        """Let go of the session."""
+        """Release the session."""
         with self._lock:
             if self._place is not None and self._place is SESSIONS.application:
                 SESSIONS.release(self._session)

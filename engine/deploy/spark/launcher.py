@@ -1,5 +1,5 @@
-"""Workers as tasks of Spark: each is a Spark job of one task, submitted by a thread of its own, in whose
-Python worker ours works.
+"""Workers as tasks of Spark. Each is a Spark job of one task, which a thread of its own submits; the task's
+Python process runs the worker.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from penstock.engine.network.listener_options import Listening, tls_contexts
 from penstock.engine.network.tls_stream import SecureStream
 
 LEAVE_S = 3.0
-"""How long a task may take to return once its worker is not wanted; then its job is cancelled."""
+"""How long a task may take to return once its worker is dismissed; then its job is cancelled."""
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH\]?\s*(.*)", re.DOTALL)
 _LACKING = re.compile(r"ModuleNotFoundError: (No module named '[^']+')")
 _TAGS = itertools.count(1)
 
 
 class SparkTask:
-    """One Spark job. When its Python worker or its executor dies, Spark runs the task again, and the
-    worker connects anew; but not for ever.
+    """One Spark job. When its Python worker or its executor dies, Spark runs the task again and the worker
+    reconnects, up to Spark's limit of attempts.
     """
 
     pid: int | None = None
@@ -57,7 +57,7 @@ class SparkTask:
 
     @property
     def running(self) -> bool:
-        """Whether Spark has it, and may send its worker."""
+        """Whether Spark runs or queues it, so that its worker may connect."""
         return not self.unwanted and not self._ended.is_set() and self._lost < self._session.attempts
 
     def ended(self) -> str | None:
@@ -80,13 +80,14 @@ class SparkTask:
             timer.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the end of its Spark job; return whether it came."""
+        """Wait for the end of its Spark job; return whether it ended in time."""
         return self._ended.wait(timeout_s)
 
     def _run(self, address: Address) -> None:
-        """Run the Spark job; returns when that has ended."""
+        """Run the Spark job; returns when it has ended."""
         said = "its Spark job ended"
         try:
+            # it may have been dismissed before its thread began
             if not self.unwanted:
                 session = self._session.begin(self._tag)
                 function = worker_function(self._orders(address))
@@ -96,6 +97,7 @@ class SparkTask:
                     .collect()
                 )
                 said = str(rows[0]["said"])
+        # no Spark, or one with wrong settings: other containers would fail alike
         except PenstockError as error:
             said, self.fault = error.message, error
         except spark_failures() as error:
@@ -126,7 +128,7 @@ class SparkTask:
 
 
 class SparkTasks:
-    """Has Spark start workers. Each takes as many cores as it has slots, for as long as a job needs it."""
+    """Has Spark start workers. Each occupies as many cores as it has slots, for as long as a job needs it."""
 
     def __init__(self, options: ClusterOptions) -> None:
         self.start_ms = float(options.registration_timeout_ms)
@@ -176,7 +178,7 @@ class SparkTasks:
 
 
 def _failure_of(error: BaseException) -> tuple[str, PenstockError | None]:
-    """Say why a Spark job failed; with an error where trying again is of no use."""
+    """Return why a Spark job failed, with an error when a retry cannot succeed."""
     try:
         text = str(error)
     except spark_failures():  # which is asked of the virtual machine
@@ -196,7 +198,7 @@ def _failure_of(error: BaseException) -> tuple[str, PenstockError | None]:
 
 
 def _sentence(text: str) -> str:
-    """Return the line of a Java or Python trace that says what is wrong."""
+    """Return the line of a Java or Python trace that names the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     blamed = [line for line in lines if re.match(r"(\w+\.)*\w*(Error|Exception)\b.*:", line)]
     return (blamed[-1] if blamed else lines[0] if lines else "no reason given")[:300]

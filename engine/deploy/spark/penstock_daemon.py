@@ -1,12 +1,12 @@
-"""The process Spark's Python workers are forked from, with what ours import already there: one that is
-started again works half a second sooner.
+"""The process that Spark forks its Python workers from, with the imports of our workers already loaded. A
+restarted worker is ready half a second sooner.
 
-Spark runs it by its name (``spark.python.daemon.module``) in an executor's directory, where it is shipped
-alone. What it imports is only a start: workers look whether that is the code that was shipped, as those do
-that were forked from Spark's own daemon.
+Spark runs it by name (``spark.python.daemon.module``) in an executor's directory, where this file is shipped
+alone. Its imports are only a head start. Every worker checks that they match the shipped code, as do workers
+forked from Spark's own daemon.
 
-What it buys: ``make_ready()`` of ``deploy.worker.preloaded`` takes 0.54 s of processor time after ``import
-pyspark.worker`` (five fresh processes, byte code warm); without this file each worker spends it.
+``make_ready()`` of ``deploy.worker.preloaded`` takes 0.54 s of processor time after ``import pyspark.worker``
+(five fresh processes, byte code warm). Without this file each worker spends it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import traceback
 from pathlib import Path
 
 ROOT = "PENSTOCK_ROOT"
-"""The variable that says where the coordinator has our packages."""
+"""The environment variable that holds the coordinator's path to our packages."""
 
 
 def code_roots() -> list[Path]:
-    """Return where our packages may be on this machine: where the coordinator has them, and where earlier
-    workers have unpacked what was shipped.
+    """Return the directories of this machine that may contain our packages: the coordinator's own, then those
+    that earlier workers unpacked.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "code"
     said = os.environ.get(ROOT)
@@ -36,7 +36,9 @@ def code_roots() -> list[Path]:
 
 
 def preload() -> None:
-    """Import what workers need; what is missing here is told by the worker that misses it."""
+    """Import the modules that workers need. A missing module is not an error here: the worker that needs it
+    reports it.
+    """
     path = list(sys.path)
     sys.path[1:1] = [str(root) for root in code_roots()[:1]]
     try:
@@ -53,8 +55,8 @@ def preload() -> None:
 
 
 def main() -> None:
-    """Be Spark's daemon. A process with threads must not be forked: where an import has started one it
-    becomes Spark's own.
+    """Run Spark's daemon. A process with threads must not be forked: if an import has started one, Spark's
+    own daemon replaces this process.
     """
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     preload()

@@ -1,5 +1,5 @@
-"""A worker inside a Python worker of Spark: the same messages and tasks as in a process of our own, and
-nothing of it left when it ends.
+"""A worker inside a Python worker of Spark. It runs the same messages and tasks as a process of our own, and
+leaves nothing behind when it ends.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ LEAVE_S = 5.0
 
 
 def work_in_spark(orders: Mapping[str, Any]) -> str:
-    """Connect to the coordinator ``orders`` name, work until it ends the connection, and return how it ended.
+    """Connect to the coordinator of ``orders``, run its tasks until it ends the connection, and return how
+    that ended.
 
-    The process belongs to Spark, which uses it again: no signals, and the working directory and all sockets
-    are as before. Tasks that do not close end the process.
+    Spark uses the process again, so it sets no signal handlers, and restores the working directory and closes
+    its sockets. Tasks that do not close end the process.
     """
     certificates = (
         None
@@ -54,6 +55,7 @@ def _work(orders: Mapping[str, Any], certificates: Certificates | None) -> str:
         connected = closing.enter_context(
             socket.create_connection(tuple(orders["address"]), timeout=CONNECT_S)
         )
+        # messages are small and awaited: no delay to collect them
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         first, last = orders["ports"]
         clock = SystemClock()
@@ -73,7 +75,7 @@ def _work(orders: Mapping[str, Any], certificates: Certificates | None) -> str:
 
 
 def _resolve_file(path: str) -> str:
-    """Return a file's path, or where Spark has put the file of that name (``spark.files``)."""
+    """Return a file's path, or the path where Spark has shipped the file of that name (``spark.files``)."""
     if Path(path).is_file():
         return path
     from pyspark import SparkFiles  # there for sure: this is Spark's process

@@ -1,5 +1,5 @@
-"""One deployment on a worker: its tasks in their slots, its links to other workers, its snapshots written
-here, its news sent to the coordinator.
+"""One deployment on a worker: its tasks in their slots, its links to other workers, its snapshot writes, its
+reports to the coordinator.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from penstock.engine.task_manager.task_deployment import Deployer, Deployment, R
 
 
 class LinkedSlots:
-    """Where the subtasks of a deployment run, seen from one worker."""
+    """The placement of a deployment's subtasks, as one worker sees it."""
 
     def __init__(self, mine: tuple[int, ...], peers: dict[int, str], plane: Plane | None) -> None:
         self._mine = frozenset(mine)
@@ -79,10 +79,10 @@ class LinkedSlots:
 
 
 class WorkerTasks:
-    """Runs what one deployment gives this worker. ``send`` takes what is to be told of it; ``take`` is called
-    by the thread that reads.
+    """Runs this worker's part of one deployment. ``send`` sends a report to the coordinator; the thread that
+    reads messages calls ``take``.
 
-    ``means``: the threads, connections and files it is run with.
+    ``means``: the threads, connections and files it uses.
     """
 
     def __init__(
@@ -103,18 +103,21 @@ class WorkerTasks:
         self.ended = False
 
     def take(self, body: Any) -> None:
-        """Act on a message; what goes wrong is told as the failure of a task."""
+        """Act on a message; an error is reported as the failure of a task."""
         match body:
+            # listen for peers and report the address
             case Prepare():
                 try:
                     self._prepare(body)
                 except PenstockError as cause:
                     self.fail(cause)
+            # all workers are prepared: create the tasks
             case DeployTasks():
                 try:
                     self._deploy(body)
                 except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
                     self.fail(cause)
+            # a task may have failed to be created
             case PostToTask(task, message):
                 if task in self._tasks:
                     self._tasks[task].post(message)
@@ -124,17 +127,17 @@ class WorkerTasks:
                 self._backends.came(body)
 
     def fail(self, cause: Exception) -> None:
-        """Tell that the tasks cannot be made."""
+        """Report that the tasks cannot be created."""
         self._send(TaskFailure(TaskId(0, 0), SentError.of(cause, "deployment")))
 
     def release(self) -> None:
-        """Close the tasks; ``Released`` is sent when that is done."""
+        """Close the tasks; ``Released`` is sent once they are closed."""
         if not self._released:
             self._released = True
             self._slots.release()
 
     def numbers(self) -> MetricsReport:
-        """Return what the tasks have counted by now."""
+        """Return the current figures of the tasks."""
         return MetricsReport(tuple(task.figures() for task in self._tasks.values()))
 
     def _prepare(self, wanted: Prepare) -> None:
@@ -177,7 +180,7 @@ class WorkerTasks:
         self._slots.start()
 
     def _open_store(self, wanted: DeployTasks) -> CheckpointStore | None:
-        """Return the job's checkpoints as a worker uses them: to read parts, and to write its own, never a
+        """Open the job's checkpoints as a worker uses them: it reads parts and writes its own, but never a
         manifest.
         """
         if wanted.state is None or not wanted.keep_snapshots:
@@ -198,6 +201,7 @@ class WorkerTasks:
 
     def _on_report(self, report: TaskReport) -> None:
         match report:
+            # write here: state does not travel through the coordinator
             case SnapshotCompleted() | TaskEnded() if self._store is not None:
                 self._write(self._store, report)
             case TaskFailed(task=task, error=error):
@@ -205,12 +209,13 @@ class WorkerTasks:
             case TasksStarted():
                 self._send(Deployed())
             case TasksReleased():
+                # behind the snapshots that are still being written
                 self._io.submit(self._end)
             case _:
                 self._send(report)
 
     def _write(self, store: CheckpointStore, report: SnapshotCompleted | TaskEnded) -> None:
-        """Have a snapshot written here; only what is on storage is told."""
+        """Write a snapshot on the I/O thread; it is reported only once it is on storage."""
         attempt, task = self.deployment.attempt, report.task
 
         def work() -> PartWritten | EndWritten:
@@ -224,6 +229,7 @@ class WorkerTasks:
             try:
                 outcome: Any = work()
             except Exception as error:  # noqa: BLE001 - the master decides what a failed write means
+                # memory exhausted: sent with its code, RUN-2024
                 cause = storage_failure(error) if isinstance(error, MemoryError) else error
                 outcome = WriteFailure(
                     report.checkpoint_id if isinstance(report, SnapshotCompleted) else None,
@@ -238,7 +244,7 @@ class WorkerTasks:
         self._send(TaskFailure(task, SentError.of(cause, "data plane"), peer))
 
     def _end(self) -> None:
-        """Say the last numbers and that all is closed; runs behind the last write."""
+        """Send the last figures and report that all tasks are closed; runs after the last write."""
         if self._plane is not None:
             self._plane.close()
         self._send(self.numbers())

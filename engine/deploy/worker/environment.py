@@ -1,5 +1,5 @@
-"""What a worker runs its tasks with: threads, connections, files and operators in a process; a simulation
-has others.
+"""The environment of a worker's tasks: threads, connections, files and the operator factory. A simulation
+substitutes its own.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from penstock.engine.task_manager.task_manager import IoThread, ThreadedWorkers
 
 
 class Io(Protocol):
-    """Does blocking work elsewhere, in the order it was given."""
+    """Does blocking work elsewhere, in the order of submission."""
 
     def submit(self, work: Callable[[], None]) -> None:
         """Queue a piece of work."""
 
 
 class Slots(Protocol):
-    """Runs the tasks of one deployment that are here."""
+    """Runs the tasks of one deployment on this worker."""
 
     def deploy(self, deployment: Deployment) -> Sequence[Task]:
-        """Make the tasks."""
+        """Create the tasks."""
 
     def start(self) -> None:
         """Run them."""
@@ -51,10 +51,10 @@ class Plane(Protocol):
 
     @property
     def address(self) -> tuple[Any, ...]:
-        """Where the others find this one."""
+        """The address that the other workers connect to."""
 
     def connect(self, peer: str, address: tuple[str, int]) -> None:
-        """Have a connection with a peer."""
+        """Connect to a peer, or expect its connection."""
 
     def sender(self, key: str, peer: str, wake_producer: Wakeup) -> ProducerChannel:
         """Return the producer's end of a channel."""
@@ -63,35 +63,35 @@ class Plane(Protocol):
         """Return the consumer's end of a channel."""
 
     def close(self) -> None:
-        """Say goodbye to the peers and end."""
+        """Send a goodbye to the peers and end."""
 
 
 class WorkerMeans(Protocol):
-    """Makes, for each deployment on a worker, what it is run with."""
+    """Creates the environment of each deployment on a worker."""
 
     build: BuildOperator
 
     def io(self) -> Io:
-        """Return who writes its snapshots."""
+        """Return the queue that writes its snapshots."""
 
     def slots(self, report: Callable[[TaskReport], None], io: Any) -> Slots:
-        """Return who runs its tasks; ``report`` hears what comes of them."""
+        """Return the slots that run its tasks; they call ``report`` with each report of a task."""
 
     def plane(self, identity: Identity, link_lost: LinkLost) -> Plane:
         """Return its channels to other workers."""
 
     def storage(self, directory: Path) -> Storage:
-        """Return where the job's checkpoints are."""
+        """Return the storage of the job's checkpoints."""
 
     def services(self) -> tuple[Any, ...]:
-        """Return what operators find here besides what belongs to the worker."""
+        """Return the services of operators that do not belong to the worker itself."""
 
     def refusals(self) -> Refusals:
-        """Return whom its channels have refused so far."""
+        """Return the strangers its channels have refused so far."""
 
 
 class ProcessMeans:
-    """Those of a process: a thread for each slot and one for I/O, sockets, a directory."""
+    """The environment in a process: a thread for each slot and one for I/O, sockets, a directory."""
 
     def __init__(self, clock: Clock, listening: Listening = LOOPBACK) -> None:
         self._clock = clock

@@ -1,7 +1,7 @@
-"""A worker process: ``python -m penstock.engine.deploy.worker.main``. Connects to its coordinator, runs the
-tasks it is given, and dies with it.
+"""A worker process: ``python -m penstock.engine.deploy.worker.main``. It connects to its coordinator, runs
+the tasks deployed to it, and dies with it.
 
-One line of JSON on standard input says everything: where to connect, the token, and which worker this is.
+One line of JSON on standard input holds the coordinator's address, the token and the worker's number.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def on_parents_death(parent: int, leave: Callable[[], None]) -> None:
-    """Have ``leave`` called when the process ``parent`` is gone; Linux says so by a signal, elsewhere the
-    control connection's end does.
+    """Call ``leave`` when the process ``parent`` is gone. Linux sends a signal; elsewhere the control
+    connection ends.
 
-    Call it from the main thread. Interrupts from the keyboard are the parent's business.
+    Call it from the main thread. Keyboard interrupts are ignored: the parent handles them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, frame: leave())
@@ -52,13 +52,14 @@ def on_parents_death(parent: int, leave: Callable[[], None]) -> None:
         leave()
 
 
+# also the heartbeat's interval
 METRICS_EVERY_S = 0.2
 LEAVE_POLL_S = 0.02
 
 
 class Worker:
-    """Takes messages of the coordinator in their order. Of a job it knows the newest deployment, and
-    refuses what belongs to an older one.
+    """Processes the coordinator's messages in order. Per job it runs the newest deployment, and refuses
+    messages of older ones.
     """
 
     def __init__(
@@ -74,14 +75,14 @@ class Worker:
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Take messages until the coordinator is gone."""
+        """Process messages until the coordinator is gone."""
         threading.Thread(target=self._beat_on, name="worker-beat", daemon=True).start()
         while (message := self._next()) is not None:
             self.take(message)
         self._ended.set()
 
     def leave(self, timeout_s: float) -> bool:
-        """Close the tasks, for the process goes on without them; return whether that was done in time."""
+        """Close the tasks of a process that outlives its worker; return whether they closed in time."""
         current, pause = self._current, threading.Event()
         if current is None:
             return True
@@ -93,8 +94,8 @@ class Worker:
         return current.ended
 
     def _next(self) -> Any | None:
-        """Return the next message. One that cannot be read, as a function may not be importable here, is
-        the failure of the deployment it is for.
+        """Return the next message. A message that cannot be read, such as one with a function that cannot be
+        imported, fails its deployment.
         """
         while True:
             try:
@@ -110,10 +111,12 @@ class Worker:
             return
         deployment = message.deployment
         current = self._current
+        # the current deployment: nothing to check
         if current is not None and current.deployment == deployment:
             self._pass_message(current, message.body)
             return
         order = (deployment.epoch, deployment.attempt)
+        # an older epoch or attempt of this job: its coordinator does not know it is superseded
         if self._fenced and order <= self._newest.get(deployment.job_id, (-1, -1)):
             self.stale += 1
             return
@@ -126,6 +129,7 @@ class Worker:
 
     def _pass_message(self, tasks: WorkerTasks, body: Any) -> None:
         if isinstance(body, Prepare):
+            # before the graph arrives: decoding it imports the modules of functions
             sys.path += [path for path in body.path if path not in sys.path]
             self._connection.find_function = FunctionNames(body.modules).find
         if isinstance(body, ReleaseTasks):
@@ -137,7 +141,7 @@ class Worker:
         return lambda body: self._connection.send(FromTasks(deployment, body))
 
     def beat(self) -> None:
-        """Say that this process is alive, and how far its tasks are."""
+        """Send a heartbeat, and the figures of the current tasks."""
         self._connection.send(Alive(self.stale, self._means.refusals()))
         current = self._current
         if current is not None and not current.ended:

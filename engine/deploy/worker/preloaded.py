@@ -1,6 +1,4 @@
-"""What tasks of most jobs import in their first second, imported at once: for a process that workers are
-forked from.
-"""
+"""The imports of most jobs' tasks in their first second, for a process that workers are forked from."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from penstock.engine.kernels.partition import counting_sort
 
 
 def make_ready() -> None:
-    """Do what is done once in a process: load a kernel, and with it what numba reads before its first;
+    """Do the work of a process's first task: load a kernel, and with it what numba reads before its first;
     import pandas, as pyarrow does.
     """
     counting_sort(np.zeros(0, np.int64), 1)

@@ -1,5 +1,5 @@
-"""Python functions by name: the coordinator says where a function is found, a worker imports it from the
-modules that are allowed.
+"""Python functions by name: the coordinator sends a function's module and name, and a worker imports it from
+the allowed modules.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from penstock.catalog.python_functions import PythonFunction
 
 
 class FunctionNames:
-    """The names functions have in their modules. ``modules``: the allow-list, the setting
-    ``python.modules``.
-    """
+    """Resolves functions by module and name. ``modules``: the allow-list, the setting ``python.modules``."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
 
     def name(self, function: PythonFunction) -> str:
-        """Return ``module:object`` of a function. RUN-2913 for one that another process cannot import."""
+        """Return ``module:object`` of a function. RUN-2913 when another process cannot import it."""
         module, name = function.body.__module__, function.body.__qualname__
         if not self._allowed(module):
             why = f"module {module} is not among those workers may import"
@@ -32,6 +30,7 @@ class FunctionNames:
                     "put it into a module and list that in 'python.modules'",
                 )
             raise _refused(function.name, why, f"{hint}, or SET 'deployment' = 'embedded'")
+        # a worker imports the name and would find another object, or none
         if getattr(sys.modules.get(module), name, None) is not function:
             hint = (
                 f"bind the decorated function to the name {name} in {module}, or SET 'deployment' = "
@@ -41,8 +40,9 @@ class FunctionNames:
         return f"{module}:{name}"
 
     def find(self, text: str) -> PythonFunction:
-        """Return the function of a name. RUN-2913 when it is not allowed or is none."""
+        """Return the function with this name. RUN-2913 when it is not allowed or not a function."""
         module, _, name = text.partition(":")
+        # the text comes from a peer: import nothing outside the allow-list
         if not self._allowed(module) or not name.isidentifier():
             raise _refused(
                 text[:100],

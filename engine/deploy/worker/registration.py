@@ -1,4 +1,4 @@
-"""What a worker says of itself when it registers, and whether its libraries are those of the coordinator."""
+"""The facts a worker registers with, and whether its libraries match those of the coordinator."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LIBRARIES = ("pyarrow", "numpy", "numba")
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A process: its machine, its number there, its Python and the versions of the libraries tasks run on,
-    by name.
+    """A process: its host, its process id, its Python, and the versions of the libraries that tasks need, by
+    name.
     """
 
     host: str
@@ -43,8 +43,8 @@ def _version(name: str) -> str:
 
 
 def misfit(worker: WorkerFacts, mine: WorkerFacts) -> PenstockError | None:
-    """Return RUN-2921 for a worker of another minor version of Python, or other libraries, than this
-    process; None when they fit.
+    """Return RUN-2921 for a worker with another minor version of Python or other libraries than this process;
+    None when they match.
     """
     theirs, ours = (
         {"Python": _minor(worker.python), **dict(worker.libraries)},

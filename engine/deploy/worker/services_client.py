@@ -1,5 +1,5 @@
-"""A worker's side of what is kept in the coordinator's process: printed lines, late rows, bad records,
-materialized views.
+"""A worker's side of the services in the coordinator's process: results, printed lines, late rows, bad
+records, views, bounded queries.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Send = Callable[[Any], None]
 
 
 class SentLateRows(LateRows):
-    """Sends late rows on, the last 10,000 of a batch."""
+    """Sends late rows to the coordinator, at most the last ``MAX_KEPT`` of a batch."""
 
     def __init__(self, send: Send) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class SentLateRows(LateRows):
 
 
 class SentBadRecords(BadRecords):
-    """Sends bad records on."""
+    """Sends bad records to the coordinator."""
 
     def __init__(self, send: Send) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class SentBadRecords(BadRecords):
 
 
 class SentView(MaterializedContents):
-    """The writing face of a materialized view."""
+    """The writer of a materialized view whose contents are in the coordinator's process."""
 
     def __init__(self, name: str, send: Send) -> None:
         super().__init__(name, pa.schema([]))
@@ -99,7 +99,7 @@ class SentView(MaterializedContents):
 
 
 class SentViews(MaterializedTables):
-    """Finds the writing face of any view."""
+    """Returns the writer of any view."""
 
     def __init__(self, send: Send) -> None:
         super().__init__()
@@ -109,11 +109,14 @@ class SentViews(MaterializedTables):
         return SentView(name, self._send)
 
 
+# sent and not yet read by the client; then the sink exerts backpressure
 BATCHES_AHEAD = 64
 
 
 class SentResult(ResultChannel):
-    """The face of a result channel; ``full`` while the client has not taken enough of what was sent."""
+    """The producer of a result. It is ``full`` while ``BATCHES_AHEAD`` batches are sent and not yet read by
+    the client.
+    """
 
     def __init__(self, operator_id: str, send: Callable[[Any], None]) -> None:
         super().__init__()
@@ -123,6 +126,7 @@ class SentResult(ResultChannel):
         self._lock = threading.Lock()
 
     def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
+        # one frame per message: a large batch is split
         for piece in pieces_that_fit(batch) if batch.num_rows else ():
             with self._lock:
                 self._ahead += 1
@@ -130,7 +134,7 @@ class SentResult(ResultChannel):
         return True
 
     def credit(self, batches: int) -> None:
-        """The client has taken batches."""
+        """The client has read ``batches`` more batches."""
         with self._lock:
             self._ahead -= batches
 
@@ -143,7 +147,7 @@ class SentResult(ResultChannel):
 
 
 class SentResults(ResultChannels):
-    """Finds the channels of a deployment's collect sinks; all subtasks of this worker share one."""
+    """Returns the producers of a deployment's collect sinks; this worker's subtasks share one per sink."""
 
     def __init__(self, send: Callable[[Any], None]) -> None:
         super().__init__()
@@ -158,12 +162,12 @@ class SentResults(ResultChannels):
             return self._sent[operator_id]
 
     def credited(self, message: ResultCredit) -> None:
-        """Take credit from the coordinator."""
+        """Add credit from the coordinator."""
         self.channel(message.operator_id).credit(message.batches)
 
 
 class SentQuery(BoundedResult):
-    """The rows of a bounded query as the coordinator sends them."""
+    """The rows of a bounded query that runs in the coordinator's process."""
 
     def __init__(self, query: int, send: Send) -> None:
         self._query = query
@@ -174,7 +178,7 @@ class SentQuery(BoundedResult):
         self._lock = threading.Lock()
 
     def came(self, message: BoundedRows) -> None:
-        """Take what the coordinator sent."""
+        """Store rows, the end or the error that the coordinator sent."""
         with self._lock:
             if message.rows is not None:
                 self._rows.append(message.rows)
@@ -201,8 +205,8 @@ class SentQuery(BoundedResult):
 
 
 class SentBackends(BoundedBackends):
-    """The backend whose queries run in the coordinator's process; they are known there by the operators
-    that want them.
+    """The backend whose queries run in the coordinator's process. It names a query by the operator that
+    requests it.
     """
 
     def __init__(self, graph: JobGraph, scratch: Path, send: Send) -> None:
@@ -221,7 +225,7 @@ class SentBackends(BoundedBackends):
     def run(
         self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
     ) -> BoundedResult:
-        """Ask for a query's rows."""
+        """Request a query's rows."""
         operator_id = next((spec.operator_id for spec in self._specs if spec.node.plan is plan), None)
         if operator_id is None:
             hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
@@ -233,7 +237,7 @@ class SentBackends(BoundedBackends):
     def run_history(
         self, spec: OperatorSpec[HistorySource, OperatorFacts], splits: tuple[str, ...], *, time_zone: str
     ) -> BoundedResult:
-        """Ask for the rows of a history."""
+        """Request the rows of a history."""
         return self._ask(spec.operator_id, None, splits)
 
     def _ask(self, operator_id: str, staging_dir: Path | None, splits: tuple[str, ...]) -> SentQuery:
@@ -243,5 +247,5 @@ class SentBackends(BoundedBackends):
         return query
 
     def came(self, message: BoundedRows) -> None:
-        """Give a query what the coordinator sent."""
+        """Pass a message of the coordinator to its query."""
         self._queries[message.query].came(message)

@@ -1,5 +1,5 @@
-"""CAST and TRY_CAST: one table of conversions that give NULL for what does not fit; CAST then faults on
-such a NULL.
+"""CAST and TRY_CAST. Both use the same conversions, which return NULL for a value that does not fit. CAST
+then faults on such a NULL.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Conversion = Callable[[pa.Array], pa.Array]
 
 
 def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC") -> Kernel | None:
-    """Return the kernel of a cast, ``None`` when the values stay as they are; ``safe`` gives NULL where
-    CAST would fault.
+    """Return the kernel of a cast, or ``None`` when the values do not change. ``safe`` (TRY_CAST) returns
+    NULL where CAST raises Fault RUN-2003 or RUN-2002.
     """
     if to_arrow(source) == to_arrow(target) and not _changes(source, target):
         return None
@@ -55,6 +55,7 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
     def strict(datum: Datum) -> pa.Array:
         (column,) = aligned(datum)
         result = convert(column)
+        # The conversion made a NULL: report the first such value.
         if result.null_count > column.null_count:
             bad = column.filter(pc.and_(pc.is_valid(column), pc.is_null(result)))[0].as_py()
             raise bad_cast(bad, target) if from_string else out_of_range(target, bad)
@@ -64,17 +65,21 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
 
 
 def _changes(source: DataType, target: DataType) -> bool:
-    """INTERVAL YEAR TO MONTH shares its layout with INT, so only equal layouts of one meaning are the
-    same.
+    """Return whether a cast with equal Arrow types changes the meaning. INTERVAL YEAR TO MONTH has the same
+    Arrow type as INT.
     """
     return isinstance(source, YearMonthInterval) != isinstance(target, YearMonthInterval)
 
 
 def _conversion(source: DataType, target: DataType, zone: str, safe: bool) -> Conversion:
-    """Choose by the target, then the source; both come from ``penstock.catalog.coercion.can_cast``."""
+    """Return the conversion, chosen by the target type first. ``penstock.catalog.coercion.can_cast`` has
+    accepted the pair.
+    """
     arrow = to_arrow(target)
+    # CAST(NULL AS type)
     if isinstance(source, Null):
         return lambda column: pa.nulls(len(column), arrow)
+    # To text; from text; between numbers; to BOOLEAN; to dates and times; nested types part by part.
     if isinstance(target, String):
         return _text_of(source, zone)
     if isinstance(source, String):
@@ -110,6 +115,7 @@ def _to_number(source: DataType, target: DataType) -> Conversion:
         if isinstance(target, Decimal):
             return lambda column: decimals.rescaled(column.cast(pa.int8()).cast(pa.decimal128(3, 0)), target)
         return lambda column: column.cast(pa.int8()).cast(arrow)
+    # CAST(ts AS BIGINT) counts seconds.
     if isinstance(source, TimestampLtz):
         return _seconds(target)
     if isinstance(target, Float | Double) and isinstance(source, Decimal):
@@ -128,7 +134,9 @@ def _to_number(source: DataType, target: DataType) -> Conversion:
 
 
 def _seconds(target: DataType) -> Conversion:
-    """An instant as seconds since 1970: whole for integers, with the fraction for floats and decimals."""
+    """Return the conversion of an instant to seconds since 1970: whole for integers, with fraction for floats
+    and decimals.
+    """
     if is_integer(target):
         arrow = to_arrow(target)
         return lambda column: _narrowed(
@@ -157,28 +165,31 @@ def _to_decimal(source: DataType, target: Decimal) -> Conversion:
 
 
 def _floats_to_decimals(column: pa.Array, target: Decimal) -> pa.Array:
-    """By the digits a DOUBLE prints with, as Java does, not by its binary value; what is too small for any
-    digit counts as zero.
+    """Convert by the digits that a DOUBLE prints with, as Java does, not by its binary value. Values below
+    1e-20 become zero.
     """
     column = column.cast(pa.float64())
     values = values_of(column)
     with np.errstate(all="ignore"):
+        # DECIMAL has at most 38 digits.
         inside = np.isfinite(values) & (np.abs(values) < 1e38)
         tiny = np.abs(values) < 1e-20
     missing = nulls_of(column)
     rounded = pc.if_else(pa.array(tiny), pa.scalar(0.0, column.type), column)
+    # What is outside must not reach the text's parser: it would fault for the whole column.
     known = pc.if_else(
         pa.array(inside if missing is None else inside & ~missing), rounded, pa.scalar(None, column.type)
     )
     return decimals.rescaled(known.cast(pa.string()).cast(pa.decimal256(76, 38)), target)
 
 
+# A DOUBLE holds every integer of 15 digits, and powers of ten to 1e22, exactly: one division rounds right.
 _EXACT_DIGITS = 15
 _EXACT_SCALE = 22
 
 
 def _decimals_to_floats(column: pa.Array) -> pa.Array:
-    """The nearest float of each decimal; Arrow's own cast is off by a digit at times."""
+    """Return the nearest float of each decimal. Arrow's own cast is sometimes off by a digit."""
     precision, scale = column.type.precision, column.type.scale
     if precision <= _EXACT_DIGITS and scale <= _EXACT_SCALE:
         pairs = np.frombuffer(column.buffers()[1], "<i8", count=2 * len(column), offset=16 * column.offset)
@@ -187,11 +198,12 @@ def _decimals_to_floats(column: pa.Array) -> pa.Array:
 
 
 def _floats_to_integers(column: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Cut towards zero; NaN and what does not fit become NULL."""
+    """Truncate towards zero. NaN and values that do not fit become NULL."""
     values = values_of(column)
     bounds = np.iinfo(arrow.to_pandas_dtype())
     with np.errstate(all="ignore"):
         whole = np.trunc(values)
+        # 2^63 - 1 becomes 2^63 as a float, so for BIGINT the comparison itself excludes it.
         inside = (whole >= float(bounds.min)) & (
             whole < float(bounds.max) + (1.0 if bounds.bits < 64 else 0.0)
         )
@@ -211,7 +223,8 @@ def _decimals_to_integers(column: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _narrowed(column: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Integers of another width; what does not fit becomes NULL."""
+    """Return integers of another width. Values that do not fit become NULL."""
+    # A wider type holds every value.
     if arrow.bit_width >= column.type.bit_width:
         return column.cast(arrow)
     bounds = np.iinfo(arrow.to_pandas_dtype())

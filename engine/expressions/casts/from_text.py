@@ -1,5 +1,5 @@
-"""CAST from STRING. Arrow parses clean texts at once; only where it refuses, texts are cleaned and parsed
-by pattern.
+"""CAST from STRING. Arrow parses the whole column first. Only when Arrow rejects it are the texts trimmed and
+parsed by regular expression.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from penstock.engine.expressions.numeric import decimals
 
 Reader = Callable[[pa.Array], pa.Array]
 
+# Trimmed before parsing: blanks and control characters.
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"
 _INTEGER = r"^[+-]?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -53,7 +54,7 @@ _TIME = rf"^{_CLOCK}$"
 
 
 def from_text(target: DataType, zone: str) -> Reader:
-    """Return a function from texts to values of a type, NULL where a text cannot be read."""
+    """Return a function from texts to values of a type. A text that cannot be parsed becomes NULL."""
     if isinstance(target, Boolean):
         return _booleans
     if is_integer(target):
@@ -78,8 +79,8 @@ def from_text(target: DataType, zone: str) -> Reader:
 def _fast(
     kind: pa.DataType, careful: Callable[[pa.Array, pa.DataType], pa.Array], refuse: str | None = None
 ) -> Reader:
-    """Try Arrow's reader on the whole column; ``refuse`` is a small letter in texts that Arrow reads
-    (hexadecimal) and SQL does not.
+    """Return a reader that tries Arrow's parser on the whole column, then ``careful``. Columns with the
+    lower-case letter ``refuse`` skip Arrow: it reads hexadecimal, SQL does not.
     """
 
     def read(texts: pa.Array) -> pa.Array:
@@ -94,7 +95,7 @@ def _fast(
 
 
 def _has_letter(texts: pa.Array, letter: str) -> bool:
-    """Whether a letter occurs in a column, in either case, by its bytes."""
+    """Return whether any text has a letter in either case. It scans the bytes of the column."""
     _, offsets, data = texts.buffers()
     if data is None:
         return False
@@ -107,7 +108,7 @@ def _trimmed(texts: pa.Array) -> pa.Array:
 
 
 def _matching(texts: pa.Array, pattern: str) -> pa.Array:
-    """The texts that match, NULL for the others."""
+    """Return the texts that match the pattern, NULL for the others."""
     return pc.if_else(pc.match_substring_regex(texts, pattern), texts, pa.scalar(None, pa.string()))
 
 
@@ -126,7 +127,8 @@ def _integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _long_integers(digits: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Digits with a plus sign, or more of them than fit."""
+    """Parse integers with a plus sign or more digits than the type holds; out of range becomes NULL."""
+    # '+007' is 7: leading zeros do not count as digits.
     short = pc.replace_substring_regex(digits, r"^([+-]?)0+([0-9])", r"\1\2")
     fits = pc.if_else(pc.less_equal(pc.binary_length(short), 20), short, pa.scalar(None, pa.string()))
     wide = fits.cast(pa.decimal128(20, 0))
@@ -138,17 +140,19 @@ def _long_integers(digits: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _floats(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     numbers = _matching(_trimmed(texts), _DOUBLE)
+    # '1.5d' and '1.5f' are numbers of Java.
     plain = pc.replace_substring_regex(numbers, r"([0-9.])[dDfF]$", r"\1")
     return plain.cast(kind)
 
 
 def _decimals(texts: pa.Array, target: Decimal) -> pa.Array:
-    """Numbers with at most 38 digits before the point; of those after it the 39th and on are cut."""
+    """Parse numbers with at most 38 digits before the point. Digits after the 38th decimal place are cut."""
     numbers = _matching(_trimmed(texts), _NUMBER)
     cut = pc.replace_substring_regex(numbers, r"(\.[0-9]{38})[0-9]+", r"\1")
     try:
         return decimals.rescaled(cut.cast(pa.decimal256(76, 38)), target)
     except pa.ArrowInvalid:
+        # Some text has an exponent beyond DECIMAL(76, 38): too large is NULL, too small is 0.
         doubles = pc.abs(cut.cast(pa.float64()))
         usable = pc.and_(pc.less(doubles, 1e38), pc.or_(pc.greater(doubles, 1e-20), pc.equal(doubles, 0.0)))
         small = pc.if_else(pc.less_equal(doubles, 1e-20), pa.scalar("0"), pa.scalar(None, pa.string()))
@@ -163,7 +167,7 @@ def _fields(texts: pa.Array, pattern: str) -> tuple[dict[str, pa.Array], np.ndar
 
 
 def _named(pattern: str) -> str:
-    """Arrow extracts named groups only: the others do not capture."""
+    """Return a pattern whose unnamed groups do not capture. Arrow only extracts named groups."""
     out: list[str] = []
     for position, letter in enumerate(pattern):
         out.append(letter)
@@ -202,8 +206,8 @@ def _clock(fields: dict[str, pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _timestamps(texts: pa.Array, zone: str | None) -> pa.Array:
-    """Local times; the zone written in a text, if any, is left aside when ``zone`` is ``None`` and used
-    otherwise.
+    """Return local times. With ``zone`` ``None`` the zone written in a text is ignored. Otherwise it is
+    applied, and ``zone`` is the default.
     """
     fields, missing = _fields(_trimmed(texts), _TIMESTAMP)
     hour, minute, second = _clock(fields)
@@ -223,14 +227,15 @@ def _timestamps(texts: pa.Array, zone: str | None) -> pa.Array:
 
 def _instants(texts: pa.Array, zone: str) -> pa.Array:
     try:
+        # Texts without a zone only: Arrow refuses a zone for a local time.
         return to_instant(texts.cast(LOCAL), zone)
     except pa.ArrowInvalid:
         return _timestamps(texts, zone)
 
 
 def _in_zones(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
-    """Instants of local times, each in the zone written beside it (the session's when there is none); one
-    step for each distinct zone.
+    """Return the instants of local times, each in the zone of its text; the default is the session zone. It
+    runs one step per distinct zone.
     """
     result = to_instant(local, session_zone)
     for name in pc.unique(names).to_pylist():
@@ -238,6 +243,7 @@ def _in_zones(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
             continue
         here = pc.equal(names, name)
         part = local.filter(here)
+        # An offset is subtracted; a region goes through its calendar.
         offset = _offset_us(name)
         instants = (
             to_instant(part, name)
@@ -249,8 +255,8 @@ def _in_zones(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
 
 
 def _offset_us(name: str) -> int | None:
-    """Return the microseconds east of UTC of an offset such as ``Z``, ``+01:30``, ``UTC-5``; ``None`` for
-    a region.
+    """Return an offset such as ``Z``, ``+01:30`` or ``UTC-5`` in microseconds east of UTC. ``None`` for a
+    region.
     """
     offset_text = name.removeprefix("Z")
     for prefix in ("UTC", "GMT", "UT"):

@@ -1,4 +1,4 @@
-"""CAST of arrays, maps and rows: part by part, and to text as Spark prints them."""
+"""CAST of arrays, maps and rows: part by part. As text they print as in Spark."""
 
 from __future__ import annotations
 

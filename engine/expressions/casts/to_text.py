@@ -1,4 +1,4 @@
-"""Values printed as text, as Spark prints them."""
+"""CAST to STRING, as Spark prints values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def to_text(source: DataType, zone: str) -> Printer:
 
 
 def _others(column: pa.Array) -> pa.Array:
-    """Integers, decimals, text as it is, bytes read as UTF-8."""
+    """Print integers and decimals, pass text through, and read bytes as UTF-8. Raise Fault RUN-2004 for
+    invalid UTF-8.
+    """
     try:
         return column.cast(_TEXT)
     except pa.ArrowInvalid:
@@ -59,12 +61,12 @@ def _others(column: pa.Array) -> pa.Array:
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:
-    """Times print with a fraction only as long as it needs to be."""
+    """Return times without trailing zeros in the fraction, and without the point if no fraction remains."""
     return pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
 
 
 def _plain_decimals(column: pa.Array, scale: int) -> pa.Array:
-    """All digits, never with an exponent."""
+    """Print all digits of a decimal, never with an exponent."""
     whole = pa.Array.from_buffers(
         pa.decimal128(column.type.precision, 0),
         len(column),
@@ -81,8 +83,8 @@ def _plain_decimals(column: pa.Array, scale: int) -> pa.Array:
 
 
 def _floats(column: pa.Array) -> pa.Array:
-    """Java's way: digits with a point between 0.001 and ten million, else one digit, the others, and ``E``
-    with the exponent.
+    """Print floats as Java does: plain digits from 0.001 to below ten million, otherwise with an exponent
+    (``1.5E7``).
     """
     values = values_of(column)
     text = column.cast(_TEXT)
@@ -90,11 +92,14 @@ def _floats(column: pa.Array) -> pa.Array:
         size = np.abs(values)
         special = ~np.isfinite(values)
         plain = ((size >= 1e-3) & (size < 1e7)) | (size == 0)
+    # NaN and infinities have Java's names.
     if special.any():
         named = np.where(np.isnan(values), "NaN", np.where(values > 0, "Infinity", "-Infinity"))
         text = pc.if_else(pa.array(special & ~_missing(column)), pa.array(named.astype(object), _TEXT), text)
+    # Arrow prints 5, Java 5.0.
     whole = pc.and_(pa.array(plain), pc.invert(pc.match_substring(text, ".")))
     text = pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
+    # Only the few very large and very small numbers take the slower way by regular expression.
     far = ~plain & ~special & ~_missing(column)
     if not far.any():
         return text
@@ -118,6 +123,7 @@ def _scientific(texts: pa.Array) -> pa.Array:
     digits = pc.binary_join_element_wise(whole, decimals, "")
     significant = pc.utf8_ltrim(digits, characters="0")
     leading = values_of(pc.binary_length(digits)) - values_of(pc.binary_length(significant))
+    # The point moves behind the first digit that is not zero.
     exponent = power + values_of(pc.binary_length(whole)) - 1 - leading
     tail = pc.utf8_rtrim(pc.utf8_slice_codeunits(significant, 1, None), characters="0")
     tail = pc.if_else(pc.equal(tail, ""), "0", tail)

@@ -1,4 +1,4 @@
-"""Functions of dates and times by name: days of the week, MONTHS_BETWEEN, time zones, seconds with a
+"""Calendar functions: names of days and months, MONTHS_BETWEEN, time zone conversion, seconds with a
 fraction.
 """
 
@@ -31,6 +31,7 @@ from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_va
 
 _DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+# MO, MON and MONDAY are all day 0.
 _NAMES = {name[:size]: number for number, name in enumerate(_DAYS) for size in (2, 3, len(name))}
 
 
@@ -90,8 +91,8 @@ def _exact_second(bound: BoundCall) -> Kernel:
 
 
 def _months_between(bound: BoundCall) -> Kernel:
-    """Whole months where both are the same day of their month or its last; else days count as
-    thirty-firsts of one.
+    """Return the kernel of MONTHS_BETWEEN. The result is whole when both days are equal or both are the last
+    of their month. Otherwise a day counts as 1/31 of a month.
     """
     zone = bound.context.zone
 
@@ -114,6 +115,7 @@ def _months_between(bound: BoundCall) -> Kernel:
             )
             for end in ends
         ]
+        # ``last`` has the last day of each month: a day before the next month begins.
         is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
         whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
         apart = months[0] - months[1]
@@ -121,6 +123,7 @@ def _months_between(bound: BoundCall) -> Kernel:
             first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000
         )
         months_apart = np.where(whole, apart, apart + seconds_apart / (31 * 86_400))
+        # Eight digits unless the third argument is FALSE.
         rounded = np.round(months_apart, 8)
         if rounds:
             rounded = np.where(is_true(rounds[0]), rounded, months_apart)
@@ -134,6 +137,7 @@ def _zone(bound: BoundCall, position: int) -> str:
     if not isinstance(zone, str):
         raise bad_argument("the time zone must be a constant text")
     try:
+        # Arrow has the list of zones: it is asked once, at compile time.
         pc.assume_timezone(pa.array([0], LOCAL), zone)
     except pa.ArrowInvalid:
         raise bad_argument(
@@ -143,7 +147,9 @@ def _zone(bound: BoundCall, position: int) -> str:
 
 
 def _shifted(forth: bool) -> Factory:
-    """``from_utc_timestamp`` and ``to_utc_timestamp``: the wall clock of a zone for that of UTC, or back."""
+    """Return the factory of ``from_utc_timestamp`` or ``to_utc_timestamp``: wall-clock times between UTC and
+    a zone.
+    """
 
     def factory(bound: BoundCall) -> Kernel:
         zone, session, instants = (

@@ -1,4 +1,6 @@
-"""Arithmetic of dates, times and intervals; instants (TIMESTAMP_LTZ) seen in a time zone, and back."""
+"""Arithmetic of dates, times and intervals. It converts instants (TIMESTAMP_LTZ) to a zone's local times and
+back.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,8 @@ def to_local(instants: pa.Array, zone: str) -> pa.Array:
 
 
 def to_instant(local: pa.Array, zone: str) -> pa.Array:
-    """Return the instants of wall-clock times in a zone; a time that exists twice is the earlier, one that
-    is skipped the end of the gap.
+    """Return the instants of a zone's wall-clock times. An ambiguous time is the earlier instant. A skipped
+    time is the end of the gap.
     """
     if zone == "UTC":
         return local.view(INSTANT)
@@ -40,7 +42,7 @@ def to_instant(local: pa.Array, zone: str) -> pa.Array:
 
 
 def local_view(times: pa.Array, zone: str) -> pa.Array:
-    """Return timestamps of either kind as wall-clock times."""
+    """Return TIMESTAMP or TIMESTAMP_LTZ values as wall-clock times."""
     return times if times.type.tz is None else to_local(times, zone)
 
 
@@ -54,10 +56,11 @@ _INT32 = np.iinfo(np.int32)
 
 
 def shift_months(days: np.ndarray, months: np.ndarray) -> np.ndarray:
-    """Return dates (days since 1970) moved by months; a day the month does not have becomes its last."""
+    """Return dates (days since 1970) moved by months. A day that the new month lacks becomes its last day."""
     dates = days.astype("M8[D]")
     first = dates.astype("M8[M]")
     moved = first + months.astype("m8[M]")
+    # 31 January + 1 month is 28 or 29 February.
     last = (moved + np.timedelta64(1, "M")).astype("M8[D]") - np.timedelta64(1, "D")
     return np.minimum(moved.astype("M8[D]") + (dates - first.astype("M8[D]")), last).astype(np.int64)
 
@@ -82,14 +85,16 @@ def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
 
 
 def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
-    """Return the kernel of a timestamp plus (or minus) a day-time interval; whole days of an instant are
-    days of its zone.
+    """Return the kernel of a timestamp plus or minus a day-time interval. For TIMESTAMP_LTZ, whole days are
+    calendar days of the zone.
     """
     move = pc.add_checked if sign > 0 else pc.subtract_checked
+    # Without changes of the clock every day has 24 hours: one addition.
     if not isinstance(kind, TimestampLtz) or zone == "UTC":
         return move
 
     def kernel(times: pa.Array, interval: pa.Array) -> pa.Array:
+        # The days move the wall clock, the rest moves the instant: a day over a change of the clock is a day.
         days = (values_of(interval) // DAY_US) * DAY_US
         missing = nulls_of_any(interval)
         whole = array_of(days, missing, pa.duration("us"))
@@ -100,7 +105,9 @@ def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
 
 
 def add_days_kernel(sign: int, *, in_microseconds: bool) -> Kernel:
-    """Return the kernel of a date moved by days, counted or as a day-time interval of whole days."""
+    """Return the kernel of a date plus or minus days. Days are a count or, ``in_microseconds``, a day-time
+    interval of whole days.
+    """
 
     def kernel(dates: Datum, days: Datum) -> pa.Array:
         dates, days = aligned(dates, days)

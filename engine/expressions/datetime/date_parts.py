@@ -1,4 +1,4 @@
-"""Parts, truncation and differences of dates and timestamps."""
+"""Parts, truncation and differences of dates and timestamps, and the current time."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 def _part(kernel: Kernel) -> Factory:
     def factory(bound: BoundCall) -> Kernel:
         zone = bound.context.zone
+        # DATE and TIMESTAMP are local already.
         if not isinstance(bound.kinds[0], TimestampLtz):
             return lambda t: pc.cast(kernel(t), pa.int32())
         return columnwise(lambda t: pc.cast(kernel(local_view(t, zone)), pa.int32()))
@@ -84,13 +85,14 @@ def _months_and_remainder(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole_units(unit: str, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return the whole units from one time to another (local microseconds), cut towards zero."""
+    """Return the number of whole units between two local times in microseconds, truncated towards zero."""
     if unit in _FIXED_US:
         difference, size = end - start, _FIXED_US[unit]
         return np.sign(difference) * (np.abs(difference) // size)
     first, first_remainder = _months_and_remainder(start)
     last, last_remainder = _months_and_remainder(end)
     months = last - first
+    # A month counts when it is complete: 31 January to 28 February is no month.
     months = (
         months
         - ((months > 0) & (last_remainder < first_remainder))
@@ -154,7 +156,7 @@ def _counted_instants(divisor: int) -> Kernel:
 
 
 def unix_seconds_of(bound: BoundCall) -> Kernel:
-    """Return the kernel of ``unix_timestamp(t)``: seconds cut towards 1970; a TIMESTAMP is read in the
+    """Return the kernel of ``unix_timestamp(t)``: seconds, truncated towards 1970. A TIMESTAMP is in the
     session zone.
     """
     zone = bound.context.zone
@@ -172,7 +174,7 @@ def _viewed(kind: pa.DataType) -> Factory:
 
 
 def clock_instant(context: EvaluationContext) -> Datum:
-    """Return the clock's time as TIMESTAMP_LTZ; faults where no clock is given."""
+    """Return the clock's time as TIMESTAMP_LTZ. Raise Fault RUN-2004 when the context has no clock."""
     if context.clock is None:
         raise bad_argument(
             "the current time cannot be asked for here", "it has a meaning only while rows are processed"
@@ -198,6 +200,7 @@ MOMENTS: dict[str, Factory] = {
     "hour": _part(pc.hour),
     "minute": _part(pc.minute),
     "second": _part(pc.second),
+    # dayofweek: Sunday is 1; weekday: Monday is 0.
     "dayofweek": _part(lambda t: pc.day_of_week(t, count_from_zero=False, week_start=7)),
     "weekday": _part(lambda t: pc.day_of_week(t, count_from_zero=True, week_start=1)),
     "dayofyear": _part(pc.day_of_year),

@@ -1,4 +1,4 @@
-"""Functions between text and times: by pattern, by parts, by seconds since 1970."""
+"""Conversions between text and times: by pattern, by parts, by seconds since 1970."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _from_unixtime(bound: BoundCall) -> Kernel:
 
 
 def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Array]:
-    """A reader by pattern that faults on the first text it cannot read."""
+    """Return a pattern's reader that raises Fault RUN-2003 for the first text it cannot parse."""
     read = compile_reader(pattern)
 
     def strict(texts: pa.Array) -> pa.Array:
@@ -68,13 +68,16 @@ def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Arra
 
 def _read(kind: DataType) -> Factory:
     def factory(bound: BoundCall) -> Kernel:
+        # to_timestamp(x): without a pattern it is a cast; to_timestamp_ltz(n) counts milliseconds.
         if len(bound.kinds) == 1:
             if kind == TIMESTAMP_LTZ and not isinstance(bound.kinds[0], String | type(TIMESTAMP_LTZ)):
                 return columnwise(lambda n: pc.multiply_checked(n, scalar_of(1000, pa.int64())).view(INSTANT))
             return cast_kernel(bound.kinds[0], kind, False, bound.context.zone) or (lambda a: a)
+        # to_timestamp_ltz(n, 0) counts seconds, to_timestamp_ltz(n, 3) milliseconds.
         if kind == TIMESTAMP_LTZ and not isinstance(bound.kinds[0], String):
             factor = scalar_of(1_000_000 if bound.constant(1) == 0 else 1000, pa.int64())
             return columnwise(lambda n, _: pc.multiply_checked(n, factor).view(INSTANT))
+        # to_timestamp(s, 'yyyy-MM-dd')
         read = _strict_reader(_pattern(bound, 1), kind)
         if kind == DATE:
             return columnwise(lambda s, _: pc.cast(read(s), pa.date32(), safe=False))
@@ -94,7 +97,7 @@ def _unix_timestamp(bound: BoundCall) -> Kernel:
 
 
 def _make_timestamp(*parts: pa.Array) -> pa.Array:
-    """The sixty-first second is the first of the next minute, as Spark has it."""
+    """Build a timestamp from its parts. Second 60 is the first second of the next minute, as in Spark."""
     *whole, seconds = parts
     missing = nulls_of_any(*parts)
     year, month, day, hour, minute = (defined_values(part).astype(np.int64) for part in whole)

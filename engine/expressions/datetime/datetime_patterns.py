@@ -1,4 +1,4 @@
-"""Patterns of dates and times in Java's letters, compiled: text from times, times from text."""
+"""Compiled date and time patterns in Java's letters: they format times and parse texts."""
 
 from __future__ import annotations
 
@@ -51,28 +51,31 @@ _OFTEN = 4
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of one pattern letter, or (``letter`` empty) literal text."""
+    """A run of one pattern letter. With an empty ``letter`` it is literal text."""
 
     letter: str
     text: str
 
     @property
     def width(self) -> int:
-        """How many times the letter stands there."""
+        """The length of the run."""
         return len(self.text)
 
 
 def pieces_of(pattern: str) -> tuple[Piece, ...]:
-    """Return the pieces of a pattern; refuses letters it does not know (RUN-2004)."""
+    """Return the pieces of a pattern. Raise Fault RUN-2004 for an unknown letter or an open quote."""
     pieces: list[Piece] = []
+    # Quoted text, a run of one letter, other characters, or a quote that nothing closes.
     for match in re.finditer(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+|'", pattern):
         quoted, letter = match[1], match[2]
         if match[0] == "'":
             raise bad_argument(f"the pattern {pattern!r} has an open quote")
+        # 'T' is a literal, '' is a quote.
         if quoted is not None:
             pieces.append(Piece("", quoted.replace("''", "'") or "'"))
         elif letter is None:
             pieces.append(Piece("", match[0]))
+        # u (year) and y (year of the era) are the same from the year 1 on.
         elif letter in ("u", "y"):
             pieces.append(Piece("y", match[0]))
         elif letter in _LETTERS:
@@ -94,18 +97,23 @@ def _formatter(piece: Piece) -> Callable[[pa.Array], pa.Array | str]:
     letter, width = piece.letter, piece.width
     if not letter:
         return lambda t: piece.text
+    # yy: 24 for 2024
     if letter == "y" and width == 2:
         return lambda t: _padded(array_of(values_of(pc.year(t)) % 100, None, pa.int64()), 2)
+    # MMM: Jan; MMMM: January
     if letter == "M" and width >= 3:
         return lambda t: _named(_MONTHS, pc.month(t), 1, width)
+    # E: Mon; EEEE: Monday
     if letter == "E":
         return lambda t: _named(_DAYS, pc.day_of_week(t), 0, width)
     if letter == "a":
         return lambda t: _named(_HALVES, pc.cast(pc.greater_equal(pc.hour(t), 12), pa.int64()), 0, 4)
+    # Hours 1 to 12: midnight and noon are 12.
     if letter == "h":
         return lambda t: _padded(array_of((values_of(pc.hour(t)) + 11) % 12 + 1, None, pa.int64()), width)
     if letter == "S" and width > 6:
         raise bad_argument("a fraction has at most six digits")
+    # SSS: the first three digits of the microseconds
     if letter == "S":
         return lambda t: pc.utf8_slice_codeunits(
             _padded(array_of(values_of(t) % 1_000_000, None, pa.int64()), 6), 0, width
@@ -125,9 +133,10 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
     span = min((_SPANS.get(piece.letter, _DAY) for piece in pieces), default=_DAY)
 
     def format_times(times: pa.Array) -> pa.Array:
-        """Times of one span have one text: where there are far fewer spans than times, it is made once for
-        each.
+        """Format times, one text per span of the finest letter. When times far outnumber spans, each span is
+        formatted once and its text reused.
         """
+        # The smallest span of a column with NULLs is unknown.
         if times.null_count or not len(times):
             return format_each(times)
         spans = values_of(times) // span
@@ -141,6 +150,7 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
     def format_each(times: pa.Array) -> pa.Array:
         if not formatters:
             return pc.if_else(pc.is_valid(times), "", pa.scalar(None, pa.string()))
+        # The formatters assume times without NULLs; these are put back at the end.
         filled = pc.fill_null(times, pa.scalar(0, times.type)) if times.null_count else times
         text = pc.binary_join_element_wise(
             *[pa.scalar(p) if isinstance(p := f(filled), str) else p for f in formatters], ""
@@ -158,8 +168,8 @@ _READ_WIDTHS = {"M": (1, 2), "d": (1, 2), "H": (1, 2), "h": (1, 2), "m": (1, 2),
 
 
 def _reader(piece: Piece) -> str:
-    """The regular expression of a piece: a repeated letter wants exactly that many digits, a single one as
-    many as fit.
+    """Return the regular expression of a piece. A repeated letter matches exactly that many digits, a single
+    letter as many as fit.
     """
     letter, width = piece.letter, piece.width
     if not letter:
@@ -187,10 +197,11 @@ def _reader(piece: Piece) -> str:
 
 
 def compile_reader(pattern: str) -> Callable[[pa.Array], pa.Array]:
-    """Return a function from texts to local TIMESTAMPs, NULL where a text does not match the pattern or
-    names no real time.
+    """Return a function from texts to local TIMESTAMPs. NULL where a text does not match or is not a real
+    time.
     """
     pieces = pieces_of(pattern)
+    # "N" is the group of a month by name; the name of a day is matched but not used.
     letters = [
         ("N" if p.letter == "M" and p.width >= 3 else p.letter)
         for p in pieces
@@ -222,7 +233,7 @@ def _number(fields: dict[str, pa.Array], letter: str, default: int) -> np.ndarra
 
 
 def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year: bool) -> pa.Array:
-    """Put the parts of matched texts together; absent parts are those of 1970-01-01 00:00:00."""
+    """Build times from the parts of matched texts. Absent parts default to 1970-01-01 00:00:00."""
     year = _number(fields, "y", 1970) + (2000 if two_digit_year else 0)
     month = _number(fields, "M", 1)
     if "N" in fields:
@@ -248,6 +259,7 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
         )
     day = _number(fields, "d", 1)
     clock = hour, _number(fields, "m", 0), _number(fields, "s", 0), micros, len(missing)
+    # A day of the year fixes month and day; if these are in the pattern too, they must agree.
     if "D" in fields:
         day_of_year = np.asarray(_number(fields, "D", 1))
         times, real = local_times(year, 1, 1, *clock)
@@ -269,8 +281,8 @@ def _has_any(fields: dict[str, pa.Array], letters: str) -> bool:
 
 
 def _hour(fields: dict[str, pa.Array]) -> tuple[Numbers, Numbers]:
-    """Return the hour of the day, and whether its parts say different things (H beside h or a) or h is
-    none of a clock.
+    """Return the hour of the day, and the mask of conflicts. H may contradict h or a, and h may be outside 1
+    to 12.
     """
     whole = np.asarray(_number(fields, "H", 0))
     afternoon = (
@@ -295,7 +307,7 @@ _FIRST_YEAR, _LAST_YEAR = -1000, 11000
 
 @functools.cache
 def _months() -> tuple[np.ndarray, np.ndarray]:
-    """Return, for every month of the years we know, its first day (days since 1970) and its length."""
+    """Return the first day (days since 1970) and the length of every month in the supported years."""
     months = np.arange((_FIRST_YEAR - 1970) * 12, (_LAST_YEAR + 1 - 1970) * 12 + 1).astype("M8[M]")
     first = months.astype("M8[D]").astype(np.int64)
     return first[:-1], np.diff(first)
@@ -311,8 +323,8 @@ def local_times(
     micros: Numbers,
     length: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return local microseconds of calendar parts, and whether each names a real time (in the years -1000
-    to 11000).
+    """Return local microseconds of calendar parts, and the mask of real times. Years must be from -1000 to
+    11000.
     """
     real = (
         _within(month, 1, 12)
@@ -322,10 +334,12 @@ def local_times(
         & _within(year, _FIRST_YEAR, _LAST_YEAR)
     )
     first, lengths = _months()
+    # The index must be valid even where the parts are not.
     month_index = np.where(real, (np.asarray(year, np.int64) - _FIRST_YEAR) * 12 + month - 1, 0)
     real = real & (np.asarray(day) >= 1) & (day <= lengths[month_index])
     seconds = ((first[month_index] + day - 1) * 24 + hour) * 3600 + minute * 60 + second
     times = np.where(real, seconds * 1_000_000 + micros, 0)
+    # All parts may be constants.
     return np.broadcast_to(times, (length,)), np.broadcast_to(real, (length,))
 
 

@@ -1,4 +1,4 @@
-"""FROM_JSON: texts as rows, arrays and maps of a declared type, as Spark reads them."""
+"""FROM_JSON: parses texts into rows, arrays and maps of a declared type, as Spark does."""
 
 from __future__ import annotations
 
@@ -32,19 +32,22 @@ from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall
 
+# A text that begins as an object; and a place where a second object could begin.
 _OBJECT = r"^[ \t\r\n]*\{"
 _SECOND = r"\}[ \t\r\n]*\{"
 
 
 def rows_of_lines(texts: pa.Array, kind: pa.StructType) -> pa.StructArray | None:
-    """Return each text as a row of this type, NULL where the text is; ``None`` where some text is not plainly
-    one object with values that fit.
+    """Parse each text as a row of a type; NULL texts stay NULL. Return ``None`` if some text is not plainly
+    one object whose values fit.
 
-    Each text begins as an object, and in none a second one can begin: as many objects as texts means one
-    object in each.
+    Every text must begin as an object, and none may contain a second one. So as many objects as texts means
+    one object per text.
     """
+    # Arrow cannot read a row without fields, and reads some types differently.
     if not kind.num_fields or not _plain(kind) or not len(texts):
         return None
+    # An empty object keeps a NULL text's line, so that rows still count.
     missing = pc.is_null(texts)
     lines = pc.if_else(missing, "{}", texts) if texts.null_count else texts
     if (
@@ -63,6 +66,7 @@ def rows_of_lines(texts: pa.Array, kind: pa.StructType) -> pa.StructArray | None
 def _read(data: pa.Buffer, kind: pa.StructType) -> pa.Table | None:
     import pyarrow.json as pajson
 
+    # One block, so that no object is split and rows stay in order.
     reading = pajson.ReadOptions(use_threads=False, block_size=data.size + 1)
     parsing = pajson.ParseOptions(explicit_schema=pa.schema(list(kind)), unexpected_field_behavior="ignore")
     try:
@@ -72,9 +76,10 @@ def _read(data: pa.Buffer, kind: pa.StructType) -> pa.Table | None:
 
 
 def _plain(kind: pa.DataType) -> bool:
-    """Whether Arrow reads the type from JSON as it is meant."""
+    """Return whether Arrow parses the type from JSON with FROM_JSON's meaning."""
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
+        # Two fields of one name cannot be told apart in Arrow's schema.
         return len(set(names)) == len(names) and all(_plain(field.type) for field in kind)
     if pa.types.is_list(kind):
         return _plain(kind.value_type)
@@ -102,8 +107,8 @@ _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'")
 
 
 def from_json(bound: BoundCall) -> Kernel:
-    """Return the kernel of a call; a batch of plain rows goes through Arrow's reader, any other is parsed
-    once for each different text.
+    """Return the kernel of a call. A batch of plain rows is parsed by Arrow; any other is parsed once per
+    distinct text.
     """
     kind = bound.call.type
     strict = bound.constant(2) == "FAILFAST"
@@ -127,7 +132,9 @@ def _by_text(column: pa.Array, read: Reader, kind: pa.DataType) -> pa.Array:
 
 
 def _wire(kind: DataType) -> DataType:
-    """The type values are read as before they are cast: times, which have forms of their own, as texts."""
+    """Return the type that values are parsed as before the cast. Dates and times have their own formats, so
+    they are parsed as texts.
+    """
     match kind:
         case Array(element):
             return Array(_wire(element))
@@ -141,18 +148,20 @@ def _wire(kind: DataType) -> DataType:
 
 
 def _document(kind: DataType, strict: bool) -> Reader:
-    """The reader of a whole text: NULL where it is blank, a row of NULLs (else NULL) where it cannot be
-    read, unless that raises.
+    """Return the parser of a whole text. A blank text is NULL. An unreadable one is NULL, or a row of NULLs
+    for a row type; in FAILFAST mode it raises RUN-2004.
     """
     read = _reader(kind, strict)
     nothing = {name: None for name, _ in kind.fields} if isinstance(kind, Row) else None
     single = isinstance(kind, Array) and isinstance(kind.element, Row)
 
     def whole(text: str | None) -> Any:
+        # A blank text is NULL even in FAILFAST mode.
         if text is None or not text.strip():
             return None
         try:
             value = parsed(text)
+            # ARRAY<ROW> accepts a single object as an array of one.
             return read([value] if single and isinstance(value, dict) else value)
         except (ValueError, RecursionError):
             if strict:
@@ -165,8 +174,8 @@ def _document(kind: DataType, strict: bool) -> Reader:
 
 
 def parsed(text: str) -> Any:
-    """Return the first value in a text; names and texts may stand in single quotes. ValueError where there
-    is none.
+    """Return the first JSON value in a text. Names and strings may be in single quotes. Raise ValueError when
+    there is no value.
     """
     begun = text.lstrip(" \t\r\n")
     try:
@@ -204,7 +213,9 @@ def _reader(kind: DataType, strict: bool) -> Reader:
 
 
 def _row(fields: list[tuple[str, Reader]], strict: bool) -> Reader:
-    """A field that is no value of its type is NULL, the others stay."""
+    """Return the parser of a row. A field that does not fit its type is NULL; the other fields are
+    unaffected.
+    """
 
     def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -252,6 +263,7 @@ def _integer(kind: DataType) -> Reader:
     low, high = int(limits.min), int(limits.max)
 
     def read(value: Any) -> int:
+        # bool is a subclass of int, but TRUE is no number.
         if type(value) is not int or not low <= value <= high:
             raise ValueError
         return value
@@ -280,6 +292,7 @@ def _decimal(kind: DecimalType) -> Reader:
             rounded = number.quantize(step, ROUND_HALF_UP)
         except InvalidOperation:
             raise ValueError from None
+        # 9.99 rounds up to 10.0, one digit too many for DECIMAL(2, 1).
         if not abs(rounded) < limit:
             raise ValueError
         return rounded
@@ -300,9 +313,10 @@ def _bytes(value: Any) -> bytes:
 
 
 def text_of(value: Any) -> str:
-    """Return a parsed value as a STRING: a text as it is, anything else as JSON without blanks."""
+    """Return a parsed value as a STRING: a string unchanged, any other value as JSON without blanks."""
     if not isinstance(value, str):
         return _written(value)
+    # A lone surrogate is no UTF-8; it becomes a question mark.
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
@@ -323,7 +337,7 @@ def _quoted(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    """A DOUBLE as Java prints it."""
+    """Print a DOUBLE as Java does."""
     if not math.isfinite(value):
         return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
     if value == 0 or 1e-3 <= abs(value) < 1e7:

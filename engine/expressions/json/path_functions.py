@@ -1,4 +1,4 @@
-"""JSON in texts: values, parts and keys by a path, computed by DuckDB."""
+"""JSON path functions: values, parts and keys of JSON texts, computed by DuckDB."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _STEP = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")
 
 
 def _path(bound: BoundCall) -> str | None:
-    """Return the constant path as DuckDB writes it, every name quoted; None for one that is no path."""
+    """Return the constant path in DuckDB's syntax with every name quoted. ``None`` for an invalid path."""
     path = bound.constant(1)
     if not isinstance(path, str):
         raise bad_argument("the JSON path must be a constant text", "write '$.name[0]'")
+    # The mode is accepted, but changes nothing.
     path = re.sub(r"^(lax|strict) ", "", path.strip())
     if "*" in path:
         raise bad_argument(
@@ -38,12 +39,13 @@ def _path(bound: BoundCall) -> str | None:
 
 
 def _by_path(extraction: str, kind: pa.DataType) -> Factory:
-    """The factory of a DuckDB expression of ``{json}``, which is NULL where the text is no JSON, and of
-    ``path``.
+    """Return the factory of a DuckDB expression over ``#json`` and ``#path``. ``#json`` is NULL for invalid
+    JSON.
     """
 
     def factory(bound: BoundCall) -> Kernel:
         path = _path(bound)
+        # An invalid path has no value in any text.
         if path is None:
             return duckdb_kernel("NULL", kind)
         valid = "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"
@@ -60,7 +62,7 @@ def _whole(extraction: str, kind: pa.DataType) -> Factory:
 
 
 def _is_json(bound: BoundCall) -> Kernel:
-    """Whether the text is JSON, of a kind that a constant names."""
+    """Return the kernel of IS JSON; a constant may name the kind of value."""
     among = _KINDS.get(str(bound.constant(1)))
     extraction = (
         "json_valid({0})"

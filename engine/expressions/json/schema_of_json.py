@@ -1,4 +1,4 @@
-"""SCHEMA_OF_JSON: the type of a constant, as FROM_JSON takes it."""
+"""SCHEMA_OF_JSON: infers the type of a constant JSON text, in the form that FROM_JSON accepts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST = 38
 
 
 def schema_of_json(bound: BoundCall) -> Kernel:
-    """Return the kernel of the constant's type."""
+    """Return the kernel of a call. The type is inferred once, at compile time."""
     text = str(bound.constant(0))
     try:
         kind = _kind(parsed(text))
@@ -40,6 +40,7 @@ def schema_of_json(bound: BoundCall) -> Kernel:
 
 def _kind(value: Any) -> DataType:
     if isinstance(value, dict):
+        # Spark sorts the fields by name.
         return Row(tuple((name, _kind(value[name])) for name in sorted(value)))
     if isinstance(value, list):
         kind: DataType = NULL
@@ -59,7 +60,7 @@ def _kind(value: Any) -> DataType:
 
 
 def _common(a: DataType, b: DataType) -> DataType:
-    """The type of both: rows take the fields of both, different scalars are texts."""
+    """Return the common type: rows merge their fields, different scalars become STRING."""
     match a, b:
         case Null(), _:
             return b

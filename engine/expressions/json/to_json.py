@@ -1,4 +1,4 @@
-"""TO_JSON, JSON_OBJECT, JSON_ARRAY: values as JSON, as Spark writes them."""
+"""TO_JSON, JSON_OBJECT and JSON_ARRAY: print values as JSON, as Spark does."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ Writer = Callable[[pa.Array], pa.Array]
 _TEXT = pa.string()
 _SPECIAL = r'["\\\x00-\x1f]'
 _NAMED = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# JSON allows no control character in a string: five have a short escape, the others \u00XX.
 _CONTROLS = {chr(code): _NAMED.get(chr(code), f"\\u{code:04X}") for code in range(32)}
 
 
@@ -48,8 +49,8 @@ def to_json(bound: BoundCall) -> Kernel:
 
 
 def json_object(bound: BoundCall) -> Kernel:
-    """Return the kernel of an object of keys and values in turn, behind what says how they are written; a
-    NULL key faults.
+    """Return the kernel of JSON_OBJECT over alternating keys and values. Its first argument encodes how NULLs
+    and values are written. A NULL key raises Fault RUN-2004.
     """
     absent, writers = _marked(bound, bound.kinds[2::2])
 
@@ -68,7 +69,7 @@ def json_object(bound: BoundCall) -> Kernel:
 
 
 def json_array(bound: BoundCall) -> Kernel:
-    """Return the kernel of an array of values, behind what says how they are written."""
+    """Return the kernel of JSON_ARRAY. Its first argument encodes how NULLs and values are written."""
     absent, writers = _marked(bound, bound.kinds[1:])
 
     def kernel(marks: Datum, *data: Datum) -> pa.Array:
@@ -85,7 +86,9 @@ def json_array(bound: BoundCall) -> Kernel:
 
 
 def _marked(bound: BoundCall, kinds: tuple[DataType, ...]) -> tuple[bool, list[Writer]]:
-    """Whether NULLs are left out, and how each value is written: one that is JSON already stays as it is."""
+    """Return whether NULLs are omitted, and each value's writer. A value that is already JSON is not quoted
+    again.
+    """
     nulls, _, marks = str(bound.constant(0)).partition(" ")
     zone = bound.context.zone
     return nulls == "absent", [
@@ -98,8 +101,8 @@ def _as_it_is(column: pa.Array) -> pa.Array:
 
 
 def _listed(parts: list[pa.Array], length: int) -> pa.Array:
-    """The parts of each row with commas between them, without those that are NULL; Arrow's join that skips
-    NULLs loses rows of nothing else.
+    """Return each row's parts separated by commas, without NULL parts. Arrow's own join that skips NULLs
+    loses rows whose parts are all NULL.
     """
     if not parts:
         return repeated(pa.scalar(""), length)
@@ -152,6 +155,7 @@ def quoted(column: pa.Array) -> pa.Array:
     """Return texts as JSON strings."""
     special = pc.fill_null(pc.match_substring_regex(column, _SPECIAL), False)
     if pc.any(special).as_py():
+        # Only the texts that need an escape are rewritten.
         column = pc.replace_with_mask(column, special, _escaped(column.filter(special)))
     return _joined('"', column, '"')
 
@@ -166,6 +170,7 @@ def _escaped(column: pa.Array) -> pa.Array:
 
 def _float(column: pa.Array) -> pa.Array:
     text = to_text(Double() if pa.types.is_float64(column.type) else Float(), "UTC")(column)
+    # JSON has no number for NaN and infinities: they are strings.
     return pc.if_else(pc.is_finite(column), text, _joined('"', text, '"'))
 
 
@@ -175,9 +180,10 @@ def _to_milliseconds(column: pa.Array) -> pa.Array:
 
 
 def _instant(column: pa.Array, zone: str) -> pa.Array:
-    """The time in the session's zone with its distance from UTC."""
+    """Return the time in the session zone, with its offset from UTC."""
     local = to_local(column, zone)
     minutes = pc.divide(pc.subtract(local.cast(pa.int64()), column.cast(pa.int64())), 60_000_000)
+    # A column has few distinct offsets: each is printed once.
     different = pc.dictionary_encode(minutes)
     offsets = pa.array([_offset(value) for value in different.dictionary.to_pylist()], _TEXT).take(
         different.indices
@@ -191,7 +197,7 @@ def _offset(minutes: int) -> str:
 
 
 def _row(fields: list[tuple[str, Writer]]) -> Writer:
-    """A field that is NULL is left out."""
+    """Return the writer of a row. NULL fields are omitted."""
     names = [quoted(pa.array([name]))[0].as_py() + ":" for name, _ in fields]
 
     def write(column: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Functions of arrays: search, order, cutting and joining."""
+"""Array functions: search, sort, slice, concatenate, and set operations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def _size(column: pa.Array) -> pa.Array:
 
 
 def _matching_elements(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | None]:
-    """The lists, which of their elements are the row's value, and which rows have a NULL for either."""
+    """Return the lists, the mask of elements equal to the row's value, and the mask of rows with a NULL
+    operand.
+    """
     if not isinstance(data, pa.Array):
         data, value = aligned(data, value)
     lists = lists_of(data)
@@ -57,6 +59,7 @@ def _matching_elements(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np
 def _contains(data: Datum, value: Datum) -> pa.Array:
     lists, same, missing = _matching_elements(data, value)
     has_match = lists.any(same)
+    # Without a match, a NULL element makes the answer unknown: array_contains([1, NULL], 2) is NULL.
     unknown = nulls_of(lists.flat)
     if unknown is not None:
         missing = either(missing, lists.any(unknown) & ~has_match)
@@ -66,6 +69,7 @@ def _contains(data: Datum, value: Datum) -> pa.Array:
 def _position(data: Datum, value: Datum) -> pa.Array:
     lists, same, missing = _matching_elements(data, value)
     result = np.zeros(lists.lengths.size, np.int64)
+    # Backwards, so that the first match is written last.
     hits = np.flatnonzero(same)[::-1]
     result[lists.parents[hits]] = lists.nth[hits] + 1
     return arrow_numpy.array_of(result, missing)
@@ -98,10 +102,11 @@ def _concat(*columns: pa.Array) -> pa.Array:
 
 
 def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last: bool = False) -> np.ndarray:
-    """Return the positions of all elements, list by list, each list in order; NULLs first (last where
-    descending), NaN the greatest.
+    """Return the positions of all elements, list by list, each list sorted. NULLs come first (last when
+    descending); NaN is the greatest.
     """
     rank = _ranks(lists.flat)
+    # One global rank of all elements, then one sort by list and rank: no loop over lists.
     sort_ranks = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
     if nulls_last:
         sort_ranks = np.where(arrow_numpy.truths(lists.flat.is_valid()), sort_ranks, rank.size)
@@ -111,6 +116,7 @@ def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last
 def _ranks(values: pa.Array) -> np.ndarray:
     columns: list[pa.Array] = []
     for key in sort_keys(values):
+        # Validity and NaN are keys before the value, since Arrow sorts both to the end.
         columns.append(key.is_valid().cast(pa.int8()))
         if pa.types.is_floating(key.type):
             columns.append(pc.fill_null(pc.is_nan(key), False).cast(pa.int8()))
@@ -156,6 +162,7 @@ def _repeat(value: pa.Array, times: pa.Array) -> pa.Array:
     missing = nulls_of(times)
     counts = np.maximum(values_of(times).astype(np.int64), 0)
     lengths = counts if missing is None else np.where(missing, 0, counts)
+    # Copies of nested elements and of texts count too.
     check_sizes("array_repeat", lengths, "elements")
     if pa.types.is_list(value.type):
         check_sizes("array_repeat", lists_of(value).lengths * lengths, "elements")
@@ -191,6 +198,7 @@ def _flatten(column: pa.Array) -> pa.Array:
     outer = lists_of(column)
     inner = lists_of(outer.flat)
     missing = outer.missing
+    # A NULL among the inner arrays makes the whole row NULL.
     if inner.missing is not None:
         holds_null = outer.any(inner.missing)
         missing = holds_null if missing is None else missing | holds_null
@@ -209,13 +217,14 @@ def _reverse(bound: BoundCall) -> Kernel:
 
     def reverse(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
+        # The n-th element comes from the n-th position before the end of its list.
         return lists.ordered(lists.starts[lists.parents + 1] - 1 - lists.nth).column()
 
     return columnwise(reverse)
 
 
 def concatenation(texts: Kernel) -> Factory:
-    """Return the factory of ``concat``: of arrays here, of texts by another kernel."""
+    """Return the factory of ``concat``. Arrays are concatenated here, texts by the kernel ``texts``."""
     arrays_joined = columnwise(_concat)
     return lambda bound: arrays_joined if isinstance(bound.call.type, Array) else texts
 
@@ -254,8 +263,9 @@ def _union(a: pa.Array, b: pa.Array) -> pa.Array:
 
 
 def _shared(mine: Lists, theirs: Lists) -> tuple[np.ndarray, np.ndarray]:
-    """Which elements of the one list are in the other of the same row, and the numbers of the elements."""
+    """Return the mask of elements that also occur in the other list of the row, and the elements' codes."""
     first, second = common_codes(mine.flat, theirs.flat)
+    # Row and code in one number: a membership test over all rows at once.
     width = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
     return np.isin(mine.parents * width + first, theirs.parents * width + second), first
 
@@ -283,6 +293,7 @@ def _overlap(a: pa.Array, b: pa.Array) -> pa.Array:
     for lists, nulls in ((mine, unknown), (theirs, others)):
         if nulls is not None:
             has_null |= lists.any(nulls)
+    # No common element, but a NULL might be one.
     left_open = has_null & ~has_match & (mine.lengths > 0) & (theirs.lengths > 0)
     if left_open.any():
         missing = left_open if missing is None else missing | left_open

@@ -1,4 +1,4 @@
-"""Equality and order of arrays and rows: part by part, a NULL inside is equal to a NULL and before every
+"""Equality and order of arrays and rows, part by part. A nested NULL equals a NULL and sorts before every
 value.
 """
 
@@ -25,13 +25,12 @@ _TESTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def nested_comparison(operator: str) -> Kernel:
-    """Return the kernel of a comparison of two columns of one nested type; NULL where a whole value is
-    NULL.
-    """
+    """Return the kernel that compares two columns of one nested type. NULL where a whole value is NULL."""
 
     def compare(a: pa.Array, b: pa.Array) -> pa.Array:
         missing = nulls_of_any(a, b)
         if operator in ("equal", "not_equal"):
+            # Equality needs no order: equal values have equal canonical texts.
             same = arrow_numpy.truths(pc.equal(canonical_text(a), canonical_text(b)))
             return arrow_numpy.array_of(same if operator == "equal" else ~same, missing)
         return arrow_numpy.array_of(_TESTS[operator](order_of(a, b)), missing)
@@ -40,8 +39,8 @@ def nested_comparison(operator: str) -> Kernel:
 
 
 def order_of(a: pa.Array, b: pa.Array) -> np.ndarray:
-    """Return -1, 0 or 1 per row (int8) as the left value is before, equal to or after the right one; NULL
-    first, NaN last.
+    """Return -1, 0 or 1 per row (int8): the left value sorts before, with or after the right one. NULL first,
+    NaN last.
     """
     kind = a.type
     if pa.types.is_null(kind):
@@ -49,6 +48,7 @@ def order_of(a: pa.Array, b: pa.Array) -> np.ndarray:
     if pa.types.is_struct(kind):
         order = np.zeros(len(a), np.int8)
         for i in range(kind.num_fields):
+            # The first field that differs decides.
             order = np.where(order == 0, order_of(pc.struct_field(a, i), pc.struct_field(b, i)), order)
     elif pa.types.is_list(kind):
         order = _order_of_lists(lists_of(a), lists_of(b))
@@ -79,7 +79,7 @@ def _order_of_values(a: pa.Array, b: pa.Array) -> np.ndarray:
 
 
 def _order_of_lists(a: Lists, b: Lists) -> np.ndarray:
-    """The first elements that differ decide, else the lengths."""
+    """Compare lists by their first different elements, then by length."""
     shared = Lists(pa.nulls(0), np.minimum(a.lengths, b.lengths))
     nth = np.arange(int(shared.starts[-1])) - shared.starts[shared.parents]
     orders = order_of(
@@ -94,9 +94,7 @@ def _order_of_lists(a: Lists, b: Lists) -> np.ndarray:
 
 
 def sort_keys(values: pa.Array) -> list[pa.Array]:
-    """Return flat columns that, each sorted ascending with NULLs first, sort values of a nested type as
-    they are ordered.
-    """
+    """Return flat columns that sort a nested type in its order. Each column sorts ascending with NULLs first."""
     kind = values.type
     if pa.types.is_struct(kind):
         return [
@@ -107,6 +105,7 @@ def sort_keys(values: pa.Array) -> list[pa.Array]:
         return [values]
     lists = lists_of(values)
     keys: list[pa.Array] = [values.is_valid()]
+    # Two keys per position: whether there is an element, and the element; the shorter list comes first.
     for nth in range(int(lists.lengths.max(initial=0))):
         there = lists.lengths > nth
         keys += [arrow_numpy.array_of(there), *sort_keys(picked(lists.flat, lists.starts[:-1] + nth, ~there))]

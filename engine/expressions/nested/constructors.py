@@ -1,4 +1,4 @@
-"""Building arrays, maps and rows, and reading their parts."""
+"""Constructors of arrays, maps and rows, and access to their parts."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def _array(bound: BoundCall) -> Kernel:
     def kernel(*data: Datum) -> pa.Array:
         columns = aligned(*data)
         if not columns:
+            # ARRAY[]: one empty list for all rows.
             return pa.array([[]], pa.list_(kind))
         return alternated(
             [column if column.type == kind else column.cast(kind) for column in columns]
@@ -41,9 +42,10 @@ def _array(bound: BoundCall) -> Kernel:
 
 
 def alternated(columns: Sequence[pa.Array]) -> Lists:
-    """Return lists of one element of each column."""
+    """Return one list per row with one element of each column."""
     rows, width = len(columns[0]), len(columns)
     flat = pa.concat_arrays(columns)
+    # From column by column to row by row.
     order = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
     return Lists(flat.take(array_of(order, None, pa.int64())), np.full(rows, width, np.int64))
 
@@ -63,7 +65,7 @@ def _map(bound: BoundCall) -> Kernel:
 
 
 def _row(first: int, step: int) -> Factory:
-    """Rows of the arguments from ``first`` on, each ``step``-th."""
+    """Return the factory of a row constructor over every ``step``-th argument from ``first`` on."""
 
     def factory(bound: BoundCall) -> Kernel:
         kind = bound.call.type
@@ -84,11 +86,13 @@ def _field(bound: BoundCall) -> Kernel:
 
 
 def _element(outside: str, base: int = 1) -> Factory:
-    """An element of an array, ``base`` the position of the first; ``outside``: what a position without an
-    element does.
+    """Return the factory of array element access. ``base`` is the position of the first element. ``outside``
+    says what a position without an element does: ``null`` and ``end`` return NULL, ``fail`` raises. Except
+    with ``null``, negative positions count from the end and 0 raises.
     """
 
     def factory(bound: BoundCall) -> Kernel:
+        # m['key'] and a[1] have one syntax.
         if isinstance(bound.kinds[0], Map):
             return _value_of_key
 
@@ -97,6 +101,7 @@ def _element(outside: str, base: int = 1) -> Factory:
             lists, wanted = lists_of(column), values_of(indexes).astype(np.int64)
             unknown = nulls_of_any(column, indexes)
             known = np.ones(wanted.size, np.bool_) if unknown is None else ~unknown
+            # a[1] and get(a, 0) only count from the start.
             nth = wanted - base
             if outside != "null":
                 if (known & (wanted == 0)).any():

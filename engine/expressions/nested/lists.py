@@ -1,4 +1,4 @@
-"""Lists: array columns as flat elements and the row of each; what kernels of arrays and maps work on."""
+"""Lists: array columns as flat elements with list lengths. The kernels of arrays and maps compute on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from penstock.engine.kernels.nested_text import canonical_text, entries, lengths
 
 @dataclass(frozen=True)
 class Lists:
-    """A column of lists: ``flat`` holds the elements of all of them in order, ``lengths`` (int64) how many
-    each has, ``missing`` which are NULL.
+    """A column of lists. ``flat`` has the elements of all lists in order. ``lengths`` (int64) has the length
+    of each list, ``missing`` the mask of NULLs.
     """
 
     flat: pa.Array
@@ -28,17 +28,17 @@ class Lists:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each list begins among the elements, and at last where the last one ends."""
+        """The offset of each list's first element, and at the end the number of elements."""
         return starts_of(self.lengths)
 
     @cached_property
     def parents(self) -> np.ndarray:
-        """The list of each element."""
+        """The list index of each element."""
         return np.repeat(np.arange(self.lengths.size), self.lengths)
 
     @cached_property
     def nth(self) -> np.ndarray:
-        """The place of each element in its list, from 0."""
+        """The index of each element in its list, from 0."""
         return np.arange(len(self.flat)) - self.starts[self.parents]
 
     def column(self) -> pa.ListArray:
@@ -58,27 +58,27 @@ class Lists:
         return pa.MapArray.from_arrays(self._offsets(), keys, values, mask=mask)
 
     def filter(self, keep: np.ndarray) -> Lists:
-        """Return the lists with those elements only whose mask is true."""
+        """Return the lists with only the elements whose mask is true."""
         if keep.all():
             return self
         lengths = np.bincount(self.parents[keep], minlength=self.lengths.size)
         return Lists(self.flat.filter(arrow_numpy.array_of(keep)), lengths, self.missing)
 
     def ordered(self, order: np.ndarray) -> Lists:
-        """Return the lists with their elements in another order, given as positions; elements stay in
-        their lists.
+        """Return the lists with their elements permuted by ``order``. A permutation must not move an element
+        to another list.
         """
         return Lists(self.flat.take(arrow_numpy.array_of(order)), self.lengths, self.missing)
 
     def any(self, mask: np.ndarray) -> np.ndarray:
-        """Return for each list whether the mask is true for some element."""
+        """Return per list whether the mask is true for some element."""
         result = np.zeros(self.lengths.size, np.bool_)
         result[self.parents[mask]] = True
         return result
 
 
 def lists_of(column: pa.Array) -> Lists:
-    """Return a column of arrays or maps (lists of key and value) as lists; a slice is read as such."""
+    """Return a column of arrays or maps as lists; maps are lists of key and value. Slices are supported."""
     if pa.types.is_map(column.type):
         column = entries(column)
     return Lists(column.flatten(), lengths_of(column), nulls_of(column))
@@ -92,12 +92,11 @@ def picked(flat: pa.Array, positions: np.ndarray, missing: np.ndarray | None) ->
 
 
 def codes_of(values: pa.Array) -> np.ndarray:
-    """Return a small number per value, equal for equal values: NULL equals NULL, NaN equals NaN, -0.0
-    equals 0.0.
-    """
+    """Return a code per value, equal for equal values. NULL equals NULL, NaN equals NaN, -0.0 equals 0.0."""
     if pa.types.is_nested(values.type):
         values = canonical_text(values)
     elif pa.types.is_floating(values.type):
+        # -0.0 + 0.0 is 0.0
         values = pc.add(values, pa.scalar(0.0, values.type))
     elif pa.types.is_null(values.type):
         return np.zeros(len(values), np.int64)
@@ -105,22 +104,25 @@ def codes_of(values: pa.Array) -> np.ndarray:
 
 
 def firsts(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return which elements are the first of their value in their list."""
+    """Return the mask of elements that are the first of their value in their list."""
     keep = np.zeros(codes.size, np.bool_)
     if codes.size:
+        # List and value in one number; unique returns the first index of each.
         _, first = np.unique(parents * (int(codes.max()) + 1) + codes, return_index=True)
         keep[first] = True
     return keep
 
 
 def common_codes(*values: pa.Array) -> list[np.ndarray]:
-    """Return the numbers of the values of several columns of one type, equal across them."""
+    """Return the codes of several columns of one type. Equal values have equal codes across columns."""
     codes = codes_of(pa.concat_arrays(list(values)))
     return np.split(codes, np.cumsum([len(column) for column in values])[:-1])
 
 
 def interleaved(parts: list[Lists]) -> Lists:
-    """Return lists joined one behind the other, row by row; NULL where one is NULL."""
+    """Return lists concatenated row by row; NULL where one is NULL. Raise Fault RUN-2006 for too many
+    elements.
+    """
     lengths = np.sum([part.lengths for part in parts], axis=0)
     check_sizes("concat", lengths, "elements")
     flat = pa.concat_arrays([part.flat for part in parts])
@@ -129,6 +131,7 @@ def interleaved(parts: list[Lists]) -> Lists:
     for part in parts:
         if part.missing is not None:
             missing = part.missing if missing is None else missing | part.missing
+    # A stable sort by row leaves the parts of a row in the order of the arguments.
     joined = Lists(flat.take(arrow_numpy.array_of(np.argsort(parents, kind="stable"))), lengths, None)
     if missing is None:
         return joined
@@ -137,9 +140,10 @@ def interleaved(parts: list[Lists]) -> Lists:
 
 
 def elements_like(lists: Lists, elements: pa.Array, value: Datum) -> np.ndarray:
-    """Return which elements (one per element of the lists) equal the value of their row; a constant is
-    compared as such.
+    """Return the mask of elements equal to their row's value. ``elements`` has one value per element of the
+    lists. A constant of a simple type is compared without repeating it.
     """
+    # Nested values and floats (NaN, -0.0) are compared by code, as Arrow's equality differs.
     simple = not pa.types.is_nested(elements.type) and not pa.types.is_floating(elements.type)
     if isinstance(value, pa.Scalar):
         if simple and value.is_valid:

@@ -1,4 +1,4 @@
-"""Functions of maps: keys, values, entries, maps of arrays and of texts."""
+"""Map functions: keys, values, entries, and maps built from arrays and texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from penstock.engine.expressions.text.split_and_join import splitter
 
 
 def checked_keys(keys: Lists) -> None:
-    """Raise for a NULL among the keys of maps, or one key twice in a map."""
+    """Raise Fault RUN-2004 for a NULL key, or for a duplicate key in a map."""
     if keys.flat.null_count:
         raise bad_argument("a key of a map is NULL")
     first = firsts(keys.parents, codes_of(keys.flat))
@@ -82,6 +82,7 @@ def _from_entries(column: pa.Array) -> pa.Array:
     unknown = nulls_of(lists.flat)
     missing = lists.missing
     if unknown is not None:
+        # A NULL entry makes the whole map NULL.
         without = lists.any(unknown)
         missing = without if missing is None else missing | without
         lists = lists.filter(~without[lists.parents])
@@ -109,6 +110,7 @@ def _str_to_map(bound: BoundCall) -> Kernel:
         if missing is not None:
             pieces = pieces.filter(~missing[pieces.parents])
         halves = lists_of(by_key(pieces.flat))
+        # 'a:1,b' has the key b without a value: NULL.
         keys = picked(halves.flat, halves.starts[:-1], None)
         values = picked(halves.flat, halves.starts[:-1] + 1, halves.lengths < 2)
         checked_keys(Lists(keys, pieces.lengths))

@@ -1,4 +1,4 @@
-"""SEQUENCE: the values from one to another, as an array."""
+"""SEQUENCE: an array of the values from a start to an end."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def _sequence(bound: BoundCall) -> Kernel:
     kind, steps = bound.kinds[0], bound.kinds[2:]
     if steps and isinstance(steps[0], YearMonthInterval):
         return _by_months(kind, bound.context.zone)
+    # Without a step: one, or one day.
     unit = DAY_US if isinstance(kind, Timestamp | TimestampLtz) else 1
 
     def kernel(*data: Datum) -> pa.Array:
@@ -52,7 +53,7 @@ def _sequence(bound: BoundCall) -> Kernel:
 
 
 def _whole_days(step: np.ndarray, missing: np.ndarray | None) -> np.ndarray:
-    """Return a step of microseconds in days; refuse parts of one."""
+    """Return a step of microseconds in days. Raise Fault RUN-2004 for parts of a day."""
     parts = step % DAY_US != 0
     if (parts if missing is None else parts & ~missing).any():
         raise bad_argument("a sequence of dates takes whole days or months for its step")
@@ -60,8 +61,8 @@ def _whole_days(step: np.ndarray, missing: np.ndarray | None) -> np.ndarray:
 
 
 def _steps(first: np.ndarray, last: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """How many values there are from one to another; without signs the way between any two int64 has a
-    number.
+    """Return the number of values from ``first`` to ``last`` in steps. It computes in uint64, which holds the
+    distance of any two int64.
     """
     down = step < 0
     distance = np.where(down, first - last, last - first).view(np.uint64)
@@ -72,7 +73,7 @@ def _steps(first: np.ndarray, last: np.ndarray, step: np.ndarray) -> np.ndarray:
 def _checked(
     lengths: np.ndarray, first: np.ndarray, last: np.ndarray, step: np.ndarray, missing: np.ndarray | None
 ) -> np.ndarray:
-    """The lengths, 0 for NULL; raise for a step that never gets there."""
+    """Return the lengths, 0 for NULL. Raise Fault RUN-2004 for a step that never reaches the last value."""
     known = np.ones(first.size, np.bool_) if missing is None else ~missing
     wrong = known & (first != last) & ((step == 0) | ((first < last) != (step > 0)))
     if wrong.any():
@@ -93,6 +94,7 @@ def _by_months(kind: DataType, zone: str) -> Kernel:
         begin, end, months = aligned(*data)
         missing = nulls_of_any(begin, end, months)
         first, last, step = (values_of(column).astype(np.int64) for column in (begin, end, months))
+        # An upper bound, as if every month had 28 days; values past the end are filtered out below.
         most = _steps(first, last, np.clip(step, -_MONTHS, _MONTHS) * shortest) + np.uint64(1)
         lists = Lists(pa.nulls(0), _checked(most, first, last, step, missing), missing)
         nth = np.arange(int(lists.starts[-1])) - lists.starts[lists.parents]

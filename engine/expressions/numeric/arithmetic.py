@@ -1,4 +1,4 @@
-"""Arithmetic on numbers: checked, so that overflow and division by zero fault."""
+"""Checked arithmetic on numbers: overflow and division by zero raise a Fault."""
 
 from __future__ import annotations
 
@@ -45,22 +45,27 @@ _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": 
 def _numbers(operator: str, bound: BoundCall) -> Kernel:
     left, right = bound.kinds
     result = bound.call.type
+    # DECIMAL op DECIMAL is exact, by Spark's rules of precision and scale.
     if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(result, Decimal):
         return decimals.exact_kernel(operator, left, right, result)
+    # Floats overflow to infinity, they do not fault.
     if isinstance(result, Float | Double):
         return {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}[operator]
     return _CHECKED[operator]
 
 
 def _moved(bound: BoundCall, sign: int) -> Kernel | None:
-    """The kernel of a date or timestamp (left operand) moved by an interval or by days; ``None`` for other
-    operands.
+    """Return the kernel of a date or timestamp (left operand) plus or minus an interval or days. ``None`` for
+    other operands.
     """
     left, right = bound.kinds
+    # DATE '2024-01-31' + INTERVAL '1' MONTH
     if isinstance(right, YearMonthInterval) and (is_timestamp(left) or isinstance(left, Date)):
         return add_months_kernel(left, sign, bound.context.zone)
+    # TIMESTAMP + INTERVAL '2' HOUR
     if is_timestamp(left) and isinstance(right, DayTimeInterval):
         return add_interval_kernel(left, sign, bound.context.zone)
+    # DATE + 3 or DATE + INTERVAL '3' DAY
     if isinstance(left, Date):
         return add_days_kernel(sign, in_microseconds=isinstance(right, DayTimeInterval))
     return None
@@ -68,6 +73,7 @@ def _moved(bound: BoundCall, sign: int) -> Kernel | None:
 
 def _add(bound: BoundCall) -> Kernel:
     left, right = bound.kinds
+    # INTERVAL '1' DAY + d is d + INTERVAL '1' DAY.
     if isinstance(left, DayTimeInterval | YearMonthInterval) and right != left:
         mirrored = BoundCall(_mirrored(bound), bound.constants[::-1], bound.context)
         kernel = _moved(mirrored, 1)
@@ -82,6 +88,7 @@ def _mirrored(bound: BoundCall) -> Call:
 
 def _subtract(bound: BoundCall) -> Kernel:
     left, right = bound.kinds
+    # DATE - DATE is an interval of days.
     if isinstance(left, Date) and isinstance(right, Date):
         return columnwise(days_between)
     if is_timestamp(left) and is_timestamp(right):
@@ -100,13 +107,14 @@ def _multiply(bound: BoundCall) -> Kernel:
 
 
 def _scaled(kind: pa.DataType, compute: np.ufunc) -> Kernel:
-    """An interval times or divided by a number, rounded half away from zero."""
+    """Return the kernel of an interval multiplied or divided by a number, rounded half away from zero."""
 
     def kernel(interval: pa.Array, factor: pa.Array) -> pa.Array:
         missing = nulls_of_any(interval, factor)
         values, by = values_of(interval), values_of(factor)
         if compute is np.divide:
             _refuse_zero(by, missing)
+        # An integer factor needs no rounding: exact, with Arrow's overflow check.
         elif by.dtype.kind == "i":
             return pc.multiply_checked(interval.view(_integer(kind)), factor.cast(_integer(kind))).view(kind)
         with np.errstate(all="ignore"):
@@ -119,6 +127,7 @@ def _scaled(kind: pa.DataType, compute: np.ufunc) -> Kernel:
         )
         if not good.all():
             raise out_of_range("INTERVAL")
+        # Half away from zero, unlike numpy's round.
         rounded = np.trunc(exact + np.copysign(0.5, exact))
         return array_of(np.where(np.isfinite(rounded), rounded, 0).astype(np.int64), missing, kind)
 
@@ -162,6 +171,7 @@ def _remainder(positive: bool) -> Factory:
             with np.errstate(all="ignore"):
                 remainder = np.fmod(values_of(left), divisor)
                 if positive:
+                    # PMOD: pmod(-7, 3) is 2, while -7 % 3 is -1.
                     remainder = np.where(remainder < 0, np.fmod(remainder + divisor, divisor), remainder)
             return array_of(remainder, missing, kind)
 

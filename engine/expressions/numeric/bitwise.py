@@ -1,4 +1,4 @@
-"""Bits of integers, and integers written in other bases."""
+"""Bit functions of integers, and integers in other bases."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from penstock.engine.expressions.evaluation_errors import bad_argument, over_cap
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
 
 _ALL = (1 << 64) - 1
+# Row n has the two hexadecimal digits of byte n.
 _HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint8).reshape(256, 2)
 
 
 def _shift(compute: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Factory:
-    """A shift by a number of bits, of which as many count as the integer has room for."""
+    """Return the factory of a bit shift. The shift count is taken modulo the integer's width in bits."""
 
     def kernel(values: pa.Array, by: pa.Array) -> pa.Array:
         numbers = values_of(values)
@@ -62,7 +63,7 @@ def _hex(bound: BoundCall) -> Kernel:
 
 
 def _hex_of_bytes(column: pa.Array) -> pa.Array:
-    """Two digits for each byte, by a table."""
+    """Return two hexadecimal digits per byte, by table lookup."""
     _, offsets, data = column.buffers()
     starts = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
     data_bytes = (
@@ -82,8 +83,10 @@ def _hex_of_bytes(column: pa.Array) -> pa.Array:
 
 
 def _unhex(text: str) -> bytes:
+    # An odd number of digits has an implicit leading zero.
     digits = text if len(text) % 2 == 0 else "0" + text
     try:
+        # fromhex skips blanks, SQL does not.
         return bytes.fromhex(digits) if " " not in digits else _no_hex(text)
     except ValueError:
         return _no_hex(text)
@@ -97,8 +100,8 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def _conv(text: str, source: int, target: int) -> str | None:
-    """A number of one base (2 to 36) in another, unsigned unless the target is below 0; as far as its
-    digits go.
+    """Convert a number from one base to another (2 to 36). The result is unsigned unless ``target`` is
+    negative. Parsing stops at the first invalid digit.
     """
     if not (2 <= source <= 36 and 2 <= abs(target) <= 36):
         return None
@@ -114,6 +117,7 @@ def _conv(text: str, source: int, target: int) -> str | None:
         number = number * source + value
     if number > _ALL:
         raise bad_argument(f"{text!r} in base {source} has more than 64 bits")
+    # Two's complement of 64 bits.
     number = -number & _ALL if negative else number
     if target < 0 and (number >> 63 or (negative and not number)):
         return "-" + _written(-number & _ALL, -target)

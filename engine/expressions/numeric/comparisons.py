@@ -1,4 +1,4 @@
-"""Comparison, truth and membership, with NaN equal to itself and above every number."""
+"""Comparison, boolean tests and membership. NaN equals itself and is greater than every number."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def _float_equal(a: Datum, b: Datum) -> Datum:
 
 
 def _float_less(a: Datum, b: Datum) -> Datum:
+    # NaN is above every number: only where the right side is NaN does IEEE's answer differ.
     less = pc.less(a, b)
     return pc.or_kleene(less, pc.and_not_kleene(_nan(b), _nan(a))) if _has_nan(b) else less
 
@@ -51,7 +52,7 @@ def _float_less_equal(a: Datum, b: Datum) -> Datum:
 
 
 def _null_with(result: Datum, *operands: Datum) -> Datum:
-    """NULL wherever an operand is NULL, whatever three-valued logic found."""
+    """Return ``result`` with NULL wherever an operand is NULL; Kleene logic may have decided there."""
     for operand in operands:
         missing = pc.is_null(operand)
         result = pc.if_else(missing, pa.scalar(None, pa.bool_()), result)
@@ -76,14 +77,15 @@ _AGAINST_NUMBER: dict[str, Kernel] = {
 
 
 def comparison_kernel(operator: str, kind: DataType, right: pa.Scalar | None = None) -> Kernel:
-    """Return the kernel of a comparison of two operands of one type; ``right`` is the right operand when
-    it is constant.
+    """Return the kernel of a comparison of two operands of one type. ``right`` is the right operand if it is
+    constant.
     """
     if isinstance(kind, Array | Row):
         return nested_comparison(operator)
     if not isinstance(kind, Float | Double):
         return _PLAIN[operator]
     if right is not None and right.is_valid and right.as_py() == right.as_py():
+        # The constant is no NaN: NOT (a <= c) is true for NaN in a, and no scan for NaN is needed.
         return _AGAINST_NUMBER[operator]
     return _FLOAT[operator]
 
@@ -110,19 +112,23 @@ def _in(bound: BoundCall) -> Kernel:
     members = bound.constants[1:]
     known = [member for member in members if member is not None and member.is_valid]
     equal = comparison_kernel("equal", bound.kinds[0])
+    # x IN (a, b + 1): members that vary, or nested ones, are compared one by one.
     if any(member is None for member in members) or isinstance(bound.kinds[0], Array | Row):
 
         def one_by_one(value: Datum, *others: Datum) -> Datum:
             return functools.reduce(pc.or_kleene, (equal(value, other) for other in others))
 
         return one_by_one
+    # x IN (1, 2, 3): one lookup in a set of constants.
     lookup = pa.array([member.as_py() for member in known], known[0].type if known else members[0].type)  # type: ignore[union-attr]
+    # The set tells 0.0 from -0.0, SQL does not.
     if pa.types.is_floating(lookup.type) and 0.0 in lookup.to_pylist():
         lookup = pa.concat_arrays([lookup, pa.array([0.0, -0.0], lookup.type)])
     has_null = len(known) < len(members)
 
     def kernel(value: Datum, *others: Datum) -> Datum:
         is_member = pc.is_in(value, value_set=lookup)
+        # x IN (1, NULL) is never FALSE: no match is NULL.
         if has_null:
             return pc.if_else(is_member, is_member, pa.scalar(None, pa.bool_()))
         if isinstance(value, pa.Array) and not value.null_count:
@@ -151,6 +157,7 @@ def _extreme(largest: bool) -> Factory:
     def factory(bound: BoundCall) -> Kernel:
         kind = bound.call.type
         if kind == BOOLEAN:
+            # FALSE is less than TRUE.
             return lambda *data: pick(*[pc.cast(datum, pa.int8()) for datum in data]).cast(pa.bool_())
         if isinstance(kind, Array | Row):
             return _nested_extreme(largest)
@@ -160,6 +167,7 @@ def _extreme(largest: bool) -> Factory:
         def floats(*data: Datum) -> pa.Array:
             columns = aligned(*data)
             result = pick(*columns)
+            # GREATEST: NaN is the greatest, but Arrow's maximum skips it.
             if largest:
                 for column in columns:
                     result = pc.if_else(pc.fill_null(pc.is_nan(column), False), column, result)

@@ -1,9 +1,8 @@
-"""DECIMAL arithmetic as Spark does it: computed exactly, rounded half up to the result's scale, overflow
-raises.
+"""DECIMAL arithmetic as Spark does it: exact, rounded half up to the result's scale; overflow raises.
 
-Arrow derives the type of a result from the declared precisions of the operands, which the true values rarely
-fill. Where its rule asks for more digits than there are, the operands are relabelled: the same 256-bit
-integers under another precision and scale.
+Arrow derives the result type from the declared precisions, which the actual values rarely use. Where Arrow
+would exceed its maximal precision, the operands are relabelled. That reads the same 256-bit integers under
+another precision and scale.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from penstock.catalog.types import Decimal
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, nulls_of_any
 from penstock.engine.expressions.evaluation_errors import bad_argument, division_by_zero, out_of_range
 
+# The most digits of a 256-bit decimal; of each factor of a product that Arrow accepts; of 64 bits, safely.
 _WIDE = 76
 _HALF = 37
 _EXACT = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
@@ -31,12 +31,12 @@ def _relabelled(array: pa.Array, precision: int, scale: int) -> pa.Array:
 
 
 def widened(array: pa.Array) -> pa.Array:
-    """Return decimals with all the digits there are and their own scale."""
+    """Return decimals with the maximal precision and their own scale."""
     return array.cast(pa.decimal256(_WIDE, array.type.scale))
 
 
 def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
-    """Return decimals in another decimal type, rounded half away from zero; what does not fit becomes
+    """Return decimals in another decimal type, rounded half away from zero. Values that do not fit become
     NULL.
     """
     wide = widened(array)
@@ -49,13 +49,15 @@ def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
 
 
 def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
-    """Whether values of at most the result's scale have no more digits than it holds."""
+    """Return whether values have no more digits than the result holds. Their scale must not exceed the
+    result's.
+    """
     limit = pa.scalar(10 ** (result.precision - result.scale + wide.type.scale), pa.decimal256(_WIDE, 0))
     return pc.less(pc.abs(_relabelled(wide, _WIDE, 0)), limit)
 
 
 def checked(array: pa.Array, result: Decimal) -> pa.Array:
-    """Return decimals in another decimal type, rounded; what does not fit faults."""
+    """Return decimals in another decimal type, rounded. Raise Fault RUN-2002 for a value that does not fit."""
     fitted = rescaled(array, result)
     if fitted.null_count > array.null_count:
         raise out_of_range(result)
@@ -72,12 +74,14 @@ def exact_kernel(operator: str, left: Decimal, right: Decimal, result: Decimal) 
         if product
         else max(left.precision - left.scale, right.precision - right.scale) + scale
     )
+    # Arrow's own result type is the wanted one: no relabelling.
     if (width + 1, scale) == (result.precision, result.scale):
         return compute
 
     def kernel(a: Datum, b: Datum) -> pa.Array:
         a, b = (widened(side) for side in aligned(a, b))
         if product:
+            # Arrow's product of two DECIMAL(37, s) has 75 digits, within its limit.
             a, b = _relabelled(a, _HALF, left.scale), _relabelled(b, _HALF, right.scale)
         else:
             a, b = (_relabelled(_raised(side, scale - side.type.scale), _WIDE - 1, scale) for side in (a, b))
@@ -87,12 +91,14 @@ def exact_kernel(operator: str, left: Decimal, right: Decimal, result: Decimal) 
 
 
 def _raised(wide: pa.Array, digits: int) -> pa.Array:
-    """Give decimals that many more digits after the point."""
+    """Return decimals with ``digits`` more digits after the point."""
     return wide.cast(pa.decimal256(_WIDE, wide.type.scale + digits)) if digits else wide
 
 
 def _without_zeros(divisor: pa.Array, dividend: pa.Array) -> pa.Array:
-    """Fault on a zero divisor of a row that has both operands; return the divisor with no zeros left."""
+    """Raise Fault RUN-2001 for a zero divisor whose dividend is not NULL. Return the divisor with NULL for
+    zero.
+    """
     zero = pc.equal(divisor, pa.scalar(0, divisor.type))
     if not pc.any(zero, min_count=0).as_py():
         return divisor
@@ -102,7 +108,7 @@ def _without_zeros(divisor: pa.Array, dividend: pa.Array) -> pa.Array:
 
 
 def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
-    """Return the kernel of ``/``: cut one digit behind the result's scale or later, then rounded half up."""
+    """Return the kernel of ``/``: cut at least one digit after the result's scale, then rounded half up."""
     shift = left.scale - right.scale
     digits = max(_TRUNCATION_DIGITS, result.scale + 1 - shift, -shift)
     if left.precision + digits > _WIDE:
@@ -111,6 +117,7 @@ def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
         )
 
     power = result.scale - shift
+    # All three numbers fit 64 bits: numpy divides integers instead of Arrow 256-bit decimals.
     small = (
         power >= 0 and max(left.precision + power, right.precision) < _SMALL and result.precision <= _SMALL
     )
@@ -120,6 +127,7 @@ def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
             first, second = aligned(a, b)
             return _small_quotient(first, second, 10**power, result)
         a, b = (widened(side) for side in aligned(a, b))
+        # Labelled DECIMAL(p, 0) / DECIMAL(1, 0), the quotient has a known scale whatever the operands were.
         divisor = _relabelled(_without_zeros(b, a), 1, 0)
         dividend = _relabelled(_raised(a, digits - _TRUNCATION_DIGITS), _WIDE - _TRUNCATION_DIGITS - 1, 0)
         return checked(_relabelled(pc.divide(dividend, divisor), _WIDE, shift + digits), result)
@@ -128,7 +136,9 @@ def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
 
 
 def _small_quotient(a: pa.Array, b: pa.Array, factor: int, result: Decimal) -> pa.Array:
-    """Divide decimals whose digits all fit 64 bits: the same quotient, rounded half up, much faster."""
+    """Divide decimals whose digits all fit 64 bits. The quotient is the same, rounded half up, but much
+    faster.
+    """
     missing = nulls_of_any(a, b)
     dividend, divisor = _words(a) * factor, _words(b)
     zero = divisor == 0
@@ -137,22 +147,24 @@ def _small_quotient(a: pa.Array, b: pa.Array, factor: int, result: Decimal) -> p
             raise division_by_zero()
         divisor = np.where(zero, 1, divisor)
     size = np.abs(divisor)
+    # Half up: add half the divisor before the integer division.
     quotient = (np.abs(dividend) + size // 2) // size
     return _from_words(np.where((dividend < 0) ^ (divisor < 0), -quotient, quotient), missing, result)
 
 
 def _words(array: pa.Array) -> np.ndarray:
-    """Return the low 64 bits of 128-bit decimals, which is all of one with at most 18 digits."""
+    """Return the low 64 bits of 128-bit decimals. For at most 18 digits that is the whole value."""
     return np.frombuffer(array.buffers()[1], "<i8", count=2 * len(array), offset=16 * array.offset)[::2]
 
 
 def _from_words(values: np.ndarray, missing: np.ndarray | None, kind: Decimal) -> pa.Array:
-    """Return 64-bit unscaled values as decimals; what has more digits than the type faults."""
+    """Return 64-bit unscaled values as decimals. Raise Fault RUN-2002 for more digits than the type holds."""
     outside = np.abs(values) >= 10**kind.precision
     if (outside if missing is None else outside & ~missing).any():
         raise out_of_range(kind)
     pairs = np.empty((len(values), 2), "<i8")
     pairs[:, 0] = values
+    # The high word is the sign extension of the low one.
     pairs[:, 1] = values >> 63
     arrow = pa.decimal128(kind.precision, kind.scale)
     valid = None if missing is None else pa.array(~missing).buffers()[1]
@@ -203,6 +215,7 @@ def remainder_kernel(result: Decimal, positive: bool) -> Kernel:
         left, right, scale = _integers(a, b)
         remainder = _remainder(left, right)
         if positive:
+            # PMOD adds the divisor to a negative remainder, then takes the remainder again.
             lifted = pc.add(_relabelled(remainder, _WIDE - 1, 0), _relabelled(right, _WIDE - 1, 0))
             remainder = pc.if_else(
                 pc.less(remainder, pa.scalar(0, remainder.type)), _remainder(lifted, right), remainder

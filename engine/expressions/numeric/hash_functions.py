@@ -1,4 +1,4 @@
-"""Hashes and checksums: CRC32, SHA-2, and the row hashes of Spark."""
+"""Hashes and checksums: CRC32, SHA-2, and Spark's row hashes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _sha2(bound: BoundCall) -> Kernel:
 
 
 def _row_hash(name: str) -> Factory:
-    """``hash`` or ``xxhash64``."""
+    """Return the factory of ``hash`` (Murmur3) or ``xxhash64``."""
 
     def kernel(*data: Datum) -> pa.Array:
         from penstock.engine.kernels import arrow_views as col  # numba is loaded where it is needed
@@ -41,6 +41,7 @@ def _row_hash(name: str) -> Factory:
             else (spark_hash.xx_words, spark_hash.xx_bytes)
         )
         columns = aligned(*data)
+        # Each column continues from the hash so far; a NULL leaves it unchanged.
         hashes = np.full(len(columns[0]), _SEED, np.uint64)
         for column in columns:
             if col.is_bytes(column.type):
@@ -57,9 +58,10 @@ def _is_long(kind: pa.DataType) -> bool:
 
 
 def _words(column: pa.Array, words: Callable[[pa.Array], np.ndarray]) -> np.ndarray:
-    """The bits Spark hashes: those of a FLOAT are 32."""
+    """Return the bits that Spark hashes. A FLOAT hashes as 32 bits, not as a DOUBLE."""
     if column.type != pa.float32():
         return words(column)
+    # Adding zero turns -0.0 into 0.0; all NaNs get Java's one bit pattern.
     values = column.fill_null(0).to_numpy() + np.float32(0)
     return np.where(np.isnan(values), np.int32(0x7FC00000), values.view(np.int32)).astype(np.int64)
 

@@ -39,7 +39,7 @@ def _numpy(function: np.ufunc) -> Factory:
 
 
 def _logarithm(function: np.ufunc) -> Kernel:
-    """NULL at and below zero, as Spark has it; NaN stays NaN."""
+    """Return a logarithm's kernel: NULL at and below zero, as in Spark. NaN stays NaN."""
 
     def compute(column: pa.Array) -> pa.Array:
         values = values_of(column)
@@ -64,11 +64,12 @@ def _log(bound: BoundCall) -> Kernel:
 
 
 def _whole(name: str) -> Factory:
-    """``ceil`` or ``floor``."""
+    """Return the factory of ``ceil`` or ``floor``."""
     towards = "up" if name == "ceil" else "down"
 
     def factory(bound: BoundCall) -> Kernel:
         kind, result = bound.kinds[0], bound.call.type
+        # CEIL and FLOOR of an integer are the integer.
         if is_integer(kind):
             return lambda a: a
         if isinstance(result, Decimal):
@@ -79,7 +80,7 @@ def _whole(name: str) -> Factory:
 
 
 def whole_numbers(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return floats without fraction as BIGINT; NaN and what is too large fault."""
+    """Return floats without fraction as BIGINT. Raise Fault RUN-2002 for NaN and values too large."""
     values = values_of(column)
     missing = nulls_of(column)
     with np.errstate(all="ignore"):
@@ -103,6 +104,7 @@ def _round(half: str) -> Factory:
             result = bound.call.type
             return columnwise(lambda a, *_: _decimal_round(a, digits, half, result))
         if is_integer(kind):
+            # ROUND(1234, -2): only digits before the point change an integer.
             return columnwise(lambda a, *_: a if digits >= 0 else _round_integers(a, digits, half))
         return columnwise(lambda a, *_: _round_floats(a, digits, half))
 
@@ -110,13 +112,14 @@ def _round(half: str) -> Factory:
 
 
 def _round_integers(column: pa.Array, digits: int, half: str) -> pa.Array:
+    # Through DECIMAL, since a rounded BIGINT may need one digit more before the check.
     wide = pc.round(column.cast(pa.decimal128(20, 0)), digits, half).cast(pa.decimal128(38, 0))
     return wide.cast(column.type)
 
 
 def _round_floats(column: pa.Array, digits: int, half: str) -> pa.Array:
-    """Round floats by the digits they print with: near a tie binary arithmetic cannot decide, so those few
-    go through DECIMAL.
+    """Round floats by their printed digits. Near a tie, binary arithmetic cannot decide, so those few values
+    are rounded as DECIMAL.
     """
     rounded = pc.round(column, digits, half)
     values = values_of(column)
@@ -125,11 +128,13 @@ def _round_floats(column: pa.Array, digits: int, half: str) -> pa.Array:
         near = np.abs(scaled - np.floor(scaled) - 0.5) <= np.maximum(scaled, 1.0) * (
             1e-6 if column.type == pa.float32() else 1e-14
         )
+        # From 1e15 on a DOUBLE has hardly a digit after the point to round.
         near &= scaled < 1e15
     missing = nulls_of(column)
     near = near if missing is None else near & ~missing
     if not near.any() or digits > 18:
         return rounded
+    # The text has the digits that a reader sees: 2.675 rounds to 2.68, though its binary value is below.
     ties = column.filter(pa.array(near)).cast(pa.string()).cast(pa.decimal256(76, 38))
     exact = pc.round(ties, digits, half).cast(pa.float64()).cast(column.type)
     return pc.replace_with_mask(rounded, pa.array(near), exact)
@@ -163,11 +168,12 @@ MATHEMATICS: dict[str, Factory] = {
 }
 
 
+# 20! is the last factorial that fits BIGINT.
 _FACTORIALS = np.array([math.factorial(n) for n in range(21)])
 
 
 def _of_numbers(compute: object) -> Factory:
-    """A function of DOUBLEs in numpy."""
+    """Return the factory of a numpy function of DOUBLEs."""
 
     def kernel(*columns: pa.Array) -> pa.Array:
         with np.errstate(all="ignore"):
@@ -201,6 +207,7 @@ def _width_bucket(x: pa.Array, low: pa.Array, high: pa.Array, count: pa.Array) -
         )
         inside = np.floor(parts * (value - first) / (last - first)) + 1
     up = first < last
+    # Bounds may descend: width_bucket(x, 10, 0, 5). Outside are bucket 0 and bucket count + 1.
     before, behind = np.where(up, value < first, value > first), np.where(up, value >= last, value <= last)
     bucket = np.where(
         before, 0, np.where(behind, parts + 1, np.where(np.isfinite(inside), inside, 0))

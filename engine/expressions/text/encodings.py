@@ -1,4 +1,4 @@
-"""Encodings of text: BASE64, character sets, URLs."""
+"""Text encodings: BASE64, character sets, URLs."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def _charset(name: str) -> str:
 def _encode(text: str, charset: str) -> bytes:
     name = _charset(charset)
     try:
+        # Java's UTF-16 is big-endian with a byte order mark; Python's has the machine's order.
         return b"\xfe\xff" + text.encode("utf-16-be") if name == "utf-16" and text else text.encode(name)
     except UnicodeEncodeError:
         raise bad_argument(f"{text!r} has characters that {charset} has not") from None
@@ -57,6 +58,7 @@ def _base64(value: str | bytes) -> str:
 def _unbase64(text: str) -> bytes:
     digits = re.sub(r"\s", "", text)
     try:
+        # Blanks are ignored and the padding may be missing.
         return base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
     except (binascii.Error, ValueError):
         raise bad_argument(f"{text!r} is not in base 64") from None
@@ -71,12 +73,13 @@ def _url_decode(text: str) -> str:
 
 
 def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
-    """A part of a URL by its name in capitals; of QUERY one key's value. A URL with characters it may not
-    have has no parts.
+    """Return a URL's part by its name in capitals, or one key's value of QUERY. Raise Fault RUN-2004 for
+    characters that a URL cannot contain.
     """
     parts = _URL.fullmatch(url)
     if parts is None or re.search(r"[\s<>\"{}|\\^`]", url):
         raise bad_argument(f"{url!r} is no URL")
+    # An opaque URL such as mailto:a@b.c has only a protocol.
     if parts["protocol"] and parts["authority"] is None and not parts["path"].startswith("/"):
         return parts["protocol"] if part == "PROTOCOL" else None
     if part == "FILE":
@@ -96,6 +99,7 @@ ENCODINGS: dict[str, Factory] = {
     "unbase64": by_value(_unbase64, pa.binary()),
     "encode": by_value(_encode, pa.binary()),
     "decode": by_value(_decode, pa.string()),
+    # Java leaves * and encodes ~, Python does the reverse.
     "url_encode": by_value(lambda text: quote_plus(text, safe="*-._").replace("~", "%7E"), pa.string()),
     "url_decode": by_value(_url_decode, pa.string()),
     "parse_url": by_value(_parse_url, pa.string()),

@@ -1,4 +1,4 @@
-"""LIKE and regular expressions: patterns are translated once; Arrow runs them (RE2)."""
+"""LIKE and regular expressions. Constant patterns are translated once and run by Arrow (RE2)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ESCAPED_BY_ARROW = "\\"
 
 
 def _like_pattern(pattern: str, escape: str) -> str:
-    """Return a LIKE pattern with the backslash as its escape; refuse an escape before anything but ``%``,
-    ``_`` and itself.
+    """Return a LIKE pattern with the backslash as its escape. Raise Fault RUN-2004 for an escape before
+    anything but ``%``, ``_`` or itself.
     """
     out: list[str] = []
     letters = iter(pattern)
@@ -43,6 +43,7 @@ def _like(without_case: bool) -> Factory:
         if not isinstance(escape, str) or len(escape) != 1:
             raise bad_argument("the ESCAPE of LIKE must be one constant character")
         pattern = bound.constant(1)
+        # x LIKE y: a pattern that varies by row is DuckDB's.
         if not isinstance(pattern, str):
             name = "ILIKE" if without_case else "LIKE"
             quoted = escape.replace("'", "''").replace("{", "{{").replace("}", "}}")
@@ -54,7 +55,7 @@ def _like(without_case: bool) -> Factory:
 
 
 def usable_pattern(pattern: str) -> str:
-    """Return the pattern if RE2 takes it, else refuse it with RE2's reason."""
+    """Return the pattern if RE2 accepts it. Otherwise raise Fault RUN-2004 with RE2's reason."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except pa.ArrowInvalid as error:
@@ -103,8 +104,8 @@ _NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
 
 @dataclass(frozen=True)
 class NamedGroups:
-    """A regular expression in which every capturing group has a name (``g1``, ``g2``, ..), and their
-    number.
+    """A regular expression whose capturing groups all have a name (``g1``, ``g2``, ..), and the number of
+    groups.
     """
 
     pattern: str
@@ -112,20 +113,23 @@ class NamedGroups:
 
 
 def named_groups(pattern: str) -> NamedGroups:
-    """Return the pattern with its capturing groups named in order, as Arrow's extraction wants them."""
+    """Return the pattern with its capturing groups named in order. Arrow only extracts named groups."""
     out: list[str] = []
     count, position, in_class = 0, 0, False
     while position < len(pattern):
         letter = pattern[position]
+        # \( and \[ open nothing.
         if letter == "\\":
             out.append(pattern[position : position + 2])
             position += 2
             continue
         if letter == "[" and not in_class:
             in_class = True
+        # []abc]: a bracket that comes first belongs to the class.
         elif letter == "]" and in_class and pattern[position - 1] != "[":
             in_class = False
         if letter == "(" and not in_class:
+            # (..) captures, (?:..) does not, (?P<name>..) has a name already.
             if pattern[position + 1 : position + 2] != "?":
                 count += 1
                 letter = f"(?P<g{count}>"
@@ -137,8 +141,8 @@ def named_groups(pattern: str) -> NamedGroups:
 
 
 def of_any_group(extraction: str, bound: BoundCall) -> str:
-    """Return DuckDB's extraction of the group the third argument says (1 where there is none), which
-    DuckDB takes as a constant from 0 to 9 only.
+    """Return DuckDB's extraction of the group in the third argument, by default 1. DuckDB only accepts a
+    constant group from 0 to 9, so a CASE lists them.
     """
     if len(bound.kinds) < 3:
         return extraction.format(1)
@@ -156,6 +160,7 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
             f"the regular expression {pattern!r} has {groups.count} groups, not {group}",
             "group 0 is the whole match",
         )
+    # Group 0 is the whole match; so the fields of Arrow's result are the groups' numbers.
     whole = f"(?P<g0>{groups.pattern})"
 
     def kernel(s: Datum, *_: Datum) -> pa.Array:

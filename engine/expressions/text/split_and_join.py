@@ -1,4 +1,4 @@
-"""Texts cut into arrays, and arrays joined to texts."""
+"""SPLIT and ARRAY_JOIN: texts to arrays and back."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _PIECE = duckdb_kernel("substring({0}, {1}, {2})", pa.string())
 
 
 def splitter(pattern: str, limit: int = -1) -> Callable[[pa.Array], pa.Array]:
-    """Return what cuts texts at the matches of a regular expression into at most ``limit`` pieces (0 and
-    below: any number).
+    """Return a function that splits texts at the matches of a regular expression. ``limit`` is the maximal
+    number of pieces; 0 and below means unlimited.
     """
     cuts = limit - 1 if limit > 0 else None
     if not pattern:
         return lambda texts: _characters(texts, limit)
     if cuts == 0:
         return lambda texts: Lists(texts, np.ones(len(texts), np.int64)).column()
+    # No special letter: a plain search needs no regular expression.
     if not _SPECIAL & set(pattern):
         return lambda texts: pc.split_pattern(texts, pattern, max_splits=cuts)
     usable = usable_pattern(pattern)
@@ -39,7 +40,9 @@ def splitter(pattern: str, limit: int = -1) -> Callable[[pa.Array], pa.Array]:
 
 
 def _characters(texts: pa.Array, limit: int) -> pa.Array:
-    """Cut by nothing: the characters, the last piece the rest; an empty text is one piece."""
+    """Split by an empty pattern: one piece per character, and the last piece has the rest. An empty text is
+    one piece.
+    """
     lengths = words(pc.fill_null(pc.utf8_length(texts), 0))
     pieces = Lists(pa.nulls(0), np.maximum(lengths if limit <= 0 else np.minimum(lengths, limit), 1))
     nth = np.arange(int(pieces.starts[-1])) - pieces.starts[pieces.parents]
@@ -65,6 +68,7 @@ def _split(bound: BoundCall) -> Kernel:
         (column,) = aligned(text)
         if not column.null_count:
             return cut(column)
+        # A NULL text is cut as an empty one, then its piece is dropped.
         lists = lists_of(cut(pc.fill_null(column, "")))
         missing = nulls_of_any(column)
         assert missing is not None

@@ -20,7 +20,8 @@ _TEXT, _INT = pa.string(), pa.int32()
 
 
 def _levenshtein(a: str, b: str, limit: int | None = None) -> int:
-    """How many letters must be put in, taken out or changed; -1 where that is more than ``limit``."""
+    """Return the number of inserted, deleted or changed letters. -1 when it exceeds ``limit``."""
+    # One row of the table of distances, overwritten letter by letter.
     row = list(range(len(b) + 1))
     for i, letter in enumerate(a, 1):
         before, row[0] = row[0], i
@@ -33,14 +34,15 @@ _SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", s
 
 
 def _soundex(text: str) -> str:
-    """The first letter and three digits of sounds; a text that does not begin with a letter of ASCII is
-    itself.
+    """Return the first letter and three digits of sounds. A text that does not begin with an ASCII letter is
+    returned unchanged.
     """
     if not text or not ("A" <= text[0].upper() <= "Z" and text[0].isascii()):
         return text
     code, last = text[0].upper(), _SOUNDS[text[0].upper()]
     for letter in text[1:].upper():
         sound = _SOUNDS.get(letter, "0") if letter.isascii() else "0"
+        # H and W do not separate two letters of one sound.
         if sound == "7":
             continue
         if sound not in ("0", last):
@@ -52,7 +54,7 @@ def _soundex(text: str) -> str:
 
 
 def _overlay(text: str, by: str, start: int, length: int = -1) -> str:
-    """A piece of a text replaced; positions count from 1, a length below 0 is that of the replacement."""
+    """Replace a piece of a text. Positions count from 1; a negative length means the replacement's length."""
     length = length if length >= 0 else len(by)
     return _piece(text, 1, start - 1) + by + _piece(text, start + length, 1 << 31)
 
@@ -80,7 +82,7 @@ def _last_pieces(text: str, delimiter: str, count: int) -> str:
 
 
 def _split_index(text: str, delimiter: str, index: int) -> str | None:
-    """The piece of a number from 0, NULL where there is none."""
+    """Return the piece at an index from 0, or NULL when there is none."""
     pieces = text.split(delimiter) if delimiter else [text]
     return pieces[index] if text and 0 <= index < len(pieces) else None
 
@@ -112,12 +114,15 @@ _SLOT = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
 def _format_string(bound: BoundCall) -> Kernel:
-    """Java's format: %s %d %f %e %x %o %c %b with width, precision and flags; NULL prints as null."""
+    """Return the kernel of Java's format: %s %d %f %e %x %o %c %b with width, precision and flags. NULL
+    prints as null.
+    """
     template = bound.constant(0)
     if not isinstance(template, str):
         raise bad_argument("the format must be a constant text")
     if len(bound.kinds) == 1:
         return by_value(lambda text: _formatted(text, (), ()), _TEXT)(bound)
+    # %x of a negative number prints the two's complement of its type's width.
     masks = tuple((1 << _WIDTHS.get(kind, 64)) - 1 for kind in bound.kinds[1:])
 
     def compute(text: str, *values: object) -> str:
@@ -127,6 +132,7 @@ def _format_string(bound: BoundCall) -> Kernel:
 
     def kernel(form: Datum, *data: Datum) -> Datum:
         columns = aligned(*data)
+        # by_value is NULL for a NULL argument, but here NULL prints as null: validity is passed beside.
         filled = [pc.fill_null(column, _blank(column.type)) for column in columns]
         return by_value(compute, _TEXT)(bound)(form, *filled, *[pc.is_valid(column) for column in columns])
 
@@ -149,6 +155,7 @@ def _formatted(template: str, values: tuple[object, ...], masks: tuple[int, ...]
             raise bad_argument(f"format_string: {slot[0]} is wider than {_WIDEST:,} letters")
         if letter in "%n":
             return "%" if letter == "%" else "\n"
+        # %2$s names its argument, %s takes the next.
         index = int(position) - 1 if position else turn
         turn += not position
         if index >= len(values):
@@ -167,7 +174,7 @@ def _aligned(text: str, flags: str, width: str | None) -> str:
 
 
 def _cut(text: str, precision: str | None) -> str:
-    """The first so many units of UTF-16, in which Java counts."""
+    """Return the first ``precision`` UTF-16 units, the units in which Java counts."""
     return (
         text
         if precision is None
@@ -242,6 +249,7 @@ def _regexp_substr(bound: BoundCall) -> Kernel:
 
 def _regexp_instr(bound: BoundCall) -> Kernel:
     pattern = _pattern(bound)
+    # Arrow does not return positions: the length of the text before the match is one.
     regex = f"(?s)^(?P<before>.*?)(?P<whole>{pattern})"
 
     def kernel(s: pa.Array, *_: pa.Array) -> pa.Array:
@@ -253,7 +261,9 @@ def _regexp_instr(bound: BoundCall) -> Kernel:
 
 
 def _regexp_extract_all(bound: BoundCall) -> Kernel:
-    """A group that has no part in a match is an empty text, as in ``regexp_extract``."""
+    """Return the kernel of a call. A group without part in a match is an empty text, as in
+    ``regexp_extract``.
+    """
     if isinstance(pattern := bound.constant(1), str):
         usable_pattern(pattern)
     extraction = "list_transform(regexp_extract_all({{0}}, {{1}}, {}), lambda found: coalesce(found, ''))"

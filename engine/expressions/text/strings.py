@@ -1,4 +1,4 @@
-"""Text: cutting, joining, padding, searching."""
+"""String functions: trimming, slicing, joining, padding, searching."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ _LONGEST = 2**31 - 1
 
 
 def _trimmed(side: str) -> Factory:
-    """Blanks only, or the given characters; arguments that vary go to DuckDB."""
+    """Return the factory of a trim function. It removes blanks, or the characters of the second argument.
+    Non-constant characters go to DuckDB.
+    """
     kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
 
     def factory(bound: BoundCall) -> Kernel:
@@ -45,6 +47,7 @@ def _trimmed(side: str) -> Factory:
 
 def _substr(bound: BoundCall) -> Kernel:
     if not bound.is_constant(1, 2):
+        # substr(s, 0) begins at 1, substr(s, -3) at the third last character.
         begin = "CASE WHEN {1} > 0 THEN {1} WHEN {1} = 0 THEN 1 ELSE length({0}) + {1} + 1 END"
         if len(bound.kinds) == 2:
             return duckdb_kernel(f"substring({{0}}, greatest({begin}, 1))", _TEXT)
@@ -62,6 +65,7 @@ def _substr(bound: BoundCall) -> Kernel:
     assert isinstance(length, int)
     if length <= 0:
         return _emptied
+    # substr('abc', -2, 5): the stop would count from the start again, so slice to the end.
     stop = start + length
     if start < 0 and stop >= 0:
         return lambda s, *_: pc.utf8_slice_codeunits(s, start, None)
@@ -87,7 +91,7 @@ def _right(bound: BoundCall) -> Kernel:
 
 
 def octets(texts: Datum) -> np.ndarray:
-    """Return how many bytes each text has, 0 for NULL."""
+    """Return the number of bytes of each text, 0 for NULL."""
     return words(pc.fill_null(pc.binary_length(texts), 0).cast(pa.int64()))
 
 
@@ -126,21 +130,23 @@ def _padded(side: str) -> Factory:
         width = max(width, 0)
         if not fill:
             return lambda s, *_: pc.utf8_slice_codeunits(s, 0, width)
+        # Padding does not shorten: lpad('abc', 2, ' ') is 'ab'.
         return lambda s, *_: pc.utf8_slice_codeunits(pad_arrow(s, width, fill), 0, width)
 
     return factory
 
 
 def joined_texts(*data: Datum) -> Datum:
-    """Return texts joined, NULL where one is NULL."""
+    """Return texts concatenated; NULL where one is NULL. Raise Fault RUN-2006 for too many bytes."""
+    # The exact sizes are only computed when the input is large already.
     if sum(datum.nbytes for datum in data if isinstance(datum, pa.Array)) > MOST["bytes"]:
         check_sizes("concat", np.sum([octets(column) for column in aligned(*data)], axis=0), "bytes")
     return pc.binary_join_element_wise(*data, "", null_handling="emit_null")
 
 
 def _concat_ws(*data: pa.Array) -> pa.Array:
-    """NULLs are skipped, a NULL separator makes NULL. Arrow loses a row whose values are all NULL, so
-    there the first is made empty.
+    """Join texts and skip NULLs; a NULL separator makes NULL. Arrow loses a row whose values are all NULL, so
+    its first value becomes empty.
     """
     separator, *columns = data
     if not columns:
@@ -155,6 +161,7 @@ def _concat_ws(*data: pa.Array) -> pa.Array:
 
 def _replace(bound: BoundCall) -> Kernel:
     find, by = bound.constant(1), bound.constant(2) if len(bound.kinds) == 3 else ""
+    # Nothing to find: replace('abc', '', 'x') is 'abc'.
     if find == "":
         return lambda s, *_: s
     if isinstance(find, str) and isinstance(by, str):
@@ -178,8 +185,8 @@ def _replace(bound: BoundCall) -> Kernel:
 
 
 def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array], by: str) -> None:
-    """Refuse to put a long text in the place of many matches; they are counted only where that could be
-    too much.
+    """Raise Fault RUN-2006 if replacing all matches would exceed the limit. Matches are only counted when the
+    upper bound exceeds it.
     """
     own, added = octets(texts), len(by.encode())
     if int(((own + 1) * float(added)).sum()) > MOST["bytes"]:
@@ -187,7 +194,7 @@ def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array]
 
 
 def _instr(bound: BoundCall) -> Kernel:
-    """Positions count characters; Arrow counts bytes, which is the same for ASCII."""
+    """Return the kernel of INSTR. Positions count characters. Arrow counts bytes, so only ASCII texts use it."""
     general = duckdb_kernel("instr({0}, {1})", _INT)
     part = bound.constant(1)
     if part == "":
@@ -206,6 +213,7 @@ def _instr(bound: BoundCall) -> Kernel:
 
 def _position(bound: BoundCall) -> Kernel:
     if len(bound.kinds) == 2:
+        # POSITION(part IN s) is instr(s, part).
         swapped = BoundCall(bound.call, bound.constants[::-1], bound.context)
         kernel = _instr(swapped)
         return lambda part, s: kernel(s, part)
@@ -254,7 +262,7 @@ def _refuse_zero(n: pa.Array) -> None:
 
 
 def _piece(lists: pa.Array, n: pa.Array) -> pa.Array:
-    """Return the n-th value of each list, counted from the end below zero; an empty text when there is
+    """Return the n-th value of each list; negative ``n`` counts from the end. An empty text when there is
     none.
     """
     _refuse_zero(n)
@@ -288,6 +296,7 @@ def _initcap(s: pa.Array) -> pa.Array:
 
 
 def _chr(bound: BoundCall) -> Kernel:
+    # chr(n) takes n modulo 256; a negative n is an empty text, entry 256.
     latin = pa.array([*(chr(code) for code in range(256)), ""])
 
     def kernel(n: pa.Array) -> pa.Array:

@@ -1,6 +1,4 @@
-"""Counts and sums by slot. Tables have one row per slot; ``weights`` of length 0 mean +1 each; no argument
-is NULL.
-"""
+"""Counts and sums by slot. Tables have one row per slot. Empty ``weights`` mean +1 each. No argument is NULL."""
 
 from __future__ import annotations
 
@@ -37,6 +35,7 @@ def _add_word(table, slot, value, carries):
     old = table[slot, 0]
     new = old + value
     table[slot, 0] = new
+    # The sum has wrapped: both addends have the other sign.
     if ((old ^ new) & (value ^ new)) < 0:
         carries += 1 if value >= 0 else -1
     if carries != 0:
@@ -45,9 +44,7 @@ def _add_word(table, slot, value, carries):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_words(slots, values, weights, table):
-    """Table: word, carries, and count unless it has but two columns; the exact sum is word + carries *
-    2**64.
-    """
+    """Table: word, carries and, with more than two columns, count. The exact sum is word + carries * 2**64."""
     counted = table.shape[1] > 2
     if weights.size == 0:
         for i in range(slots.size):
@@ -57,6 +54,7 @@ def sum_words(slots, values, weights, table):
         return
     for i in range(slots.size):
         low, high = multiply(values[i], weights[i])
+        # The low word is added as a signed number; where it is negative, 2**64 is missing.
         _add_word(table, slots[i], low, high + (1 if low < 0 else 0))
         if counted:
             table[slots[i], 2] += weights[i]
@@ -98,6 +96,7 @@ def sum_pairs(slots, lows, highs, weights, table):
         if weight < 0:
             low = -low
             high = ~high + (1 if low == 0 else 0)
+        # Weights are nearly always 1 or -1: repeated addition is simpler than a 128-bit product.
         for _ in range(abs(weight)):
             _add_pair(table, slots[i], low, high)
         table[slots[i], 3] += weight
@@ -114,22 +113,25 @@ def merge_pairs(into, slots, other, table):
 
 @kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64))
 def sum_floats(slots, values, weights, table, odd):
-    """Table: sum, what rounding lost of it (Neumaier), count. ``odd``, its next columns: counts of +inf,
-    -inf and NaN, which are not summed.
+    """Table: sum, its rounding error (Neumaier), count. ``odd`` counts +inf, -inf and NaN, which are not
+    summed.
     """
     for i in range(slots.size):
         slot = slots[i]
         weight = np.float64(weights[i]) if weights.size else 1.0
         value = values[i] * weight
         table[slot, 2] += weight
+        # Infinity could not be subtracted from a sum again, so such values are only counted.
         if not np.isfinite(values[i]):
             kind = 2 if np.isnan(values[i]) else (0 if values[i] > 0 else 1)
             odd[slot, kind] += np.int64(weight)
             continue
         old = table[slot, 0]
         new = old + value
+        # Neumaier: the rounding error is taken from the smaller of the two addends.
         table[slot, 1] += (old - new) + value if abs(old) >= abs(value) else (value - new) + old
         table[slot, 0] = new
+        # All values are retracted: drop the rounding errors that remain.
         if table[slot, 2] == 0.0:
             table[slot, 0] = 0.0
             table[slot, 1] = 0.0

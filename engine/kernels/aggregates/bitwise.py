@@ -1,6 +1,4 @@
-"""Bits of integers by slot: the bits that all, some or an odd number of values have, or counts of each
-bit.
-"""
+"""Bit aggregates of integers by slot: AND, OR and XOR, or counts per bit for retractions."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ SOME, SOME_LACK, ODD, COUNT = 0, 1, 2, 3
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def unite(slots, words, weights, table):
-    """Add words, of weights that are not negative, to rows: bits some word has, bits some lacks, bits an
-    odd number has, the count.
+    """Add words with weights that are not negative. Table: bits set in some word, bits clear in some word,
+    bits set in an odd number of words, count.
     """
     for i in range(slots.size):
         slot, word = slots[i], words[i]
@@ -21,6 +19,7 @@ def unite(slots, words, weights, table):
             continue
         table[slot, SOME] |= word
         table[slot, SOME_LACK] |= ~word
+        # XOR of an even number of equal words is 0.
         if weight & 1:
             table[slot, ODD] ^= word
         table[slot, COUNT] += weight
@@ -39,7 +38,7 @@ def merge_united(into, slots, other, table):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def count(slots, words, weights, table):
-    """Add weighted words to rows that count each of the 64 bits, and last the words."""
+    """Add weighted words. Table: the count of each of the 64 bits, then the count of words."""
     for i in range(slots.size):
         slot, word = slots[i], words[i]
         weight = weights[i] if weights.size else 1

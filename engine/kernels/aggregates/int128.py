@@ -15,6 +15,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 def multiply(left, right):
     """Return the exact product of two int64 as its low and high word."""
     a, b = np.uint64(left), np.uint64(right)
+    # Schoolbook multiplication of 32-bit halves, unsigned; the two corrections below make it signed.
     a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
     first = a0 * b0
     middle = a1 * b0 + (first >> _HALF)
@@ -43,8 +44,8 @@ def _next_digit(low, high, digit):
 
 @kernel(VOID(OUT_I64, OUT_I64, IN_I64, I64, OUT_I64))
 def average(low, high, counts, digits, fits):
-    """Divide each 128-bit sum by its count in place, with ``digits`` more decimals, half away from zero;
-    ``fits`` 0 where 128 bits overflow.
+    """Divide each 128-bit sum by its count in place. The quotient has ``digits`` more decimals, rounded half
+    away from zero. ``fits`` becomes 0 where 128 bits overflow.
     """
     for i in range(counts.size):
         fits[i] = 1
@@ -57,6 +58,7 @@ def average(low, high, counts, digits, fits):
             hi = ~hi + np.uint64(1 if lo == np.uint64(0) else 0)
         count = np.uint64(counts[i])
         quotient_low, quotient_high, remainder = np.uint64(0), np.uint64(0), np.uint64(0)
+        # Long division bit by bit: numba has no 128-bit integers.
         for bit in range(127, -1, -1):
             word = hi if bit >= 64 else lo
             remainder = (remainder << np.uint64(1)) | ((word >> np.uint64(bit & 63)) & np.uint64(1))
@@ -67,6 +69,7 @@ def average(low, high, counts, digits, fits):
                 quotient_low |= np.uint64(1)
         for _ in range(digits):
             remainder *= np.uint64(10)
+            # Another digit could reach the sign bit.
             if quotient_high >> np.uint64(59):
                 fits[i] = 0
             quotient_low, quotient_high = _next_digit(quotient_low, quotient_high, remainder // count)

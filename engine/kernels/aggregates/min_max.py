@@ -1,5 +1,5 @@
-"""The best value by slot: of rows of order words (less is better), or of strings; and the filter before a
-Top-N.
+"""Minima and maxima by slot, of rows of order words (the least is the best) or of strings; and the prefilter
+of a Top-N.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _NAN_BITS = 0x7FF8000000000000
 
 @kernel(VOID(IN_I64, IN_I64, I64, SLOTS_I64))
 def best_words(slots, words, flip, table):
-    """Table: the least word so far (of words complemented when ``flip`` is -1: the greatest), then whether
-    there is one.
+    """Table: the least word so far, then whether there is one. With ``flip`` -1 words are complemented, which
+    gives the greatest.
     """
     for i in range(slots.size):
         slot = slots[i]
@@ -39,9 +39,7 @@ def best_words(slots, words, flip, table):
 
 @kernel(VOID(IN_I64, IN_F64, IN_I64, I64, SLOTS_I64))
 def best_floats(slots, values, bits, flip, table):
-    """Like ``best_words``, of order words of floats (NaN largest, -0.0 as 0.0); ``bits`` are the same
-    floats seen as integers.
-    """
+    """Like ``best_words``, for floats (NaN largest, -0.0 as 0.0). ``bits`` are the same floats as integers."""
     for i in range(slots.size):
         slot = slots[i]
         word = bits[i]
@@ -49,6 +47,7 @@ def best_floats(slots, values, bits, flip, table):
             word = 0
         elif values[i] != values[i]:
             word = _NAN_BITS
+        # Negative floats sort backwards as integers: flip all their bits but the sign.
         word = (word ^ _GREATEST if word < 0 else word) ^ flip
         if table[slot, 1] == 0 or word < table[slot, 0]:
             table[slot, 0] = word
@@ -90,8 +89,8 @@ def _better(order, greatest):
 
 @kernel(I64(IN_I64, IN_I32, IN_U8, I64, I64, SLOTS_I64, OUT_U8, OUT_I64))
 def best_strings(slots, offsets, data, greatest, start, table, arena, used):
-    """Table: where the best string starts in the arena, its length plus 1 (0: none). Return how many rows
-    are done (fewer when it is full).
+    """Table: the best string's start in the arena, and its length plus 1 (0: none). Return the number of rows
+    done, fewer when the arena is full.
     """
     for i in range(start, slots.size):
         slot = slots[i]
@@ -102,6 +101,7 @@ def best_strings(slots, offsets, data, greatest, start, table, arena, used):
             if not _better(order, greatest):
                 continue
         if length >= table[slot, 1]:  # else it fits where the old one was
+            # The caller grows the arena and calls again from this row.
             if used[0] + length > arena.size:
                 return i
             table[slot, 0] = used[0]
@@ -114,12 +114,13 @@ def best_strings(slots, offsets, data, greatest, start, table, arena, used):
 
 @kernel(VOID(IN_I64, IN_I64, TABLE_I64, OUT_U8))
 def pass_best(slots, keys, best, passed):
-    """Merge the keys into the rows of ``best`` (one a slot, greatest first); ``passed`` says which are no
-    less than the last one there.
+    """Merge the keys into ``best``, whose row per slot has the greatest keys in descending order. ``passed``
+    marks the keys that are at least the last one of their row.
     """
     last = best.shape[1] - 1
     for row in range(slots.size):
         slot, key = slots[row], keys[row]
+        # Most keys are not among the best: one comparison.
         if key <= best[slot, last]:
             continue
         position = last

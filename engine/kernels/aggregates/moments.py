@@ -1,5 +1,5 @@
-"""Sums of powers and of products in double-double arithmetic: a number and what rounding lost of it, 32
-digits.
+"""Sums of powers and products in double-double arithmetic: a number and its rounding error, 32 digits
+together.
 
 With 32 digits the order of additions hardly matters, and a retraction undoes an insertion.
 """
@@ -35,7 +35,7 @@ _NOTHING = 1e-28
 
 @njit(nogil=True, inline="always")
 def two_sum(a, b):
-    """Return a + b and what rounding lost of it."""
+    """Return a + b and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -43,7 +43,7 @@ def two_sum(a, b):
 
 @njit(nogil=True, inline="always")
 def two_product(a, b):
-    """Return a * b and what rounding lost of it (Dekker)."""
+    """Return a * b and its rounding error (Dekker)."""
     result = a * b
     big_a, big_b = a * _SPLIT, b * _SPLIT
     a_high, b_high = big_a - (big_a - a), big_b - (big_b - b)
@@ -84,8 +84,8 @@ def accumulate(table, slot, column, high, low):
 
 @njit(nogil=True)
 def central(a, a_low, b, b_low, product, product_low, count):
-    """Return the sum of products of distances from the means: the sum of products less the product of sums
-    by count.
+    """Return the sum of products of deviations from the means: the sum of products minus the product of sums
+    divided by the count.
     """
     square, low = two_product(a, b)
     low += a * b_low + a_low * b
@@ -129,8 +129,8 @@ def merge_squares(into, slots, other, table):
 
 @kernel(VOID(SLOTS_F64, OUT_F64))
 def squared_distances(columns, out):
-    """Write the sum of squared distances from the mean, of the table's columns: sum of squares less square
-    of sum by count.
+    """Write the sum of squared deviations from the mean: the sum of squares minus the squared sum divided by
+    the count.
     """
     for i in range(out.size):
         count = columns[COUNT, i]
@@ -149,6 +149,7 @@ def add_powers(slots, values, weights, table):
     for i in range(slots.size):
         slot, value = slots[i], values[i]
         weight = np.float64(weights[i]) if weights.size else 1.0
+        # Counted apart, as in add_squares.
         if not np.isfinite(value):
             table[slot, ODD] += weight
             continue
@@ -175,8 +176,8 @@ def merge_powers(into, slots, other, table):
 
 @kernel(VOID(SLOTS_F64, OUT_F64, OUT_F64, OUT_F64))
 def central_powers(columns, second, third, fourth):
-    """Write the sums of the second, third and fourth power of the distances from the mean; 0 where values
-    do not vary.
+    """Write the sums of the second, third and fourth power of the deviations from the mean. All are 0 where
+    the values do not vary.
     """
     for i in range(second.size):
         count = columns[COUNT, i]
@@ -187,14 +188,17 @@ def central_powers(columns, second, third, fourth):
         square, square_low = times(mean, mean_low, mean, mean_low)
         part, part_low = times(square, square_low, -count, 0.0)
         total, _ = plus(columns[4, i], columns[5, i], part, part_low)
+        # So small a variance beside the sum of squares is a rounding error: the values are equal.
         if total <= 1e-29 * columns[4, i]:
             continue
         second[i] = total
+        # sum (x - m)^3 = S3 - 3 m S2 + 2 n m^3
         cube, cube_low = times(square, square_low, mean, mean_low)
         part, part_low = times(columns[4, i], columns[5, i], -3.0 * mean, -3.0 * mean_low)
         high, low = plus(columns[6, i], columns[7, i], part, part_low)
         part, part_low = times(cube, cube_low, 2.0 * count, 0.0)
         third[i], _ = plus(high, low, part, part_low)
+        # sum (x - m)^4 = S4 - 4 m S3 + 6 m^2 S2 - 3 n m^4
         part, part_low = times(columns[6, i], columns[7, i], -4.0 * mean, -4.0 * mean_low)
         high, low = plus(columns[8, i], columns[9, i], part, part_low)
         part, part_low = times(columns[4, i], columns[5, i], 6.0 * square, 6.0 * square_low)
@@ -245,8 +249,8 @@ def merge_products(into, slots, other, table):
 
 @kernel(VOID(SLOTS_F64, OUT_F64, OUT_F64, OUT_F64))
 def central_products(columns, syy, sxx, sxy):
-    """Write the sums of squared distances from the means, and of their products, of the table's columns; 0
-    where a side does not vary.
+    """Write the sums of squared deviations from the means, and of their products. A sum is 0 where its side
+    does not vary.
     """
     for i in range(syy.size):
         count = columns[COUNT, i]
@@ -256,6 +260,7 @@ def central_products(columns, syy, sxx, sxy):
         y, y_low, x, x_low = columns[2, i], columns[3, i], columns[4, i], columns[5, i]
         syy[i] = central(y, y_low, y, y_low, columns[6, i], columns[7, i], count)
         sxx[i] = central(x, x_low, x, x_low, columns[8, i], columns[9, i], count)
+        # The greatest square is never retracted, so the threshold covers all pairs that ever were in the sum.
         if syy[i] <= _NOTHING * columns[_GREATEST, i]:
             syy[i] = 0.0
         if sxx[i] <= _NOTHING * columns[_GREATEST + 1, i]:

@@ -1,5 +1,5 @@
-"""Doubly linked lists of row ids, one list per slot, in arrays: ``heads`` by slot; ``nexts``, ``priors``
-and ``owners`` by row id; -1 ends a list.
+"""Doubly linked lists of row ids, one list per slot, in arrays. ``heads`` is indexed by slot; ``nexts``,
+``priors`` and ``owners`` by row id. -1 ends a list.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID, kernel
 
 @kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
-    """Put each row id that is in no list yet at the head of its slot's list; write those ids and return
-    how many.
-    """
+    """Prepend each row id that is in no list yet to its slot's list. Write those ids and return their number."""
     linked = 0
     for i in range(ids.size):
         slot, row = slots[i], ids[i]
@@ -32,9 +30,7 @@ def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
 
 @kernel(I64(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def unlink(ids, heads, counts, nexts, priors, owners, emptied):
-    """Take each row id out of the list it is in; write the slots whose lists became empty and return how
-    many.
-    """
+    """Remove each row id from its list. Write the slots whose lists became empty; return their number."""
     empty = 0
     for i in range(ids.size):
         row = ids[i]
@@ -55,7 +51,7 @@ def unlink(ids, heads, counts, nexts, priors, owners, emptied):
 
 @kernel(I64(IN_I64, OUT_I64))
 def total(slots, counts):
-    """Return how many rows the lists of these slots hold together; slot -1 holds none."""
+    """Return the total number of rows in the lists of these slots; slot -1 has none."""
     rows = 0
     for i in range(slots.size):
         if slots[i] >= 0:
@@ -65,14 +61,15 @@ def total(slots, counts):
 
 @kernel(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def expand(slots, heads, counts, nexts, positions, ids):
-    """Write, per slot in order, one (position in ``slots``, row id) pair for each row of its list, oldest
-    first.
+    """Write a pair (position in ``slots``, row id) for each row of the slots' lists. Slots keep their order;
+    rows of a list are oldest first.
     """
     written = 0
     for i in range(slots.size):
         if slots[i] < 0:
             continue
         written += counts[slots[i]]
+        # The head is the newest row: write backwards for the oldest first.
         at = written - 1
         row = heads[slots[i]]
         while row >= 0:

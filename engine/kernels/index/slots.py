@@ -1,4 +1,4 @@
-"""Small passes over slots: each one once, counted uses, rows of a table as columns."""
+"""Small kernels over slots: distinct slots, reference counts, table rows as columns."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _BLOCK = 64
 
 @kernel(I64(IN_I64, I64, OUT_I64, OUT_I64))
 def distinct(slots, epoch, marks, out):
-    """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no
-    ``epoch`` yet.
+    """Write each slot once, in the order of first occurrence; return their number. ``marks`` by slot must not
+    contain ``epoch`` yet.
     """
     count = 0
     for i in range(slots.size):
@@ -23,15 +23,15 @@ def distinct(slots, epoch, marks, out):
 
 @kernel(VOID(IN_I64, OUT_I64))
 def retain(slots, uses):
-    """Count one more use of each slot, as often as it is named."""
+    """Increment the use count of each slot, once per occurrence."""
     for i in range(slots.size):
         uses[slots[i]] += 1
 
 
 @kernel(I64(IN_I64, OUT_I64, OUT_I64))
 def release(slots, uses, out):
-    """Count one use less of each slot, as often as it is named; write the slots no use is left of and
-    return how many.
+    """Decrement the use count of each slot, once per occurrence. Write the slots whose count became 0; return
+    their number.
     """
     unused = 0
     for i in range(slots.size):
@@ -44,10 +44,10 @@ def release(slots, uses, out):
 
 @kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def number_runs(runs, slots, marks, numbers, into, firsts):
-    """Number the distinct (run, slot) pairs, given with runs ascending; write each pair's number and where
-    each number first is.
+    """Number the distinct (run, slot) pairs; runs must be ascending. Write each pair's number, and the first
+    row of each number. Return the number of pairs.
 
-    ``marks`` by slot hold what is no run, ``numbers`` by slot anything.
+    ``marks`` by slot must not contain a run of this call; ``numbers`` by slot may contain anything.
     """
     count = 0
     for i in range(slots.size):
@@ -63,10 +63,10 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
 
 @kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64))
 def gather(slots, table, out, first, step):
-    """Write rows of a table as columns: ``out[k, first + i * step] = table[slots[i], k]``.
+    """Write table rows as columns: ``out[k, first + i * step] = table[slots[i], k]``.
 
-    Block by block: the rows are touched in a loop of its own so that cache misses overlap, then one column
-    after another is written.
+    It works in blocks. A separate loop touches the rows of a block first, so that cache misses overlap. Then
+    the columns are written one after another.
     """
     seen = 0
     for start in range(0, slots.size, _BLOCK):
@@ -76,6 +76,7 @@ def gather(slots, table, out, first, step):
         for k in range(table.shape[1]):
             for i in range(start, end):
                 out[k, first + i * step] = table[slots[i], k]
+    # Never true, but the compiler does not know: it must not drop the loop that touches the rows.
     if slots.size < 0:
         out[0, 0] = seen
 

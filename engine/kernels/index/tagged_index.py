@@ -1,9 +1,12 @@
-"""Open addressing over keys that stand elsewhere: rows of int64 words, or strings in an arena.
+"""Open-addressing hash table over keys stored outside of it: rows of int64 words, or strings in an arena.
 
-``table`` int64[2**bits] holds ``tag << 32 | slot + 1`` (0: empty), the tag being the top 32 bits of the key's
-hash; a home is the tag's top ``bits`` bits, so growing and removing never touch keys. ``tags`` int64 holds
-each slot's tag. ``state`` int64[6]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL
-key, arena bytes used, arena bytes of removed keys.
+``table`` int64[2**bits] has entries ``tag << 32 | slot + 1``; 0 is empty. The tag is the top 32 bits of the
+key's hash. An entry's home is the top ``bits`` bits of its tag, so growing and removing never read keys.
+``tags`` int64 has each slot's tag. ``state`` int64[6] has, in this order:
+
+- the number of live keys, of slots ever allocated, and of free slots in ``free``;
+- slot + 1 of the NULL key;
+- the arena bytes in use, and the arena bytes of removed keys.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ def _same_bytes(left, left_start, right, right_start, length):
     if k == length:
         return True
     if length >= 8:
+        # The last word overlaps bytes compared already: cheaper than up to seven single bytes.
         return load_word(left, left_start + length - 8) == load_word(right, right_start + length - 8)
     while k < length and left[left_start + k] == right[right_start + k]:
         k += 1
@@ -62,8 +66,8 @@ def _row_tag(rows, i):
 
 @njit(nogil=True)
 def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
-    """Write the tags of rows, and touch what comparing them will read, each kind in a loop of its own so
-    that cache misses overlap.
+    """Write the tags of rows, and prefetch the memory that comparisons will read. Each kind has its own loop,
+    so that cache misses overlap.
     """
     for i in range(start, end):
         tags[i - start] = _row_tag(rows, i)
@@ -75,10 +79,10 @@ def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
 
 @kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
 def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
-    """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if
+    """Write the slot of every row from ``start`` on; return the number of rows done. A new key gets a slot if
     ``insert`` is set, else -1.
 
-    A row that brought a new key has its slot written as ``-2 - slot``.
+    The row that inserted a key has ``-2 - slot`` instead.
     """
     mask = (1 << bits) - 1
     width = rows.shape[1]
@@ -90,6 +94,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
         at = tag >> (32 - bits)
         while True:
             entry = table[at]
+            # An empty entry: the key is new.
             if entry == 0:
                 if not insert:
                     out[i] = -1
@@ -102,6 +107,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
                     keys[slot, k] = rows[i, k]
                 out[i] = -2 - slot
                 break
+            # Keys are only compared where 32 bits of the hash agree.
             if (entry >> 32) & _SLOT == tag:
                 slot = (entry & _SLOT) - 1
                 same = True
@@ -116,8 +122,8 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
 
 @njit(nogil=True)
 def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen):
-    """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own
-    so that cache misses overlap.
+    """Write the tags of strings, and prefetch the memory that comparisons will read. Each kind has its own
+    loop, so that cache misses overlap.
     """
     for i in range(start, end):
         first = I64(offsets[i])
@@ -135,16 +141,17 @@ def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen
     I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64)
 )
 def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags, free, state, insert, out):
-    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the
-    arena ran out).
+    """Write the slot of every string from ``start`` on. Return the number done, fewer when slots or the arena
+    ran out.
 
-    ``spans`` holds where each slot's string starts in the arena, and its length.
+    ``spans`` has the start of each slot's string in the arena, and its length.
     """
     mask = (1 << bits) - 1
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.uint8)
     for i in range(start, out.size):
         if (i - start) % _AHEAD == 0:
             _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, spans, arena, ahead, seen)
+        # NULL has a slot of its own outside the table.
         if valid.size and not valid[i]:
             if state[NULL] == 0 and insert:
                 if state[FREE] == 0 and state[ALLOCATED] == tags.size:
@@ -159,6 +166,7 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags,
         at = tag >> (32 - bits)
         while True:
             entry = table[at]
+            # An empty entry: the key is new, and needs a slot and space in the arena.
             if entry == 0:
                 if not insert:
                     out[i] = -1
@@ -185,8 +193,8 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags,
 
 @kernel(VOID(OUT_I64, OUT_I64, I64, IN_U8))
 def rebuild(old, table, bits, dead):
-    """Fill an empty table with the entries of an old one, without those whose slot is marked dead (no
-    marks: all).
+    """Fill an empty table with the entries of an old one, except for slots marked dead. Empty ``dead`` marks
+    none.
     """
     mask = (1 << bits) - 1
     for p in range(old.size):
@@ -201,7 +209,7 @@ def rebuild(old, table, bits, dead):
 
 @kernel(VOID(IN_I64, IN_I64, OUT_I64, I64))
 def remove(slots, tags, table, bits):
-    """Take the entries of live slots out of the table, one by one."""
+    """Remove the entries of live slots from the table, one by one."""
     mask = (1 << bits) - 1
     for i in range(slots.size):
         hole = tags[slots[i]] >> (32 - bits)
@@ -213,6 +221,7 @@ def remove(slots, tags, table, bits):
             if table[at] == 0:
                 break
             home = ((table[at] >> 32) & _SLOT) >> (32 - bits)
+            # The entry's home is not behind the hole: move it there, and its old position is the hole.
             if ((at - home) & mask) >= ((at - hole) & mask):
                 table[hole] = table[at]
                 hole = at

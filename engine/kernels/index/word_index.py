@@ -1,9 +1,12 @@
-"""Open addressing over one int64 word per key. The table holds (word, slot + 1) pairs side by side: one cache
+"""Open-addressing hash table of int64 words. The table has (word, slot + 1) pairs side by side, so one cache
 miss finds a key.
 
-``table`` int64[2 * 2**bits]; a pair's home is the top ``bits`` bits of the word's hash; probing is linear,
-removal shifts back (no tombstones). ``state`` int64[5]: live keys, slots ever given, free slots in ``free``,
-slot + 1 of the NULL key, slots in ``fresh``. A slot is reused once it is free.
+``table`` int64[2 * 2**bits]: a pair's home is the top ``bits`` bits of the word's hash. Probing is linear;
+removal shifts entries back (no tombstones). A free slot is reused. ``state`` int64[5] has, in this order:
+
+- the number of live keys, of slots ever allocated, and of free slots in ``free``;
+- slot + 1 of the NULL key;
+- the number of slots in ``fresh``.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ def _home(word, bits):
 
 @njit(nogil=True, inline="always")
 def take_slot(free, state):
-    """Return a slot nobody has; the caller has made sure that there is one."""
+    """Return an unused slot. The caller must have checked that there is one."""
     state[LIVE] += 1
     if state[FREE] > 0:
         state[FREE] -= 1
@@ -39,7 +42,7 @@ def take_slot(free, state):
 
 @njit(nogil=True)
 def _look_ahead(words, start, end, table, bits, homes, seen):
-    """Write the homes of words, and touch the table there, in a loop of its own so that cache misses
+    """Write the homes of words, and prefetch the table there. It is a separate loop so that cache misses
     overlap.
     """
     for i in range(start, end):
@@ -50,10 +53,8 @@ def _look_ahead(words, start, end, table, bits, homes, seen):
 
 @kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
-    """Write the slot of every row from ``start`` on, giving new keys a slot, written to ``fresh`` too; return
-    how many rows are done.
-
-    Fewer than all are done when slots ran out.
+    """Write the slot of every row from ``start`` on. New keys get a slot, which is also written to ``fresh``.
+    Return the number of rows done, fewer when slots ran out.
     """
     mask = (1 << bits) - 1
     homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
@@ -111,8 +112,8 @@ def find(words, valid, table, bits, state, out):
 
 @kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
 def rebuild(old, old_bits, table, bits, dead):
-    """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks:
-    all).
+    """Fill an empty table with the pairs of an old one, except for slots marked dead. Empty ``dead`` marks
+    none.
     """
     mask = (1 << bits) - 1
     for p in range(1 << old_bits):
@@ -129,7 +130,7 @@ def rebuild(old, old_bits, table, bits, dead):
 
 @kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64))
 def remove(words, table, bits, state):
-    """Take keys that are in the table out of it, one by one."""
+    """Remove keys from the table, one by one. Each must be in the table."""
     mask = (1 << bits) - 1
     for i in range(words.size):
         word = words[i]
@@ -142,8 +143,10 @@ def remove(words, table, bits, state):
             if table[2 * at + 1] == 0:
                 break
             home = _home(table[2 * at], bits)
+            # The pair's home is not behind the hole: move it there, and its old position is the hole.
             if ((at - home) & mask) >= ((at - hole) & mask):
                 table[2 * hole] = table[2 * at]
                 table[2 * hole + 1] = table[2 * at + 1]
                 hole = at
+        # Only the slot marks an empty pair: the word may be any number.
         table[2 * hole + 1] = 0
