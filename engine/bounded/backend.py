@@ -16,6 +16,7 @@ from penstock.catalog.schema import Schema
 from penstock.engine.api.threads import EngineThread, close_at_exit
 from penstock.planner.logical.plan import LogicalPlan
 
+# a reader that stops polling keeps at most this many batches of the backend in memory
 _BATCHES_AHEAD = 4
 
 Emit = Callable[[pa.RecordBatch], bool]
@@ -70,6 +71,7 @@ class BoundedResult:
         self._closed = False
         self._error: PenstockError | None = None
         self._thread = EngineThread(target=self._run, args=(produce,), name="penstock-bounded")
+        # a query that still runs at exit would keep the process alive: it is cancelled then
         _RUNNING.add(self)
         close_at_exit(_cancel_running, serves_jobs=True)
         self._thread.start()
@@ -100,6 +102,7 @@ class BoundedResult:
 
     def _emit(self, batch: pa.RecordBatch) -> bool:
         with self._changed:
+            # backpressure: the producing thread waits for the reader, or for cancel
             self._changed.wait_for(lambda: self._closed or len(self._batches) < _BATCHES_AHEAD)
             if not self._closed:
                 self._batches.append(batch)
@@ -112,9 +115,11 @@ class BoundedResult:
             return self._take()
 
     def _take(self) -> pa.RecordBatch | None:
+        # one slot is free: wake the producer
         if self._batches:
             self._changed.notify_all()
             return self._batches.popleft()
+        # rows come before the error: it is raised only when all batches have been read
         if self._done and self._error is not None and not self._closed:
             raise self._error
         return None
@@ -146,6 +151,7 @@ class BoundedResult:
     def cancel(self) -> None:
         """Stop the query; unread rows are lost."""
         with self._changed:
+            # closed first, so that an emit that waits returns False and the producer ends
             running, self._closed = not self._done, True
             self._batches.clear()
             self._changed.notify_all()
@@ -155,10 +161,12 @@ class BoundedResult:
     def close(self) -> None:
         """Cancel a running query and wait a moment for it to end."""
         self.cancel()
+        # the producer may close its own result, and a thread cannot join itself
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=5)
 
 
+# weak: a result that nobody reads any more needs no cancel at exit
 _RUNNING: WeakSet[BoundedResult] = WeakSet()
 
 

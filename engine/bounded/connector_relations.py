@@ -30,12 +30,14 @@ def registered_table(relation: ScannedTable, services: Services) -> pa.Table | N
     """Return the relation's columns of a registered Arrow table or a materialized view, ``None`` when the
     relation is neither.
     """
+    # a materialized view: one consistent snapshot of its rows
     if relation.table.connector == "materialized":
         return (
             snapshot_of(relation.table, services)
             .select(list(relation.columns))
             .rename_columns(relation.schema.names)
         )
+    # anything else that is no Arrow table in this process
     if relation.table.connector != "registered":
         return None
     table = services.get(RegisteredTables).source(relation.table.options["name"]).table
@@ -50,13 +52,16 @@ def own_batches(relation: ScannedTable, services: Services) -> Iterator[pa.Recor
 
     A database may leave out rows that fail the relation's predicate.
     """
+    # the database evaluates what it can of the predicate; the plan keeps its own Filter
     if is_in_database(relation.table):
         yield from scanned(relation.table, relation.columns, relation.predicate)
         return
     batches = _batches(relation, services)
+    # append-only rows stream through; nothing is collected
     if not emits_changes(relation.table):
         yield from (batch.rows for batch in batches)
         return
+    # a changelog: add up the weights, which needs all rows before the first is yielded
     fold = Fold(relation.schema.to_arrow())
     for batch in batches:
         fold.add(batch)
@@ -73,14 +78,17 @@ def whole_table(relation: ScannedTable, services: Services) -> list[pa.RecordBat
     if relation.table.connector != "filesystem":
         return list(own_batches(relation, services))
     listing = FileListing(relation.table.options["path"], file_format(relation.table))
+    # ``left``: further attempts after this one
     for left in range(_READINGS - 1, -1, -1):
         listed = listing.files()
         try:
             batches = list(own_batches(relation, services))
+            # checked after the rows, because a file may be replaced while it is read
             for split in listed:
                 check_unchanged(listing, split)
             return batches
         except PenstockError:
+            # the files are as they were, so the error is in them and a retry meets it again
             if not left or listing.files() == listed:
                 raise
     raise AssertionError("files are read once at least")
@@ -90,14 +98,17 @@ def _batches(relation: ScannedTable, services: Services) -> Iterator[Batch]:
     request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
     source = source_connector(request)
     arrow = relation.schema.to_arrow()
+    # a history reads only the splits its streaming part has not read
     for split in source.splits() if relation.splits is None else relation.splits:
         reader = source.open(split, None)
         try:
             while not reader.ended:
                 batch = reader.poll(_BATCH_ROWS)
+                # poll() never waits and may return nothing yet: ask again until the split has ended
                 if batch is None or not batch.num_rows:
                     continue
                 given = batch if isinstance(batch, Batch) else Batch(batch)
+                # the reader's columns have the right types; the relation may rename them
                 yield given.with_rows(pa.RecordBatch.from_arrays(given.rows.columns, schema=arrow))
         finally:
             reader.close()

@@ -58,13 +58,16 @@ class DuckDbBackend:
             try:
                 batches: Iterator[pa.RecordBatch] = run.batches()
                 if staging_dir is not None:
+                    # all rows become durable first, and are then read back in one fixed order
                     batches = stage(staging_dir, batches).batches()
                 for batch in batches:
+                    # the reader has closed the result
                     if not emit(batch):
                         return
             finally:
                 connection.close()
 
+        # interrupt() may be called from another thread; the query then raises InterruptException
         return BoundedResult(query.schema, produce, connection.interrupt)
 
     def explain(self, plan: LogicalPlan) -> str:
@@ -82,12 +85,14 @@ def connect(time_zone: str) -> Any:
         raise PenstockError(
             "BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL
         ) from error
+    # an extension that is installed may be loaded; none is downloaded in the middle of a query
     connection = duckdb.connect(
         ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": True}
     )
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = $1", [time_zone])
     connection.execute("SET threads = $1", [max(1, os.cpu_count() or 1)])
+    # functions with Spark's meaning, which the query's text calls by name
     for macro in MACROS:
         connection.execute(macro)
     return connection
@@ -97,6 +102,7 @@ class _DuckDbRun:
     def __init__(self, connection: Any, query: BoundedQuery, plan: LogicalPlan, services: Services) -> None:
         self._connection = connection
         self._plan = plan
+        # DuckDB wraps an error of a Python reader in its own text, so it is remembered here
         self._own_error: PenstockError | None = None
         self._query = query
         self._services = services
@@ -107,6 +113,7 @@ class _DuckDbRun:
         import duckdb
 
         try:
+            # the query's text names relation i as t_i
             for number, relation in enumerate(self._query.relations):
                 self._register(f"t_{number}", relation)
             register_on_duckdb(
@@ -117,6 +124,7 @@ class _DuckDbRun:
             for batch in reader:
                 if batch.num_rows:
                     yield self._exact.cast(batch)
+        # interrupt() was called: the result was closed
         except duckdb.InterruptException as error:
             raise PenstockError(
                 "BND-5006", "the bounded query was cancelled", kind=Kind.USER, sqlstate="57014"
@@ -127,6 +135,7 @@ class _DuckDbRun:
     def _translate(self, error: Exception) -> PenstockError:
         """Return an error by its source: our own readers, a file, a value, or DuckDB."""
         told = query_error(error)
+        # 5012 is DuckDB's general error; any other code is already precise (out of memory)
         if self._own_error is not None or told.code != "BND-5012":
             return self._own_error or told
         # not the query's own text, which may hold the words of any fault
@@ -142,15 +151,19 @@ class _DuckDbRun:
 
     def _register(self, name: str, relation: ScannedTable) -> None:
         files = file_relation(relation)
+        # files that DuckDB reads itself, provided that no path looks like a pattern to it
         if not isinstance(files, str) and not any(
             _GLOB.search(path) for group in files.groups for path in group.paths
         ):
             self._register_files(name, files)
             return
+        # an Arrow table in this process: DuckDB scans it without a copy
         table = registered_table(relation, self._services)
         if table is not None:
             self._connection.register(name, table)
             return
+        # Rows of our own readers. They are stored once: a reader can be read only once, and a plan may scan a
+        # relation twice.
         reader = pa.RecordBatchReader.from_batches(relation.schema.to_arrow(), self._own_batches(relation))
         self._connection.register(f"{name}_rows", reader)
         self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_rows")
@@ -159,6 +172,7 @@ class _DuckDbRun:
     def _register_files(self, name: str, files: FileRelation) -> None:
         flavour = DuckDbFlavour()
         selects = []
+        # one view for each layout of files, so that DuckDB does not apply one file's types to another
         for number, group in enumerate(files.groups):
             self._connection.execute(
                 f"CREATE TEMP VIEW {name}_{number} AS SELECT * FROM {_reading(files, group).sql('duckdb')}"
@@ -171,13 +185,16 @@ class _DuckDbRun:
 def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
     """The table function that reads a group's files: csv as text by position, parquet by name."""
     paths = exp.Array(expressions=[text(path) for path in group.paths])
+    # columns are matched by name; a directory a=1 must add no column to them
     if files.format == "parquet":
         return function("read_parquet", paths, _option("hive_partitioning", exp.false()))
     dialect = files.dialect
+    # an empty field is NULL, as is the declared null literal
     nulls = exp.Array(expressions=[text(null) for null in sorted({"", dialect.null_literal})])
     return function(
         "read_csv",
         paths,
+        # all text: our own rules cast it, so that both backends refuse the same values
         _columns({position_name(position): "VARCHAR" for position in range(group.width)}),
         _option("auto_detect", exp.false()),
         _option("hive_partitioning", exp.false()),  # a directory a=1 says nothing of a column a in its files
@@ -186,6 +203,7 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
         _option("quote", text(dialect.quote)),
         _option("escape", text(dialect.quote)),
         _option("nullstr", nulls),
+        # "" in quotes is an empty text, not NULL
         _option("allow_quoted_nulls", exp.false()),
         # with its own limits DuckDB has lost such lines in silence
         _option("max_line_size", exp.Literal.number(MAX_RECORD_BYTES)),
@@ -204,6 +222,7 @@ def _columns(kinds: dict[str, str]) -> exp.Expr:
 
 def query_error(error: BaseException) -> PenstockError:
     """Return a DuckDB error as a PenstockError: data errors are the user's, all others are external."""
+    # DuckDB's messages begin with their kind: ``Conversion Error: Could not convert ..``
     kind, _, message = str(error).split("\n")[0].partition(": ")
     if kind == "Out of Memory Error":
         return out_of_memory(MemoryError(message), "run the bounded query on DuckDB")

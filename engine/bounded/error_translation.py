@@ -36,6 +36,7 @@ Suspect = Callable[[Expression | AggregateCall], bool]
 _DIVISIONS = ("divide", "div", "mod", "pmod")
 _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "divide", "div", "sum")
 _DUCKDB_TYPES = {"INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INT", "INT64": "BIGINT"}
+# suspects in the detail of an error; a long list would hide the message
 _SHOWN = 3
 _NO_MOMENT = "no moment: "
 """A macro of ours prepends this to a text that DuckDB would read as a date or time and Spark would not."""
@@ -59,6 +60,7 @@ def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
     """Return a backend's error about a value as RUN-2001 to 2004. Its position is the expression, or spans
     all candidates.
     """
+    # the first pattern that matches wins: the order of the table matters
     for pattern, tell in _TELLERS:
         found = re.search(pattern, words)
         if found is not None:
@@ -68,6 +70,7 @@ def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
 
 
 def _with_span(fault: Fault, suspects: list[Expression | AggregateCall]) -> PenstockError:
+    # the same expression may occur in several nodes of the plan: each text once, in plan order
     texts = list(dict.fromkeys(str(part) for part in suspects))
     spans = {part.span for part in suspects if part.span is not None}
     one_of = "in " if len(texts) == 1 else "in one of "
@@ -80,6 +83,7 @@ def _with_span(fault: Fault, suspects: list[Expression | AggregateCall]) -> Pens
 
 
 def _parts(plan: LogicalPlan) -> Iterator[Expression | AggregateCall]:
+    # any field of a node may hold expressions, directly or in tuples (a Project's list, a Sort's keys)
     for node in plan.walk():
         for field in fields(node):
             yield from _inside(getattr(node, field.name))
@@ -91,6 +95,7 @@ def _inside(value: object) -> Iterator[Expression | AggregateCall]:
             yield from _inside(item)
     elif isinstance(value, SortKey):
         yield from value.expression.walk()
+    # the call itself may overflow (SUM), as may its arguments and its FILTER
     elif isinstance(value, AggregateCall):
         yield value
         for arg in (*value.args, *(() if value.filter is None else (value.filter,))):
@@ -120,6 +125,7 @@ def _texts_read_as(name: str, value: str | None = None) -> Suspect:
 def _reads_text(part: Expression | AggregateCall, value: str | None) -> bool:
     if not isinstance(part, Cast):
         return False
+    # CAST('x' AS INT): a constant is a suspect only if it is the value of the message
     if isinstance(part.arg, Literal):
         return value is None or str(part.arg.value) == value
     return isinstance(part.arg.type, String)
@@ -153,7 +159,9 @@ def _too_wide(found: re.Match[str]) -> tuple[Fault, Suspect]:
 
 
 def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    # Spark writes TIMESTAMP_NTZ, DuckDB TIMESTAMP or DATE; we write TIMESTAMP for both
     name = found["kind"].replace("_NTZ", "").replace("_", " ").upper()
+    # a readable number that no DECIMAL of this width can hold is out of range, no bad text
     number = re.fullmatch(r"[+-]?[0-9.]+", found["value"]) is not None and name.startswith("DECIMAL")
     value = found["value"].removeprefix(_NO_MOMENT)
     return (
@@ -193,6 +201,7 @@ def _too_long(_: re.Match[str]) -> tuple[Fault, Suspect]:
 
 def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
     name = found["name"]
+    # Spark's text may have the message as a repr, with line ends as two characters
     place = found["place"].replace("\\n", "")
     fault = Fault("RUN-2010", "39000", f"Python function {name}: {found['what']}", f"raised at {place}")
     return fault, _python(name)
@@ -210,12 +219,14 @@ def _python(name: str) -> Suspect:
 
 
 _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ...] = (
+    # Python functions first: their messages may hold any of the words below
     (r"Python function (?P<name>\w+): (?P<what>[^\n]*?) \(raised at (?P<place>[^\n]*?)\)", _python_raised),
     (
         r"Python function (?P<name>\w+) gave (?P<what>[^\n]*?) \(declared to give "
         r"(?P<declared>[^\n]*?)\)(?=\n|\\n|$)",
         _python_gave,
     ),
+    # Spark's conditions; our DuckDB macros raise under the same names
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),
     (
@@ -231,10 +242,12 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     (r"(?P<value>[0-9.+-]+) cannot be represented as (?P<kind>Decimal\([0-9, ]+\))", _misread),
     (r"Casting value \"(?P<value>[0-9.+-]+)\" to type (?P<kind>DECIMAL\([0-9, ]+\)) failed", _too_wide),
     (r"CANNOT_PARSE_TIMESTAMP\] Text '(?P<value>.*)' could not be parsed", _no_time),
+    # arithmetic and SUM, as DuckDB and Spark say it
     (r"Overflow in \w+ of (?P<kind>U?INT[0-9]+|numeric value|DECIMAL\([0-9]+\))", _overflowed),
     (r"ARITHMETIC_OVERFLOW|\blong overflow", _overflowed),
     (r"Type UINT128 with value \S+ can't be cast .* destination type INT128", _overflowed),
     (r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<kind>INT[0-9]+)", _too_large),
+    # texts that DuckDB cannot read as a date or time
     (r"(?P<kind>timestamp|date) field value out of range: \"(?P<value>[^\"]*)\"", _misread_time),
     (r"invalid (?P<kind>timestamp|date) field format: \"(?P<value>[^\"]*)\"", _misread_time),
     (

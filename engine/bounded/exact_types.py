@@ -20,6 +20,7 @@ class ExactBatches:
         """Return the batch with exact types; a schema of no columns keeps only the number of rows.
         BND-5103 when a column does not fit.
         """
+        # SELECT of no columns (COUNT(*) above it): the batch still says how many rows there are
         if not len(self._target):
             return empty_columns(batch.num_rows)
         columns = [_exact(column, field) for column, field in zip(batch.columns, self._target, strict=True)]
@@ -47,8 +48,11 @@ def _exact(column: pa.Array, field: pa.Field) -> pa.Array:
         return column
     try:
         if pa.types.is_null(kind):
+            # a literal NULL without a type: backends return it as some type of theirs
             return pa.nulls(len(column))
         if pa.types.is_time(kind) and pa.types.is_string(column.type):
+            # TIME came as text (Spark): read it as a moment of 1970-01-01, whose microseconds are those
+            # of the day
             moments = pc.binary_join_element_wise("1970-01-01", column, " ").cast(pa.timestamp("us"))
             return moments.cast(pa.int64()).cast(kind)
         return column.cast(kind)

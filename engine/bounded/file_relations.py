@@ -45,10 +45,14 @@ from penstock.planner.expressions.nodes import Literal
 from penstock.planner.sql_generator.dialect import Flavour, function, text, when
 from penstock.planner.sql_generator.query import ScannedTable
 
+# types that both backends cast from text, and read from parquet, as our own readers do
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text
+# scheme of a table's path to the scheme of Hadoop's connector for it
 _BUCKETS = {"s3": "s3a", "gs": "gs", "gcs": "gs"}
+# Spark's csv reader writes this for a quoted empty text; U+E000 is for private use, so data hardly has it
 EMPTY_MARK = "\ue000penstock-empty"
+# a zone at the end of a text with a time of day: 10:20:30Z, +02, +0200, +02:00
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _SAME_EVERYWHERE = re.compile(r"(?!h\d)[A-Za-z]\w*=[\w.-]+", re.ASCII)
 """Partition directories that Spark reads as penstock does. Spark reads no empty text, and %XX as a character,
@@ -102,15 +106,19 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
     DAT-4205 for one of another type.
     """
     table = relation.table
+    # reasons that need no look at the files come first
     if (reason := _own_reading(relation)) is not None:
         return reason
     listing = FileListing(table.options["path"], file_format(table))
     place, local = table.options["path"], isinstance(listing.filesystem, pafs.LocalFileSystem)
+    # a secret or an endpoint in the table's URL is known to Arrow's filesystem only
     if not local and not (hadoop and hadoop_url(place, "")):
         return "its files are where only penstock's options lead"
     listed = _files(relation, listing)
     partitions = _partitions(relation, listing, listed)
+    # an empty file has no header and no footer, and no rows
     files = [file for file in listed if file.size]
+    # backends go by a file's name; a declared codec must agree with it
     declared = option(table, "compression")
     if any(declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
         return "'compression' is not what the files' names say"
@@ -120,6 +128,7 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
         if file_format(table) == "csv"
         else _parquet_groups(relation, listing, files)
     )
+    # partition columns are not in the files: Spark reads them from directories, or they are constants
     if not isinstance(groups, str) and partitions:
         base = _common_base(relation, listing, files) if hadoop else None
         groups = (
@@ -129,6 +138,7 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
         )
     if isinstance(groups, str):
         return groups
+    # Arrow's paths have no scheme; Hadoop needs URLs
     if not local:
         groups = tuple(_in_store(place, group) for group in groups)
     return FileRelation(relation, file_format(table), groups, dialect, local)
@@ -137,6 +147,7 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
 def _own_reading(relation: ScannedTable) -> str | None:
     """Return why a table needs penstock's own readers, whatever its files are; else ``None``."""
     table = relation.table
+    # rows of our own process, of a database, a socket: no files
     if table.connector != "filesystem":
         return f"a table of connector {table.connector}"
     if file_format(table) not in ("csv", "parquet"):
@@ -145,10 +156,12 @@ def _own_reading(relation: ScannedTable) -> str | None:
             if file_format(table) == "json"
             else f"format {file_format(table)}"
         )
+    # only our readers can skip a record, count it and store it
     if option(table, "on-error") != "fail":
         return "'on-error' lets bad records pass"
     stored = stored_fields(table)
     for field in relation.schema:
+        # from a directory's name: a text, even in a table of parquet files
         outside = field.name in table.partitioned_by
         if not outside and field not in stored:
             return f"column {field.name} is metadata"
@@ -171,11 +184,13 @@ def hadoop_url(table_path: str, path: str) -> str | None:
     parts = urlsplit(table_path)
     if parts.query or parts.fragment or parts.password:
         return None
+    # bucket and key are in the path as Arrow has it; a user in the URL would be a key id
     if parts.scheme in _BUCKETS:
         return None if parts.username else f"{_BUCKETS[parts.scheme]}://{path}"
     # whose container is the first part of the path, and stands before the @
     if parts.scheme in ("abfs", "abfss"):
         return f"{parts.scheme}://{parts.netloc}/{path.partition('/')[2]}" if parts.username else None
+    # the path is absolute already; any other scheme is none of Hadoop's that we know
     return f"hdfs://{parts.netloc}{path}" if parts.scheme == "hdfs" else None
 
 
@@ -183,6 +198,7 @@ def _files(relation: ScannedTable, listing: FileListing) -> list[FileSplit]:
     """Return the table's files, or those of the relation's splits, which must not have changed since they
     were listed: DAT-4107.
     """
+    # the whole table as it is now
     if relation.splits is None:
         return listing.files()
     named = {split.path: split for split in map(FileSplit.parse, relation.splits)}
@@ -196,6 +212,7 @@ def _readable(kind: DataType, texts: bool) -> bool:
     only our reader refuses.
     """
     match kind:
+        # no nested type has a form in csv; its parts must be readable one by one
         case Array(element):
             return not texts and _readable(element, False)
         case Row(fields):
@@ -215,6 +232,7 @@ def _parquet_groups(
     """
     nulls = option(relation.table, "source.missing-columns") == "null"
     inside = [field for field in relation.schema if field.name not in relation.table.partitioned_by]
+    # (name, type in the footer) of each requested column to the files that have exactly these
     layouts: dict[tuple[tuple[str | None, pa.DataType], ...], list[str]] = {}
     own: str | None = None
     for file in files:
@@ -227,6 +245,7 @@ def _parquet_groups(
                 "of Spark 2"
             )
         for name, (column, how) in columns.items():
+            # a narrower or another type needs our own conversion, which may refuse a value
             if how > Fit.WIDER:
                 own = own or f"column {name} is {column.type} in {listing.relative(file.path) or file.path}"
         known = (
@@ -234,6 +253,7 @@ def _parquet_groups(
             for name in relation.schema.names
         )
         layouts.setdefault(tuple(known), []).append(file.path)
+    # reported after the loop: a missing column of a later file is an error and goes first
     if own is not None:
         return own
     if len(layouts) > _MOST_GROUPS:
@@ -250,6 +270,7 @@ def _is_odd(schema: pa.Schema) -> bool:
     """Whether backends disagree about a file: names that differ by case only, or dates of Spark 2 in the
     Julian calendar.
     """
+    # ``a`` and ``A`` in one file: readers disagree which of the two a query means
     twice = len({name.lower() for name in schema.names}) < len(schema.names)
     return twice or any(
         mark in (schema.metadata or {})
@@ -265,10 +286,13 @@ def _csv_groups(
     """
     declared = stored_fields(relation.table)
     nulls = option(relation.table, "source.missing-columns") == "null"
+    # names of a header, in file order, to the files that have it
     layouts: dict[tuple[str, ...], list[str]] = {}
     for file in files:
         task = FileTask(listing.filesystem, file.path, (), declared, split_suffixes(file.path)[1], dialect)
+        # without a header the width of a first record still tells which of the last columns are missing
         first = header_names(task) if dialect.header or nulls else [field.name for field in declared]
+        # None: a file without any record
         if first is not None:
             names = tuple(first) if dialect.header else tuple(field.name for field in declared[: len(first)])
             layouts.setdefault(names, []).append(file.path)
@@ -276,12 +300,14 @@ def _csv_groups(
         return f"its files have {len(layouts)} headers"
     groups = []
     for number, (names, paths) in enumerate(layouts.items()):
+        # columns of a header are matched regardless of case
         there = {name.lower() for name in names}
         outside = {
             field.name
             for field in relation.schema
             if nulls and field.nullable and field.name.lower() not in there
         }
+        # filled in by the caller, from directories
         outside |= set(relation.table.partitioned_by)
         columns = (
             None if field.name in outside else position_name(csv_position(field, names, paths[0]))
@@ -297,10 +323,12 @@ def _partitions(
     """Return the partition values of each file's directory; empty where no partition column is requested.
     DAT-4110.
     """
+    # by position in the relation: the field of a partition column, else None
     wanted = [field if field.name in relation.table.partitioned_by else None for field in relation.schema]
     found: dict[str, tuple[pa.Scalar | None, ...]] = {}
     for file in files if any(wanted) else ():
         directory = _directory(file.path)
+        # a directory has many files with the same values
         if directory not in found:
             texts = partition_values(listing.relative(file.path))
             found[directory] = tuple(
@@ -322,9 +350,11 @@ def _common_base(
     found: set[tuple[str, ...]] = set()
     for directory in {_directory(listing.relative(file.path)) for file in files}:
         parts = directory.split("/")
+        # a name that Spark would decode, or read as NULL, in its own way
         if not all(_SAME_EVERYWHERE.fullmatch(part) for part in parts):
             return None
         found.add(tuple(part.partition("=")[0] for part in parts))
+    # all directories must have the same columns in the same order
     names = found.pop() if len(found) == 1 else ()
     partitioned = {name.lower() for name in relation.table.partitioned_by}
     same = len(names) == len(partitioned) and {name.lower() for name in names} == partitioned
@@ -340,6 +370,7 @@ def _by_directory(
 ) -> tuple[FileGroup, ...]:
     """Groups whose backend itself reads the partition columns of the directories below a root."""
     called = {name.lower(): name for name in names}
+    # our name of a partition column to its spelling in the directories, which Spark uses
     outside = {name: called[name.lower()] for name in relation.table.partitioned_by}
 
     def columns(group: FileGroup) -> tuple[str | None, ...]:
@@ -363,6 +394,7 @@ def _by_values(
             for directory, values in partitions.items()
         }
     except (ValueError, OverflowError):
+        # Python's datetime cannot hold it, so no literal can be written
         return "a partition is a time before year 1 or after 9999"
     cut: dict[tuple[int, tuple[str, ...]], tuple[FileGroup, list[str]]] = {}
     for group in groups:
@@ -391,13 +423,16 @@ def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Fl
     """
 
     def value(number: int, field: Field) -> exp.Expr:
+        # five origins of a value: a partition constant, NULL, a directory, csv text, parquet
         constant = group.values[number] if group.values else None
         if constant is not None:
             return exp.Cast(this=flavour.literal(constant), to=flavour.kind(field.type))
         name = group.columns[number]
+        # missing in these files, and declared as nullable: NULL of the right type
         if name is None:
             return exp.Cast(this=exp.null(), to=flavour.kind(field.type))
         column: exp.Expr = exp.column(exp.to_identifier(name, quoted=True), table="x")
+        # a directory's name, which Spark returns as text
         if field.name in files.relation.table.partitioned_by:
             return column if isinstance(field.type, String) else _by_our_rule(column, field, flavour)
         if files.format == "csv":
@@ -418,6 +453,7 @@ def _texts_checked(value: exp.Expr, kind: DataType, depth: int = 0) -> exp.Expr:
     if not _holds_text(kind):
         return value
     match kind:
+        # transform(a, e0 -> validate_utf8(e0)); the depth keeps names of nested lambdas apart
         case Array(element):
             one = exp.to_identifier(f"e{depth}")
             return function(
@@ -428,8 +464,10 @@ def _texts_checked(value: exp.Expr, kind: DataType, depth: int = 0) -> exp.Expr:
         case Row(fields):
             parts: list[exp.Expr] = []
             for name, field in fields:
+                # a row is built again field by field
                 part = exp.Dot(this=value.copy(), expression=exp.to_identifier(name, quoted=True))
                 parts += [text(name), _texts_checked(part, field, depth)]
+            # named_struct of a NULL row would be a row of NULLs
             return when(
                 exp.Is(this=value.copy(), expression=exp.null()), exp.null(), function("named_struct", *parts)
             )
@@ -462,6 +500,7 @@ def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
     """
     if isinstance(field.type, String):
         return _spark_text(column) if flavour.dialect == "spark" else column
+    # Spark's reader has put a mark in place of a quoted empty text; an unmarked empty one is NULL
     if flavour.dialect == "spark":
         column = when(exp.EQ(this=column, expression=text(EMPTY_MARK)), text(""), column.copy())
     return _by_our_rule(column, field, flavour)
@@ -469,6 +508,7 @@ def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
 
 def _by_our_rule(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
     if isinstance(field.type, Timestamp | TimestampLtz):
+        # TIMESTAMP_LTZ without a zone: append Z. TIMESTAMP with one: append words that no cast accepts.
         zoned = function(
             "regexp_like" if flavour.dialect == "spark" else "regexp_matches", column, text(_ZONE)
         )

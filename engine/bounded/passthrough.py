@@ -21,6 +21,7 @@ from penstock.planner.logical.scan import Scan
 
 def copies(plan: LogicalPlan) -> bool:
     """Return whether a plan only reads columns of a table of a database."""
+    # SELECT b, a FROM t: reordered columns are still a copy
     if isinstance(plan, Project) and all(isinstance(expression, Column) for expression in plan.expressions):
         plan = plan.input
     return isinstance(plan, Scan) and is_in_database(plan.table)
@@ -39,6 +40,7 @@ class CopyingBackend:
         def produce(emit: Emit) -> None:
             batches = _filtered_batches(plan, time_zone)
             if staging_dir is not None:
+                # durable first, as for any other backend
                 batches = stage(staging_dir, batches).batches()
             for batch in batches:
                 if not emit(batch):
@@ -66,9 +68,11 @@ def _scan(plan: LogicalPlan) -> Scan:
 
 def _filtered_batches(plan: LogicalPlan, time_zone: str) -> Iterator[pa.RecordBatch]:
     scan, schema = _scan(plan), plan.schema.to_arrow()
+    # positions in the scan; None for SELECT of all its columns
     chosen = (
         [e.index for e in plan.expressions if isinstance(e, Column)] if isinstance(plan, Project) else None
     )
+    # the whole predicate is tested again: a database leaves out only what it is sure about
     keep = None if scan.predicate is None else compile_predicate(scan.predicate, EvaluationContext(time_zone))
     for batch in scanned(scan.table, scan.columns, scan.predicate):
         kept = batch if keep is None else batch.filter(keep(batch))

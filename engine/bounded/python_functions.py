@@ -21,6 +21,7 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
     It imports everything it needs inside: it runs in Spark's Python workers, which need not have penstock. A
     function of no arguments still receives one column, which carries the number of rows.
     """
+    # computed here: the closure is pickled for Spark's workers and may hold Arrow types, none of our classes
     by_row, wanted = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types]
     own, as_column = _raising(function), _result_reader(function)
 
@@ -28,11 +29,13 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
         import pyarrow as pa
 
         count = len(given[0])
+        # columns may come in chunks; a function without arguments gets one column for its length
         flat = [
             column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             for column in given[: len(wanted)]
         ]
         columns = [column.cast(target) for column, target in zip(flat, wanted, strict=True)]
+        # one call per row of Python values; the other mode is one call per batch of Arrow arrays
         if by_row:
             rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
             return as_column([own(*row) for row in rows], count, each=True)
@@ -63,13 +66,16 @@ def group_function(function: PythonAggregate) -> Callable[..., Any]:
         count = len(lists)
         if count == 0:
             return pa.array([], kind)
+        # (groups + 1,): a sliced list array keeps the offsets of its parent, so they may not begin at 0
         bounds = lists.offsets.to_numpy().astype(np.int64)
         first, last = int(bounds[0]), int(bounds[-1])
+        # the structs' fields as columns over the rows of all groups, one group after another
         parts = lists.values.slice(first, last - first).flatten()[: len(wanted)]
         columns, offsets = (
             [part.cast(target) for part, target in zip(parts, wanted, strict=True)],
             bounds - first,
         )
+        # one call for all groups: offsets[g] to offsets[g + 1] are the rows of group g
         if not by_group:
             return as_column(own(offsets, *columns), count)
         slices = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
@@ -93,9 +99,11 @@ def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
         try:
             return body(*args)
         except Exception as error:  # noqa: BLE001  the program's own code may raise anything
+            # the innermost frame: the user's line, not ours
             frame = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"
             reason = str(error).split("\n")[0]
+            # a text that error_translation finds again in Spark's or DuckDB's message
             raise ValueError(
                 f"Python function {name}: {type(error).__name__}: {reason} (raised at {place})"
             ) from None
@@ -116,11 +124,14 @@ def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., An
         def bad(what: str) -> ValueError:
             return ValueError(f"Python function {name} gave {what} (declared to give {declared})")
 
+        # compute functions of Arrow return chunked arrays for chunked input
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
+        # a list from a vectorized function would otherwise become one value that all rows share
         if not each and isinstance(result, list | tuple | dict | set):
             raise bad(f"a {type(result).__name__}, not an Arrow array")
         try:
+            # numpy array, Arrow scalar or a plain value; of the last two all rows get the same
             if isinstance(result, np.ndarray):
                 result = pa.array(result)
             elif not isinstance(result, pa.Array):
@@ -128,6 +139,7 @@ def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., An
                 result = pa.array(value if each else [value] * count, kind)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise bad(f"a value that is no {kind}: {str(error).splitlines()[0]}") from None
+        # a filter inside the function, say
         if len(result) != count:
             raise bad(f"{len(result)} values for {count} rows")
         try:
@@ -148,6 +160,7 @@ def register_on_spark(session: Any, functions: Sequence[PythonScalar | PythonAgg
         call = (
             group_function(function) if isinstance(function, PythonAggregate) else column_function(function)
         )
+        # Spark must neither repeat nor reorder a call that is not deterministic
         declared = arrow_udf(_annotated(call), to_spark(function.result))
         session.udf.register(
             python_name(function), declared if function.deterministic else declared.asNondeterministic()
@@ -168,6 +181,7 @@ def register_on_duckdb(connection: Any, functions: Sequence[PythonScalar]) -> No
     import duckdb
 
     for function in functions:
+        # DuckDB has no Arrow function without arguments: such a one gets an INTEGER it does not read
         kinds = [duckdb.type(name) for name in map(_duckdb_type, function.arg_types)] or [
             duckdb.type("INTEGER")
         ]
@@ -177,6 +191,7 @@ def register_on_duckdb(connection: Any, functions: Sequence[PythonScalar]) -> No
             kinds,
             duckdb.type(_duckdb_type(function.result)),
             type="arrow",
+            # special: NULL arguments reach the function; by default DuckDB would answer NULL itself
             null_handling="special",
             side_effects=not function.deterministic,
         )

@@ -40,6 +40,7 @@ class BoundedBackends:
     def backend(self, name: str | None = None) -> BoundedBackend:
         """Return a backend, made on first use. BND-5000 for an unknown name."""
         wanted = name or self.default
+        # two queries of one program may be the first at the same time
         with self._lock:
             if wanted not in self._made:
                 self._made[wanted] = self._make(wanted)
@@ -51,16 +52,19 @@ class BoundedBackends:
         """
         from penstock.engine.bounded.passthrough import CopyingBackend, copies
 
+        # imported here because the module imports compiled expressions, which a plain start does not need
         return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
 
     def run_history(
         self, spec: OperatorSpec[HistorySource, OperatorFacts], splits: tuple[str, ...], *, time_zone: str
     ) -> BoundedResult:
         """Start the query that computes a history over some of its splits."""
+        # the plan over exactly these splits; the streaming part reads the rest
         plan = up_to(spec.node.plan, splits)
         return self.for_plan(plan, spec.node.backend).run(plan, time_zone=time_zone)
 
     def _make(self, name: str) -> BoundedBackend:
+        # imports are local: DuckDB users need no pyspark, and Spark users no duckdb
         if name == "spark":
             from penstock.engine.bounded.spark.backend import SparkBackend
 
@@ -80,6 +84,7 @@ class BoundedBackends:
         when those are in memory.
         """
         with self._lock:
+            # made once per session, removed by close()
             if state_dir is None and self._scratch is None:
                 self._scratch = Path(tempfile.mkdtemp(prefix="penstock-staged-"))
             root = state_dir if state_dir is not None else self._scratch
@@ -89,6 +94,7 @@ class BoundedBackends:
     def close(self) -> None:
         """Close every backend that was made."""
         with self._lock:
+            # taken out under the lock and closed outside: a backend may take long to close
             made, self._made = list(self._made.values()), {}
             scratch, self._scratch = self._scratch, None
         for backend in made:

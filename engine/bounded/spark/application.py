@@ -49,5 +49,6 @@ def stages_text(stages: Mapping[int, tuple[int, int]]) -> str:
     """Format the progress of stages: number to tasks done and tasks in all."""
     if not stages:
         return "Spark plans"
+    # (done, tasks) over all stages that run now; a finished stage is no longer in the mapping
     done, tasks = (sum(counts) for counts in zip(*stages.values(), strict=True))
     return f"Spark: {done} of {tasks} tasks of stage {', '.join(map(str, sorted(stages)))}"

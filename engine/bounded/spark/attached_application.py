@@ -24,12 +24,14 @@ class SubmittedSpark(OwnSpark):
         """Start Spark in it with ``settings``, which override those of ``spark-submit``. BND-5025 when it
         refuses.
         """
+        # spark-submit starts Python as a child of its virtual machine: a new parent means that it has ended
         self._parent = os.getppid()
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
         try:
             SparkContext._ensure_initialized()
+            # SparkConf reads what spark-submit has set, once its gateway is connected
             said = {**dict(SparkConf().getAll()), **settings}
             self._first: Any = SparkSession.builder.config(map={**settings, **additions(said)}).getOrCreate()
         except spark_failures() as error:
@@ -63,6 +65,7 @@ class ProgramsSpark(SubmittedSpark):
 
     @property
     def alive(self) -> bool:
+        # without a process of ours (a remote gateway) only a failing call would show its end
         return self._machine is None or self._machine.poll() is None
 
     def close(self) -> None:
@@ -73,6 +76,7 @@ def programs_spark() -> ProgramsSpark | None:
     """Return the Spark this program has started with PySpark; ``None`` when there is none, or it is dead.
     Imports nothing.
     """
+    # an attribute of a module that is loaded, if it is: nothing here starts Spark
     context = _context()
     if context is None:
         return None

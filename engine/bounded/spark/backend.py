@@ -40,6 +40,7 @@ from penstock.planner.sql_generator.query import BoundedQuery
 from penstock.planner.sql_generator.spark.dialect import spark_sql
 from penstock.planner.sql_generator.support import spark_tables
 
+# rows up to this estimate come through the driver: they need no listener and no Python worker
 _SMALL_BYTES = 2 << 20
 _WRITE_IDLE_S = 900.0  # files of a table may be renamed for long when all tasks have ended
 _NUMBERS = itertools.count(1)
@@ -68,7 +69,9 @@ class SparkBackend:
         """Return the query text and the reader of each relation. Where tables of Spark are read, add Spark's
         plan, which shows the pushed filters.
         """
+        # for EXPLAIN; Spark itself is asked only where its answer depends on its own tables
         query = spark_sql(plan)
+        # one comment line a relation: who reads it, and why it is not Spark
         readers = [
             f"-- t_{number}, {one.table.name}: {reading_of(one)}"
             for number, one in enumerate(query.relations)
@@ -83,6 +86,7 @@ class SparkBackend:
     def _run(
         self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str
     ) -> _SparkRun:
+        # one application for the whole process: the session whose query starts it decides its settings
         SESSIONS.keep_alive_ms, SESSIONS.settings = (
             int(self._settings.get("spark.keep-alive")),
             self._settings.of_spark(),
@@ -99,6 +103,7 @@ class SparkBackend:
             int(self._settings.get("spark.keep-alive")),
             self._settings.of_spark(),
         )
+        # a daemon thread: a program that ends meanwhile does not wait for Spark
         threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
 
     def close(self) -> None:
@@ -166,6 +171,7 @@ class _SparkRun:
         self._time_zone = time_zone
         self._results = results
         self._exact = ExactBatches(query.schema)
+        # unique among all processes of one Spark: cancel must hit this query only
         self._tag = f"penstock-{_PROCESS}-{next(_NUMBERS)}"
         self._session: Any = None
         self._place: SparkApplication | None = None
@@ -175,18 +181,22 @@ class _SparkRun:
     def produce(self, emit: Emit) -> None:
         """Run the query in this thread and emit its rows."""
         with self._scratch() as scratch:
+            # opening may start Spark, which takes seconds: a query cancelled meanwhile must not begin
             self._open(settings_of(spark_tables(self._plan)))
             if self._cancelled.is_set():
                 return
+            # INSERT INTO a table of Spark: no rows come back
             if isinstance(self._plan, Sink) and self._plan.table is not None:
                 self._watch = SESSIONS.watch(_WRITE_IDLE_S)
                 self._watch.call("write a table", lambda: self._write(scratch))
                 return
+            # SELECT: the rows of a small result are here already, others are pushed by tasks
             frame, small = self._watch.call("plan a query", lambda: self._prepared(scratch))
             batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
             for batch in (
                 batches if self._staging_dir is None else stage(self._staging_dir, batches).batches()
             ):
+                # again, because staged rows were read back from disk
                 exact = self._exact.cast(batch)
                 check_texts(exact)
                 if not emit(exact):
@@ -198,11 +208,13 @@ class _SparkRun:
         scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
         try:
             yield scratch
+        # translated while session and application still exist: Spark is asked for its log
         except spark_failures() as error:
             raise self._advised(self._translate(error)) from error
         except PenstockError as error:
             raise self._advised(error) from error.__cause__
         finally:
+            # tasks may fetch rows until here; then the listener refuses them and their files are removed
             if self._served is not None:
                 self._served.close()
             shutil.rmtree(scratch, ignore_errors=True)
@@ -215,10 +227,13 @@ class _SparkRun:
 
     def _translate(self, error: BaseException) -> PenstockError:
         """Return an error by its source: the virtual machine, a file, a value, or Spark."""
+        # a dead virtual machine explains every other error
         gone = None if self._place is None else self._place.gone()
         told = gone or spark_error(error, self._place.last_words() if self._place else "")
+        # 5003 is the general error of a query; any other code is already precise
         if told.code != "BND-5003":
             return told
+        # first our own readers on the same files, then the expressions that can raise such an error
         return (
             record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
         )
@@ -239,6 +254,7 @@ class _SparkRun:
         assert self._place is not None
         self._begin(scratch)
         frame = self._session.sql(self._query.text)
+        # None: unknown. Then the rows are pushed, which is right for any size.
         size = self._place.estimate_bytes(self._session, frame, self._query.text)
         if size is None or size > _SMALL_BYTES:
             return frame, None
@@ -247,8 +263,10 @@ class _SparkRun:
     def _begin(self, scratch: Path) -> None:
         """Tag this thread's jobs, and register the query's relations and functions."""
         assert self._place is not None
+        # tags belong to a thread, so each thread that runs jobs sets them again
         self._place.tag(self._session, self._tag)
         self._served = ServedRows(self._listener, self._reached_at, scratch)
+        # watch.rest: reading rows here is no idleness of Spark's
         relations = SparkRelations(self._session, self._services, self._served, self._watch.rest)
         for number, relation in enumerate(self._query.relations):
             relations.register(f"t_{number}", relation)
@@ -257,6 +275,7 @@ class _SparkRun:
     def explained(self) -> str:
         """Return the plan Spark would run."""
         with self._scratch() as scratch:
+            # Spark shortens lists of paths and filters to 100 characters by default
             self._open({"spark.sql.maxMetadataStringLength": "2000", **settings_of(spark_tables(self._plan))})
             return self._watch.call("explain a query", lambda: self._explained(scratch))
 
@@ -268,14 +287,17 @@ class _SparkRun:
     def _pushed(self, frame: Any, scratch: Path) -> Iterator[pa.RecordBatch]:
         """Yield the rows that Spark's tasks push."""
         listener = self._listener()
+        # A staged result emits whole partitions, so that Spark may run a failed task again.
         rows = PushedRows(listener, scratch, whole_partitions=self._staging_dir is not None)
         task = pushing_task(self._reached_at(), listener.port, rows.token)
+        # the job runs in a thread of its own, while this one reads what its tasks send
         call = WatchedCall("push rows", lambda: self._push(frame, task))
         watch = SESSIONS.watch()
         try:
             yield from rows.batches(lambda: self._job(call, watch), watch.rest)
         finally:
             rows.close()
+            # the reader has stopped early: the job would push rows to nobody
             if not call.done.is_set():
                 self.cancel()
 
@@ -297,9 +319,11 @@ class _SparkRun:
         """Return the rows of each partition once the job has ended, ``None`` while it runs. Raises the job's
         error.
         """
+        # the counts say how many rows to expect of each partition; a mismatch is found there
         if call.done.is_set():
             return call.result()
         if self._cancelled.is_set():
+            # cancelled: no partition has to be complete
             return {}
         watch.look("push rows")
         return None

@@ -34,10 +34,13 @@ class SparkCatalog:
         return self._column(f"SHOW TABLES IN {_quoted(self._name, self._real(database))}", 1)
 
     def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
+        # the exact name first: one request in the usual case
         there = self._schema(database, name)
         if there is None:
+            # Then regardless of case: our identifiers are folded, and Spark's catalogs may be case-sensitive.
             asked, database = (database, name), self._real(database)
             folded = {known.lower(): known for known in self.tables(database)}
+            # no such table, or only the spelling that was just not found
             if name.lower() not in folded or (database, folded[name.lower()]) == asked:
                 return None
             name = folded[name.lower()]
@@ -67,12 +70,14 @@ class SparkCatalog:
     def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
         """Return Spark's answer, or ``missing`` where a name does not exist."""
         try:
+            # a session of its own: settings of a catalog must not leak into queries
             session = SESSIONS.new("UTC", self._settings)
         except PenstockError as error:
             raise for_spark_alone(error) from error.__cause__
         try:
             return SESSIONS.watch().call(what, lambda: ask(session))
         except spark_failures() as error:
+            # an unknown name is an answer, all else an error
             if is_missing(error):
                 return missing
             raise for_spark_alone(spark_error(error)) from error

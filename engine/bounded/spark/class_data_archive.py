@@ -19,7 +19,9 @@ from penstock.engine.bounded.spark.java_runtime import Java
 from penstock.engine.storage.local import make_private
 
 SWITCH = "PENSTOCK_SPARK_ARCHIVE"
+# from Java 25 on the archive is an ahead-of-time cache, with other options
 _AHEAD_OF_TIME_FROM = 25
+# a month without a start from it
 _UNUSED_S = 30 * 86_400
 _WRITTEN_WITHIN_S = 600
 """Java takes seconds to write an archive, and may do so after the process that started it has ended."""
@@ -40,9 +42,11 @@ def executors_options(java: Java, spark_jars: Path) -> list[str]:
     """Return the options with which executors use this machine's archive. Java ignores a missing archive, or
     one of another Java.
     """
+    # executors use archives of classes only, not the ahead-of-time cache of later Javas
     if os.environ.get(SWITCH) == "off" or java.version >= _AHEAD_OF_TIME_FROM:
         return []
     archive = archive_file(java, spark_jars)
+    # the options of executors are one text that Spark splits at blanks
     return [f"-XX:SharedArchiveFile={archive}"] if archive.is_file() and " " not in str(archive) else []
 
 
@@ -72,6 +76,7 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
     ahead = java.version >= _AHEAD_OF_TIME_FROM
     if archive.is_file():
         return [f"-XX:AOTCache={archive}" if ahead else f"-XX:SharedArchiveFile={archive}"], False
+    # Java writes to a name of this process; a later start renames it when it is complete
     fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
     return [f"-XX:AOTCacheOutput={fresh}" if ahead else f"-XX:ArchiveClassesAtExit={fresh}"], True
 
@@ -83,6 +88,7 @@ def _drop_unused(archive: Path) -> None:
     Unfinished archives of that age are removed as well.
     """
     now = SystemClock().wall_ms() / 1000
+    # the modification time is the time of last use
     if archive.exists():
         os.utime(archive)
     for other in archive.parent.glob("*.jsa*"):
@@ -94,6 +100,7 @@ def is_spare(archive: Path) -> bool:
     """Return whether another process has written an archive meanwhile. A second one would be useless until
     the next start.
     """
+    # ``.jsa.1234`` with content: a process that ends just now writes its own
     return archive.exists() or any(
         other.suffix[1:].isdigit() and other.stat().st_size
         for other in archive.parent.glob(f"{archive.name}.*")
@@ -101,6 +108,7 @@ def is_spare(archive: Path) -> bool:
 
 
 def _name(java: Java, spark_jars: Path) -> str:
+    # Spark's version, Java's home and build, class path: one archive for each combination
     core = next(iter(sorted(spark_jars.glob("spark-core_*.jar"))), None)
     spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
     home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]

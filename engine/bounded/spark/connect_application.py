@@ -17,6 +17,7 @@ from penstock.engine.bounded.spark.errors import machine_gone, spark_failures
 from penstock.engine.bounded.spark.jvm_launcher import CONFIGURATION
 
 _DEFAULT_PORT = 15002
+# seconds to connect; a server on the local network answers at once
 _PROBE_S = 5.0
 _RETRIES, _LONGEST_PAUSE_MS = 16, 1_000  # some 15 s; of itself the client would try for ten minutes
 _OURS = (
@@ -28,6 +29,7 @@ _OURS = (
     "spark.sql.timeType.enabled",
 )
 """Session settings that our queries rely on, or are faster with."""
+# units of sizes in EXPLAIN COST
 _UNITS = {
     "B": 1,
     "KiB": 1 << 10,
@@ -52,16 +54,21 @@ class SparkServer:
         self._url = url if token is None else f"{url}/;token={token}"
         self._host, self._port = parts.hostname or "localhost", parts.port or _DEFAULT_PORT
         self._lease = lease
+        # set by a failed probe and never reset: the next query makes a new application
         self._dead = False
+        # session id to its running stages: number to (tasks done, tasks)
         self._stages: dict[str, dict[int, tuple[int, int]]] = {}
 
     @property
     def alive(self) -> bool:
+        # the daemon closes the lease's connection when its virtual machine ends
         return not self._dead and (self._lease is None or _is_open(self._lease))
 
     def gone(self) -> PenstockError | None:
+        # an open lease proves nothing about the server's port, and a server of others has no lease
         if self.alive:
             return None
+        # a Spark of ours that was kept alive; the next query leases or starts another
         if self._lease is not None:
             return machine_gone(None)
         message = f"the server of Spark Connect at {self._host}:{self._port} is gone"
@@ -104,6 +111,7 @@ class SparkServer:
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
         # a server of another version may not know one of them
         warnings.filterwarnings("ignore", module="pyspark.sql.connect.conf")
+        # one kept alive was started with our configuration; any other gets what a session may set
         ours = {} if self._lease is not None else {key: CONFIGURATION[key] for key in _OURS}
         made = SparkSession.builder.config(map=ours).remote(self._url).create()
         made.client.set_retry_policies([_retries(lambda: self.alive)])
@@ -115,6 +123,7 @@ class SparkServer:
             told = {
                 stage.stage_id: (stage.num_completed_tasks, stage.num_tasks)
                 for stage in stages or ()
+                # a finished stage would count twice once the next one starts
                 if not stage.done
             }
             self._stages[session_id] = {} if done else told
@@ -145,6 +154,7 @@ class SparkServer:
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
         """Return the first size in ``EXPLAIN COST``, which is that of the whole result."""
+        # Connect has no access to the optimized plan's statistics, only to their text
         (row,) = session.sql(f"EXPLAIN COST {text}").collect()
         found = re.search(r"sizeInBytes=([0-9.E+]+) (\w+)", row[0])
         return int(float(found[1]) * _UNITS[found[2]]) if found is not None and found[2] in _UNITS else None
@@ -153,6 +163,7 @@ class SparkServer:
         """This machine's address towards the server. Where tasks run on other networks,
         ``spark.results.host`` overrides it.
         """
+        # a UDP socket picks the local address of the route to the server
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
             towards.connect((self._host, self._port))  # sends nothing
             return towards.getsockname()[0]
@@ -182,6 +193,7 @@ def _retries(alive: Callable[[], bool]) -> Any:
 def _is_open(lease: socket.socket) -> bool:
     """Whether the other side of a non-blocking socket has not disconnected."""
     try:
+        # b"": closed by the other side. BlockingIOError: open, and nothing to read.
         return lease.recv(1, socket.MSG_PEEK) != b""
     except BlockingIOError:
         return True

@@ -9,12 +9,18 @@ from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
 
+# SQLSTATE classes the user can mend: data, cardinality, external routine, syntax or access
 _USER_CLASSES = ("22", "21", "38", "42")
+# classes of errors about a value, whose text may hold any word, also "OutOfMemoryError"
 _OF_VALUES = ("21", "22", "42")
 _TYPE_HINT = "SET 'bounded.backend' = 'duckdb' runs the same plan without Spark"
+# the end of a hint, from its advice to use DuckDB on
 _ELSEWHERE = re.compile(r"(?:[;,] or )?SET 'bounded\.backend' = 'duckdb'.*$")
+# org.apache.spark.SparkException: java.lang.X: .. -> ..
 _JAVA_PREFIX = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
+# [DIVIDE_BY_ZERO] Division by zero -> Division by zero
 _CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]+\] ")
+# texts of cancelled jobs and operations, of classic Spark and of Spark Connect
 _CANCELLED = (
     "SPARK_JOB_CANCELLED",
     "cancelled part of cancelled job",
@@ -33,6 +39,7 @@ _NO_MEMORY = (
     "KILLED_BY_OOM",
     "Container killed",
 )
+# class names of what Py4J raises when the virtual machine no longer answers
 _GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Py4JError")
 _HINTS = {
     "PATH_NOT_FOUND": "the files were there when the query was planned: was one removed or renamed "
@@ -50,6 +57,7 @@ _HINTS = {
 
 def spark_failures() -> tuple[type[BaseException], ...]:
     """Return the exceptions a call into Spark may raise; where Spark is not installed, none are Spark's."""
+    # an empty tuple in ``except`` catches nothing
     if find_spec("pyspark") is None:
         return ()
     from py4j.protocol import Py4JError
@@ -79,17 +87,21 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
     us, 5018 a server refused us, 5019 out of memory, 5026 workers run another Python.
     """
     text = str(error)
+    # cancelled first: a cancelled job fails with many other errors in its wake
     if any(word in text for word in _CANCELLED):
         return PenstockError("BND-5006", "the bounded query was cancelled", sqlstate="57014")
+    # our own task says in these words that it cannot connect to our listener
     unreachable = re.search(r"PENSTOCK_UNREACHABLE (\S+) from (\S+): ([^\n]*)", text)
     if unreachable is not None:
         return _unreachable(*unreachable.groups())
+    # Python of another version, or without a module: no retry helps
     version = re.search(r"different version: v?(\d+\.\d+)|PYTHON_VERSION_MISMATCH\D*(\d+\.\d+)", text)
     if version is not None and "PYTHON_VERSION_MISMATCH" in text:
         return other_python(version[1] or version[2])
     absent = re.search(r"^\s*ModuleNotFoundError: No module named '([\w.]+)'", text, re.MULTILINE)
     if absent is not None and "Traceback" in text:
         return without_module(absent[1])
+    # out of memory before "worker died": the kernel's killer causes both
     if any(word in text for word in _NO_MEMORY) and str(_asked(error, "getSqlState"))[:2] not in _OF_VALUES:
         return _out_of_memory("\nMemoryError" in text, _first_line(text))
     if any(word in text for word in _WORKER_DIED):
@@ -102,6 +114,7 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
             retriable=True,
             sqlstate="58000",
         )
+    # gRPC's status codes of a Spark Connect server
     if "StatusCode.UNAUTHENTICATED" in text or "StatusCode.PERMISSION_DENIED" in text:
         return _refused(text)
     if type(error).__name__ in _GONE or "StatusCode.UNAVAILABLE" in text:
@@ -136,11 +149,14 @@ def for_spark_alone(error: PenstockError) -> PenstockError:
 def _of_the_query(error: BaseException, text: str) -> PenstockError:
     """Return an error of the query itself."""
     condition, sqlstate = _asked(error, "getCondition"), _asked(error, "getSqlState")
+    # an error inside a task has only its text
     if condition is None:
         found = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
         condition = found[1] if found else None
+    # the line after the indented frames of a Python traceback names the exception
     raised = re.search(r"Traceback[^\n]*\n(?:  [^\n]*\n)*(\w[^\n]*)", text)
     message = f"Python raised {raised[1]}" if raised is not None else _CONDITION.sub("", _first_line(text))
+    # for an error of the user's own, DuckDB would report the same: no advice to use it
     user = sqlstate is not None and sqlstate[:2] in _USER_CLASSES
     return PenstockError(
         "BND-5003",
@@ -154,6 +170,7 @@ def _of_the_query(error: BaseException, text: str) -> PenstockError:
 
 def _query_fragment(error: BaseException) -> str | None:
     """Return the fragment of Spark's text in which the error arose."""
+    # objects of the virtual machine, each with the fragment of text it is about
     contexts = _asked(error, "getQueryContext") or ()
     fragments = [fragment for context in contexts if (fragment := _asked(context, "fragment"))]
     return f"in {fragments[0][:120]}" if fragments else None
@@ -229,6 +246,7 @@ def _asked(error: Any, method: str) -> Any:
         return None
     try:
         return ask()
+    # Py4J raises these for an object whose machine has ended
     except (OSError, RuntimeError, AttributeError, TypeError):
         return None
     except spark_failures():
@@ -237,6 +255,7 @@ def _asked(error: Any, method: str) -> Any:
 
 def _first_line(text: str) -> str:
     """Return the first informative line, without Java's class names, the position and the query context."""
+    # the line with a condition in brackets is the cause; a stack trace has it after wrapping exceptions
     found = re.search(r"(?:SparkException|Exception|Error): (\[[A-Z][A-Z0-9_.]+\][^\n]*)", text)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     line = (

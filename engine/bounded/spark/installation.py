@@ -22,6 +22,7 @@ from penstock.engine.bounded.spark.keep_alive import daemon_states, missing_modu
 _DRIVERS = re.compile(
     r"(postgresql|mysql-connector(?:-j|-java)?|mariadb-java-client|derby|ojdbc\d*|mssql-jdbc|sqlite-jdbc|h2|db2jcc\d*|snowflake-jdbc)-?\d"
 )
+# kind of catalog, the jar's name, what to name in a message
 _WANTED = (
     ("hive", re.compile(r"spark-hive_"), "spark-hive"),
     ("jdbc", _DRIVERS, "a JDBC driver"),
@@ -47,6 +48,7 @@ def catalog_jars(jars: Path, configuration: Mapping[str, str], spark_version: st
     """Return the jars for each kind, from Spark's directory of jars and from the settings that name more.
     Nothing is loaded.
     """
+    # Spark accepts lists with commas, and users add blanks and line ends
     named = re.split(
         r"[\s,]+", ",".join(configuration.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     )
@@ -56,6 +58,7 @@ def catalog_jars(jars: Path, configuration: Mapping[str, str], spark_version: st
 
 def _jar_name(named: str) -> str:
     """Return the name without suffix of a jar named by a path, a URL or ``group:artifact:version``."""
+    # org.postgresql:postgresql:42.7.3 -> postgresql-42.7.3
     parts = named.split(":")
     return f"{parts[1]}-{parts[2]}" if len(parts) == 3 and "/" not in named else Path(named).stem
 
@@ -64,11 +67,14 @@ def _of(
     kind: str, pattern: re.Pattern[str], missing: str, names: Iterable[str], spark_version: str
 ) -> CatalogJars:
     found = tuple(name for name in names if pattern.match(name))
+    # Iceberg's jar has Spark's version in its name: iceberg-spark-runtime-4.0_2.13-1.9
     built = [match[1] for match in map(_BUILT_FOR.match, found) if match is not None]
+    # one jar that fits is enough, even beside others
     other = built[0] if built and not any(spark_version.startswith(f"{one}.") for one in built) else None
     return CatalogJars(kind, found, missing, other)
 
 
+# the oldest that is accepted, and the first that is not
 SPARK_VERSIONS = ((4, 2), (5, 0))
 _DUCKDB = "penstock --set bounded.backend=duckdb needs neither Spark nor Java"
 
@@ -108,6 +114,7 @@ def spark_findings() -> Iterator[Finding]:
     """Yield the findings about Spark, Java and the class data archive, for queries that run on Spark."""
     remote = os.environ.get("SPARK_REMOTE")
     yield from _package()
+    # a server elsewhere: this machine needs neither Java nor Spark's jars
     if remote:
         yield from _remote(remote)
         return
@@ -118,6 +125,7 @@ def spark_findings() -> Iterator[Finding]:
 
 
 def _package() -> Iterator[Finding]:
+    # metadata alone is not enough: an uninstalled package may leave it behind
     found = package_version("pyspark")
     if found is None or find_spec("pyspark") is None:
         yield Finding(
@@ -153,6 +161,7 @@ def _remote(url: str) -> Iterator[Finding]:
     yield Finding(
         "spark",
         State.OK,
+        # the token in the URL is a secret
         f"SPARK_REMOTE: the server {re.sub(r'token=[^;]*', 'token=******', url)} (not asked); no "
         "Java is needed here",
     )
@@ -174,6 +183,7 @@ def _home() -> Iterator[Finding]:
             yield Finding("spark", State.MISSING, error.message, error.hint)
         return
     named = "SPARK_HOME" if os.environ.get("SPARK_HOME") else "the package pyspark"
+    # spark-core_2.13-4.2.0.jar: the version is after the last dash
     cores = sorted((home / "jars").glob("spark-core_*.jar"))
     if not cores:
         yield Finding(
@@ -181,6 +191,7 @@ def _home() -> Iterator[Finding]:
         )
         return
     found, package = cores[0].stem.rpartition("-")[2], package_version("pyspark")
+    # major and minor version must agree between Python's side and Java's
     if package is not None and numbers(found)[:2] != numbers(package)[:2]:
         mend = f"pip install 'pyspark=={found}', or unset SPARK_HOME"
         yield Finding(
@@ -201,6 +212,7 @@ def _catalogs(home: Path, spark_version: str) -> Iterator[Finding]:
     """Yield for which catalogs of 'type' = 'spark' there are jars."""
     for jars in catalog_jars(home / "jars", configured(home, {}), spark_version):
         what = f"catalog {jars.kind}"
+        # no jar; a jar for another Spark; a jar that fits
         if not jars.found:
             mend = (
                 f"put {jars.missing} for Spark {spark_version} into {home / 'jars'}, or name it in "
@@ -218,6 +230,7 @@ def _catalogs(home: Path, spark_version: str) -> Iterator[Finding]:
 
 
 def _java() -> Iterator[Finding]:
+    # the first that is new enough is used; those before it are reported as passed over
     used, passed = None, []
     for home, origin, java in java_homes():
         if used is None and java is not None and java.version >= OLDEST_JAVA:
@@ -244,6 +257,7 @@ def _archive() -> Iterator[Finding]:
             f"{SWITCH} is off: Spark starts without an archive of classes, two to three times slower",
         )
         return
+    # the archive belongs to the Java that would be used
     found = next(
         (java for _, _, java in java_homes() if java is not None and java.version >= OLDEST_JAVA), None
     )

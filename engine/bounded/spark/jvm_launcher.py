@@ -37,11 +37,13 @@ def executors_environment(master: str, home: Path, java: Java, directory: Path) 
     The master writes the executors' directories into SPARK_HOME/work. Its home is therefore a copy by links
     in ``directory``, which is removed with the virtual machine.
     """
+    # local-cluster[2,1,1024]: executors are processes of their own on this machine, for tests
     if not master.startswith("local-cluster["):
         return {}
     own = directory / "home"
     own.mkdir()
     for entry in home.iterdir():
+        # all but ``work``, which the master creates in the copy
         if entry.name != "work":
             (own / entry.name).symlink_to(entry)
     core = next(
@@ -63,11 +65,13 @@ def _java_home(java: Java, directory: Path) -> Path:
     """Return the Java's home. If this Java lacks a module that Spark's launcher requests, return a home whose
     program drops that option.
     """
+    # Spark's launcher adds the vector module; a Java without it would refuse to start
     if java.has_vector:
         return java.program.parents[1]
     program = directory / "java" / "bin" / "java"
     program.parent.mkdir(parents=True)
     option = f"--add-modules={VECTOR_MODULE}"
+    # a shell script that passes on every argument except that one
     program.write_text(
         f'#!/bin/sh\nfor word do\n  shift\n  [ "$word" = {option} ] || set -- "$@" '
         f'"$word"\ndone\nexec {shlex.quote(str(java.program))} "$@"\n',
@@ -77,9 +81,11 @@ def _java_home(java: Java, directory: Path) -> Path:
     return program.parents[1]
 
 
+# a cold start took 15.5 s on a busy machine of two cores (class_data_archive)
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
 _HEAP = "1g"
+# variables that make PySpark a client; in the server's environment they would confuse its workers
 _OF_CLIENTS = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
 
 CONFIGURATION = {
@@ -91,16 +97,20 @@ CONFIGURATION = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": _HEAP,
     "spark.sql.catalogImplementation": "in-memory",
+    # Spark's default of 200 makes 200 tasks of a small query
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # overflow and bad casts raise, as in our own expressions
     "spark.sql.ansi.enabled": "true",
     "spark.sql.files.maxPartitionBytes": "16m",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.timeType.enabled": "true",
+    # looking up the blocks of every file costs time and helps no local task
     "spark.sql.sources.ignoreDataLocality": "true",
+    # a long query must not hold up a short one behind it
     "spark.scheduler.mode": "FAIR",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.log.level": "ERROR",
@@ -139,11 +149,14 @@ class SparkJvm:
 
     def close(self) -> None:
         """End the process and remove its files."""
+        # the gateway ends when its stdin does
         if self.process.stdin is not None:
             self.process.stdin.close()
+        # killed, it writes no archive, which nobody would use
         spare = self._writes is not None and is_spare(self._writes)
         if spare:
             self.process.kill()
+        # SIGTERM lets Java write its archive at exit
         self.process.terminate()
         # it writes its archive by itself and ends; nobody needs to wait for that
         if self._writes is not None and not spare:
@@ -163,6 +176,7 @@ def workers_python() -> str:
 
     Spark checks one that is not on this machine.
     """
+    # one that is not found here may exist on the executors' machines
     named = os.environ.get("PYSPARK_PYTHON", sys.executable)
     program, ours = shutil.which(named), f"{sys.version_info.major}.{sys.version_info.minor}"
     if named == sys.executable or program is None:
@@ -185,6 +199,7 @@ def spark_home() -> Path:
             hint = "unset SPARK_HOME, or set it to a directory with jars/spark-core_*.jar"
             raise PenstockError("BND-5007", message, hint=hint, kind=Kind.USER, sqlstate="58000")
         return home
+    # a wheel of pyspark brings Spark's jars with it
     package = find_spec("pyspark")
     if package is None or not package.origin:
         raise PenstockError(
@@ -203,7 +218,9 @@ def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     """
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
+    # Java's properties: key and value apart by blanks, = or :, comments after #
     said = (re.fullmatch(r"\s*([^#\s=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
+    # the later wins: ours, spark-defaults.conf, the session's
     return CONFIGURATION | {found[1]: found[2] for found in said if found is not None} | dict(settings)
 
 
@@ -216,6 +233,7 @@ def launch(
     """
     directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
     connection = directory / "gateway"
+    # PySpark's own protocol: the gateway writes its port and secret into this file
     said = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
     jvm = start_machine(directory, settings, ["pyspark-shell"], said)
     try:
@@ -225,6 +243,7 @@ def launch(
         jvm.close()
         raise
     await_start(jvm, connection.is_file, timeout_s)
+    # port int32, length int32, secret: big-endian, as Java writes them
     data = connection.read_bytes()
     length = struct.unpack(">i", data[4:8])[0]
     jvm.port, jvm.secret = struct.unpack(">i", data[:4])[0], data[8 : 8 + length].decode()
@@ -245,6 +264,7 @@ def start_machine(
     thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
     """
     try:
+        # all checks before anything starts; none leaves a directory behind
         home, java, python = spark_home(), find_java(), workers_python()
     except PenstockError:
         shutil.rmtree(directory, ignore_errors=True)
@@ -271,6 +291,7 @@ def start_machine(
             stdout=log,
             stderr=log,
             env=environment,
+            # Ctrl-C in the terminal must not reach Java, which would end in the middle of a query
             start_new_session=True,
             preexec_fn=before,  # noqa: PLW1509
         )
@@ -288,6 +309,7 @@ def locale_of_names(environment: Mapping[str, str]) -> dict[str, str]:
 def _command(
     java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]
 ) -> list[str]:
+    # passwords and tokens, by the name of their key
     secrets = {key: value for key, value in configuration.items() if names_secret(key)}
     confs = [
         word
@@ -302,6 +324,7 @@ def _command(
     jars = os.pathsep.join(
         (os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *class_path(home / "jars"))
     )
+    # the log is read only when something fails: errors alone
     quiet = directory / "log4j2.properties"
     quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
     return [
@@ -313,6 +336,7 @@ def _command(
         *archive,
         f"-Dlog4j2.configurationFile={quiet}",
         f"-Djava.io.tmpdir={directory}",
+        # Hive's embedded metastore would write derby.log into the working directory
         f"-Dderby.system.home={directory}",
         "org.apache.spark.deploy.SparkSubmit",
         *confs,
@@ -322,9 +346,11 @@ def _command(
 def _properties(path: Path, values: Mapping[str, str]) -> Path:
     """Write a file of Java properties that only its user can read."""
     lines = [
+        # a backslash begins an escape in Java's properties
         f"{key}={value.replace(chr(92), chr(92) * 2)}".replace("\n", "\\n") + "\n"
         for key, value in values.items()
     ]
+    # the mode is set at creation: no moment at which others could read it
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.writelines(lines)
     return path
@@ -338,6 +364,7 @@ def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = STA
     waited = 0.0
     while jvm.alive and not ready() and waited < timeout_s:
         pause.wait(_POLL_S)
+        # counted, not measured: a suspended machine does not time out
         waited += _POLL_S
     if jvm.alive and waited < timeout_s:
         return

@@ -26,6 +26,7 @@ from penstock.engine.bounded.spark.jvm_launcher import START_TIMEOUT_S, spark_ho
 
 _CONNECT_MODULES = ("grpc", "grpc_status", "google.rpc", "zstandard")
 _POLL_S = 0.05
+# a daemon answers from its own state at once; one that does not is hung
 _ANSWER_S = 10.0
 
 
@@ -36,8 +37,10 @@ def lease_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
     _check_possible()
     path = _directory() / f"{_key()}.sock"
     said = {"do": "lease", "keep_alive_ms": keep_alive_ms}
+    # a socket file without a daemon refuses the connection, and a new daemon replaces it
     answer = _ask(path, said) or _started(path, said, settings)
     lease, state = answer
+    # only peeked at from now on, to see whether the daemon has closed it
     lease.setblocking(False)
     return SparkServer(state["url"], lease, state["token"])
 
@@ -66,6 +69,7 @@ def _asked_once(path: Path, what: str) -> dict[str, Any] | None:
     answer = _ask(path, {"do": what})
     if answer is None:
         return None
+    # status and stop need no lease
     answer[0].close()
     return answer[1]
 
@@ -77,6 +81,7 @@ def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[st
     try:
         wire.connect(str(path))
         wire.sendall(json.dumps(said).encode())
+        # one line of JSON in each direction
         with wire.makefile("r", encoding="utf-8") as lines:
             return wire, json.loads(lines.readline())
     except (OSError, ValueError):
@@ -93,6 +98,7 @@ def _started(
     command = [sys.executable, "-m", "penstock.engine.bounded.spark.keep_alive_daemon", str(path)]
     where = path.parent  # not where this process happens to be, which may be removed
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+    # its output is the log: stdout of ours belongs to the user
     with path.with_suffix(".log").open("w+") as log:
         keeper = subprocess.Popen(
             command,
@@ -105,6 +111,7 @@ def _started(
             cwd=where,
         )
         assert keeper.stdin is not None
+        # through a pipe: settings may hold secrets, and a command line is public
         keeper.stdin.write(json.dumps({"settings": dict(settings), **said}) + "\n")
         keeper.stdin.close()
         pause, waited = threading.Event(), 0.0
@@ -112,6 +119,7 @@ def _started(
             answer = _ask(path, said)
             if answer is not None:
                 return answer
+            # it ended: with an error in its log, or because another daemon was first, which is asked again
             if keeper.poll() is not None:
                 _raise_daemon_error(path)
             pause.wait(_POLL_S)
@@ -133,6 +141,7 @@ def _raise_daemon_error(path: Path) -> None:
     if not text:
         return
     try:
+        # the last line is the error as JSON; anything else is a traceback
         told = json.loads(text.splitlines()[-1])["error"]
     except (ValueError, KeyError, TypeError):
         told = {
@@ -175,6 +184,7 @@ def _key() -> str:
         os.environ.get("SPARK_CONF_DIR", ""),
         *sys.path,
     )
+    # NUL between the words: no path holds one, so no two lists give the same text
     return f"{zlib.crc32(chr(0).join(words).encode()):08x}"
 
 
@@ -183,8 +193,10 @@ def _directory() -> Path:
     owns it.
     """
     path = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"penstock-spark-{os.getuid()}"
+    # made with its mode, so that nobody can enter before chmod
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
+    # lstat: another user could put a link to a directory of ours here
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         hint = "remove it, or set TMPDIR; or SET 'spark.keep-alive' = '0'"

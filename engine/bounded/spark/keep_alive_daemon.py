@@ -30,8 +30,11 @@ from penstock.engine.bounded.spark.jvm_launcher import SparkJvm, await_start, st
 from penstock.engine.network.admission import Admission
 
 _SERVER = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+# seconds between two looks at the virtual machine; also the unit of idle time
 _LOOK_S = 0.5
+# PR_SET_PDEATHSIG of prctl(2)
 _DIE_WITH_PARENT = 1
+# bytes of a request; no request comes near it
 _LONGEST_LINE = 4096
 
 
@@ -55,6 +58,7 @@ def start_server(settings: dict[str, str]) -> SparkJvm:
         _end_with_parent,
     )
     jvm.port, jvm.secret = port, token
+    # the server opens its port when it can serve
     await_start(jvm, lambda: _listens(port))
     return jvm
 
@@ -82,6 +86,7 @@ class SparkKeeper:
         while self._jvm.alive and not self._stopped and self._idle_s < self._keep_alive_s:
             ready = self._selector.select(_LOOK_S)
             if not ready:
+                # idle time passes only while no lease is open
                 self._idle_s = 0.0 if self._leases else self._idle_s + _LOOK_S
             for key, _ in ready:
                 if key.data is self.admission:
@@ -99,6 +104,7 @@ class SparkKeeper:
 
     def _hear(self, connection: socket.socket) -> None:
         try:
+            # an empty line: the client has closed, which ends its lease
             line = connection.recv(_LONGEST_LINE)
             wanted = json.loads(line) if line and connection not in self._leases else None
             keep_alive_s = (
@@ -108,6 +114,7 @@ class SparkKeeper:
             )
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             wanted = None
+        # the end of a lease, a second request on one connection, or no JSON object
         if not isinstance(wanted, dict):
             self._leave(connection)
             return
@@ -115,7 +122,9 @@ class SparkKeeper:
         self._stopped = wanted["do"] == "stop"
         if keep_alive_s is not None:
             self._leases.add(connection)
+            # the last lease decides how long Spark outlives it
             self._idle_s, self._keep_alive_s = 0.0, keep_alive_s
+        # a client that has left already shows up as readable at the next select
         with contextlib.suppress(OSError):
             connection.sendall(json.dumps(self._state()).encode() + b"\n")
 
@@ -138,6 +147,7 @@ class SparkKeeper:
 
 
 def _free_port() -> int:
+    # another process could take the port before Java does; await_start then reports it
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
 
@@ -166,10 +176,13 @@ def main(path: str) -> None:
     asked = json.loads(sys.stdin.readline())
     with place.with_suffix(".lock").open("w") as lock:
         try:
+            # the lock ends with the process, however it ends; a socket file would remain
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
+        # a socket of a daemon that was killed: the lock is ours, so nobody listens there
         place.unlink(missing_ok=True)
+        # as SystemExit, so that ``finally`` ends the virtual machine
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         try:
             jvm = start_server(asked["settings"])

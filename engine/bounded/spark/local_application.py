@@ -22,6 +22,7 @@ class OwnSpark:
         """Start it. BND-5001, 5002, 5007 or 5025 on failure; a virtual machine that cannot open a session is
         closed.
         """
+        # PySpark is imported while Java starts
         self.jvm: SparkJvm = launch(settings, _import_pyspark)
         from pyspark.sql import SparkSession
 
@@ -32,6 +33,7 @@ class OwnSpark:
             refused = start_refused(error)  # while the machine can still be asked
             self.close()
             raise refused from None
+        # Ctrl-C during the start must not leave a Java behind
         except BaseException:
             self.close()
             raise
@@ -91,6 +93,7 @@ class OwnSpark:
         from pyspark.sql import SparkSession
 
         _hush(SparkContext._active_spark_context)
+        # PySpark has no call that forgets a dead gateway; a new start would use these again
         gateway = SparkContext._gateway
         if gateway is not None:
             gateway.shutdown_callback_server(raise_exception=False)
@@ -121,6 +124,7 @@ def _gateway_named(jvm: SparkJvm) -> Iterator[None]:
 
 def _hush(context: Any) -> None:
     """Keep PySpark's accumulator server from printing a traceback when its virtual machine ends."""
+    # a private attribute: without it there is nothing to silence
     server = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.server_shutdown = True

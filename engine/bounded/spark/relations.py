@@ -31,7 +31,9 @@ from penstock.engine.bounded.spark_results.served_rows import ServedRows
 from penstock.planner.sql_generator.query import ScannedTable
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour
 
+# a larger table would make the plan itself large; it goes with every task of the query
 _HANDED_OVER_BYTES = 32 << 20
+# characters of Hadoop's glob patterns
 _PATTERN = re.compile(r"([*?\[\]{}\\])")
 
 
@@ -51,6 +53,7 @@ class SparkRelations:
 
     def register(self, name: str, relation: ScannedTable) -> None:
         """Register a relation under a name."""
+        # a table of Spark; files Spark opens; else rows of ours
         if is_in_spark(relation.table):
             register_table(self._session, name, relation)
             return
@@ -68,6 +71,7 @@ class SparkRelations:
         try:
             self._register_files(name, files)
         except spark_failures() as error:
+            # a local file that our listing has seen: its error is the query's
             if files.local:
                 raise
             NEWS.info(
@@ -80,6 +84,7 @@ class SparkRelations:
 
     def _register_files(self, name: str, files: FileRelation) -> None:
         selects = []
+        # layout to Spark's schema, so that its footers are read once for many partitions
         layouts: dict[int, Any] = {}
         # 007 is a text to begin with
         self._session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
@@ -121,6 +126,7 @@ class SparkRelations:
         return reader.options(**options).schema(schema).csv(paths)
 
     def _heard(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # without this the watch would take reading a large file here for a hung Spark
         for batch in batches:
             self._came()
             yield batch
@@ -131,6 +137,7 @@ class SparkRelations:
         """
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+        # the schema in wire types, as Spark's and back as Arrow's: createDataFrame wants exactly that
         schema = from_arrow_schema(
             wired(relation.schema.to_arrow().empty_table()).schema, prefer_timestamp_ntz=True
         )
@@ -140,6 +147,7 @@ class SparkRelations:
             for batch in self._heard(batches)
             for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches()
         )
+        # collect until it is too much for a plan; what was collected goes first then
         first: list[pa.RecordBatch] = []
         size = 0
         for batch in ready:
@@ -174,6 +182,7 @@ def reading_of(relation: ScannedTable) -> str:
     if isinstance(files, str):
         return f"read by penstock, handed over as Arrow: {files}"
     count = sum(len(group.paths) for group in files.groups)
+    # base: Spark reads partition columns itself; values: we write them as constants
     by = ", partitions by the names of directories" if any(group.base for group in files.groups) else ""
     by = ", partitions as constants" if any(group.values for group in files.groups) else by
     where = "" if files.local else " where it can open them, else by penstock"
@@ -213,6 +222,7 @@ def wired(table: pa.Table) -> pa.Table:
     (``SparkFlavour.from_wire`` reads them back).
     """
     for index, field in enumerate(table.schema):
+        # INTERVAL DAY TO SECOND as microseconds; TIME as text, because Spark's Arrow has no type for it
         if pa.types.is_duration(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(pa.int64()))
         elif pa.types.is_time(field.type):

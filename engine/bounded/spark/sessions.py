@@ -27,6 +27,7 @@ from penstock.engine.bounded.spark.keep_alive import lease_spark
 from penstock.engine.bounded.spark.local_application import OwnSpark
 from penstock.engine.bounded.spark.watchdog import SparkWatch, WatchedCall
 
+# they log, with a stack, the same errors that the query raises
 _QUIET_LOGGERS = (
     "py4j",
     "py4j.clientserver",
@@ -35,12 +36,14 @@ _QUIET_LOGGERS = (
     "SQLQueryContextLogger",
     "DataFrameQueryContextLogger",
 )
+# above START_TIMEOUT_S of the virtual machine, whose error has its log
 _START_TIMEOUT_S = 180.0
 _CLOCK = SystemClock()
 NEWS = logging.getLogger("penstock.spark")
 """Messages about slow steps. Command lines show them where stderr is no terminal; a terminal shows a progress
 line.
 """
+# settings that a session accepts without any effect
 _SILENTLY_IGNORED = ("spark.master",)
 
 
@@ -75,6 +78,7 @@ class SparkSessions:
         started now.
         """
         wanted = settings or {}
+        # settings of the catalog or table override those of the session
         place = self._running({**self.settings, **wanted}, additions or _nothing)
         # Spark writes some in its own way
         wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}
@@ -92,6 +96,7 @@ class SparkSessions:
 
     def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         with self._lock:
+            # the virtual machine died after an earlier query: start another
             if self._place is not None and not self._place.alive:
                 self._forget()
             if self._place is None:
@@ -102,13 +107,16 @@ class SparkSessions:
     def _start(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         for name in _QUIET_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
+        # else Spark's workers run whatever ``python3`` is on PATH
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         self._started_with = {}
         warnings.filterwarnings(
             "ignore", message="PySpark does not yet fully support pandas", category=FutureWarning
         )
+        # in this order: a server, a Spark of this program, spark-submit, one kept alive, one of ours
         if os.environ.get("SPARK_REMOTE"):
             return SparkServer(os.environ["SPARK_REMOTE"])
+        # its settings are the program's: none of ours was used for its start
         if (programs := programs_spark()) is not None:
             return programs
         self._started_with = settings
@@ -154,6 +162,7 @@ def _set(session: Any, key: str, value: str) -> None:
     """Set the settings that differ. One that Spark reads only at its start can no longer be set."""
     from pyspark.errors import PySparkException
 
+    # equal values are not set again: Spark refuses even that for a setting of its start
     known = session.conf.get(key, None)
     # to which Spark adds its own
     if known is not None and (
@@ -180,6 +189,7 @@ def _plain(value: str) -> str:
 def _within_timeout(what: str, work: Callable[[], Any]) -> Any:
     """Return what ``work()`` returns. BND-5005 on timeout."""
     call = WatchedCall(what, work)
+    # the call continues in its thread: nothing can interrupt a call into Py4J
     if not call.done.wait(_START_TIMEOUT_S):
         message = f"Spark did not {what} within {_START_TIMEOUT_S:.0f} s"
         raise PenstockError("BND-5005", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")

@@ -82,6 +82,7 @@ def type_here(kind: Any) -> DataType:
     """
     from pyspark.sql import types as of
 
+    # by class name; the parameters of DECIMAL and of nested types come after
     like = _LIKES.get(type(kind).__name__)
     if isinstance(kind, of.DecimalType):
         like = Decimal(kind.precision, kind.scale)
@@ -93,8 +94,10 @@ def type_here(kind: Any) -> DataType:
 def _nested(kind: Any) -> DataType | None:
     """Return the type of an array, a map or a row, ``None`` where a part has no equivalent."""
     parts = [type_here(part) for part in _parts(kind)]
+    # one part that we cannot read makes the whole type foreign
     if any(isinstance(part, Foreign) for part in parts):
         return None
+    # a struct has names; an array has one part, a map two
     names = getattr(kind, "names", None)
     if names is not None:
         return Row(tuple(zip(names, parts, strict=True)))
@@ -115,12 +118,15 @@ def _is_like(kind: Any) -> bool:
     from pyspark.sql import types as of
 
     match kind:
+        # equal to the default one: no collation, whose comparisons differ from ours
         case of.StringType():
             return bool(kind == of.StringType())
+        # DAY TO SECOND, not DAY TO HOUR; in the same manner YEAR TO MONTH below
         case of.DayTimeIntervalType():
             return bool(kind == of.DayTimeIntervalType())
         case of.YearMonthIntervalType():
             return bool(kind == of.YearMonthIntervalType())
+        # element by element
         case of.ArrayType() | of.MapType() | of.StructType():
             return all(_is_like(part) for part in _parts(kind))
     return not isinstance(kind, of.VariantType)
@@ -135,6 +141,7 @@ def schema_here(struct: Any) -> Schema:
 
 def is_missing(error: Any) -> bool:
     """Return whether Spark's error reports a name that does not exist in a catalog."""
+    # Iceberg and Hive raise Java exceptions without a condition
     condition = error.getCondition() if hasattr(error, "getCondition") else None
     return (
         condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
@@ -151,6 +158,7 @@ def register_table(session: Any, name: str, relation: ScannedTable) -> None:
     declared with a type where Spark's type has no equivalent.
     """
     frame = _opened(session, relation.table)
+    # names regardless of case; of two that differ only by case the first wins
     there = {column.name.lower(): column for column in reversed(frame.schema.fields)}
     flavour = SparkFlavour()
 
@@ -165,12 +173,14 @@ def register_table(session: Any, name: str, relation: ScannedTable) -> None:
             raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
         column: exp.Expr = exp.column(exp.to_identifier(known.name, quoted=True), table="x")
         given = type_here(known.dataType)
+        # no equivalent here; another type than declared; the same type
         if isinstance(given, Foreign):
             column = _unread(relation.table, field, given)
         elif to_spark(given) != to_spark(field.type) or not _is_like(known.dataType):
             column = flavour.cast(column, given, field.type, False)
         return exp.alias_(_wired(column, field.type, flavour), exp.to_identifier(field.name, quoted=True))
 
+    # Spark's table under a name of ours, and over it the view with declared names and types
     raw = f"{name}_raw"
     frame.createOrReplaceTempView(raw)
     select = exp.select(*map(read, relation.schema)).from_(exp.to_table(raw, alias="x"))
@@ -228,6 +238,7 @@ def insert_text(table: CatalogTable, query: str, schema: Schema) -> str:
         c if isinstance(kind, DayTimeInterval) else flavour.from_wire(c, kind)
         for c, kind in zip(columns, kinds, strict=True)
     ]
+    # the query returns wire types; an interval of days is stored as its count of microseconds
     items = [value.sql(flavour.dialect) for value in values]
     names = ", ".join(
         exp.to_identifier(field.name, quoted=True).sql(flavour.dialect) for field in table.physical_fields

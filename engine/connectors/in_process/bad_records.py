@@ -1,4 +1,6 @@
-"""Rejected records, stored in this process for `<table>$errors`."""
+"""Rejected records, stored in this process for `<table>$errors`: the service that stores them, and the source
+that reads them as a table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Late rows, stored in this process for `<job>$late`."""
+"""Late rows, stored in this process for `<job>$late`: the service that stores them, the log through which
+operators report them, and the source that reads them as a table.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The source over registered tables: Arrow tables by ranges of rows. A thread reads iterables ahead, so that
-polling never blocks.
+"""The source over registered tables, and its readers. Arrow tables are read by ranges of rows. Iterables are
+read ahead by a thread, so that polling never blocks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Where workers come from: the interface through which a pool starts processes."""
+"""Containers and their hosts: the interface through which a pool starts workers, and the host that starts them
+as child processes of this one.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Workers as tasks of Spark. Each is a Spark job of one task, which a thread of its own submits; the task's
-Python process runs the worker.
+"""The host that starts workers as tasks of Spark. Each container is a Spark job of one task, submitted by its
+own thread; the task's Python process runs the worker. An error of the job is translated here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A worker's side of the services in the coordinator's process: results, printed lines, late rows, bad
-records, views, bounded queries.
+"""The worker's proxies of services that run in the coordinator's process: late rows, bad records, results,
+materialized views, bounded queries. Each sends messages, and receives the replies that concern it.
 """
 
 from __future__ import annotations
