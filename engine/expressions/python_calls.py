@@ -1,4 +1,6 @@
-"""Python scalar functions as kernels: called with columns or, in row mode, once per row. Results are checked."""
+"""Python scalar functions as kernels: called with columns or, in row mode, once per row. Results are
+checked.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,9 @@ class Conditions(NamedTuple):
 
 
 class Match(NamedTuple):
-    """The unfinished match: notes by row. They are valid from its first row to the row before the one tried."""
+    """The unfinished match: notes by row. They are valid from its first row to the row before the one
+    tried.
+    """
 
     steps: np.ndarray
     """int64[rows]: the transition that took the row."""

@@ -1,4 +1,6 @@
-"""CSV without quotes: finds the ends of values eight bytes at a time, and parses numbers and times in place."""
+"""CSV without quotes: finds the ends of values eight bytes at a time, and parses numbers and times in
+place.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,9 @@ def _start(ends, record, width, column):
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
 def read_integers(data, ends, records, width, column, literal, values, nulls):
-    """Parse a column of plain whole numbers. Return the number of NULLs, or -1 for a value in another format."""
+    """Parse a column of plain whole numbers. Return the number of NULLs, or -1 for a value in another
+    format.
+    """
     count = 0
     for record in range(records):
         start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])

@@ -1,5 +1,5 @@
-"""Containers and their hosts: the interface through which a pool starts workers, and the host that starts them
-as child processes of this one.
+"""Containers and their hosts: the interface through which a pool starts workers, and the host that starts
+them as child processes of this one.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ def _order_of_lists(a: Lists, b: Lists) -> np.ndarray:
 
 
 def sort_keys(values: pa.Array) -> list[pa.Array]:
-    """Return flat columns that sort a nested type in its order. Each column sorts ascending with NULLs first."""
+    """Return flat columns that sort a nested type in its order. Each column sorts ascending with NULLs
+    first.
+    """
     kind = values.type
     if pa.types.is_struct(kind):
         return [

@@ -57,7 +57,9 @@ def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
 
 
 def checked(array: pa.Array, result: Decimal) -> pa.Array:
-    """Return decimals in another decimal type, rounded. Raise Fault RUN-2002 for a value that does not fit."""
+    """Return decimals in another decimal type, rounded. Raise Fault RUN-2002 for a value that does not
+    fit.
+    """
     fitted = rescaled(array, result)
     if fitted.null_count > array.null_count:
         raise out_of_range(result)

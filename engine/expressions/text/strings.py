@@ -194,7 +194,9 @@ def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array]
 
 
 def _instr(bound: BoundCall) -> Kernel:
-    """Return the kernel of INSTR. Positions count characters. Arrow counts bytes, so only ASCII texts use it."""
+    """Return the kernel of INSTR. Positions count characters. Arrow counts bytes, so only ASCII texts use
+    it.
+    """
     general = duckdb_kernel("instr({0}, {1})", _INT)
     part = bound.constant(1)
     if part == "":

@@ -1,4 +1,6 @@
-"""Counts and sums by slot. Tables have one row per slot. Empty ``weights`` mean +1 each. No argument is NULL."""
+"""Counts and sums by slot. Tables have one row per slot. Empty ``weights`` mean +1 each. No argument is
+NULL.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def _add_word(table, slot, value, carries):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_words(slots, values, weights, table):
-    """Table: word, carries and, with more than two columns, count. The exact sum is word + carries * 2**64."""
+    """Table: word, carries and, with more than two columns, count. The exact sum is word + carries *
+    2**64.
+    """
     counted = table.shape[1] > 2
     if weights.size == 0:
         for i in range(slots.size):

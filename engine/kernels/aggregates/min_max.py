@@ -39,7 +39,9 @@ def best_words(slots, words, flip, table):
 
 @kernel(VOID(IN_I64, IN_F64, IN_I64, I64, SLOTS_I64))
 def best_floats(slots, values, bits, flip, table):
-    """Like ``best_words``, for floats (NaN largest, -0.0 as 0.0). ``bits`` are the same floats as integers."""
+    """Like ``best_words``, for floats (NaN largest, -0.0 as 0.0). ``bits`` are the same floats as
+    integers.
+    """
     for i in range(slots.size):
         slot = slots[i]
         word = bits[i]

@@ -9,7 +9,9 @@ from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID, kernel
 
 @kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
-    """Prepend each row id that is in no list yet to its slot's list. Write those ids and return their number."""
+    """Prepend each row id that is in no list yet to its slot's list. Write those ids and return their
+    number.
+    """
     linked = 0
     for i in range(ids.size):
         slot, row = slots[i], ids[i]
