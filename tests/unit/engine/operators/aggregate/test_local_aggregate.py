@@ -11,8 +11,6 @@ from penstock.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.aggregate.local_aggregate import ReductionMonitor
 from penstock.engine.operators.factory import build_operator
-from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.aggregates.aggregate_inputs import RowPartials
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import TumbleWindow, window_fields
@@ -48,17 +46,6 @@ def batches(keys, count=6, rows=2048):
         Batch(rows_of(chance.integers(0, keys, rows), np.arange(i * rows, (i + 1) * rows)))
         for i in range(count)
     ]
-
-
-def test_row_partials_are_aggregates_of_single_rows():
-    rows = rows_of(np.arange(500), np.arange(500))
-    accumulators = Accumulators(CALLS, True)
-    accumulators.reserve(500)
-    accumulators.add(np.arange(500), rows)
-    for one, other in zip(
-        RowPartials(CALLS, "UTC").columns(rows), accumulators.results(np.arange(500)), strict=True
-    ):
-        assert one.equals(other)
 
 
 def merging(width):

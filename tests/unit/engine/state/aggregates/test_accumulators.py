@@ -29,6 +29,7 @@ from penstock.catalog.types import (
 from penstock.catalog.types import Decimal as DecimalType
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.planner.expressions.nodes import AggregateCall, Cast, Column, Direction, Literal
+from tests.harness.aggregates import order, same
 
 NARROW, WIDE = DecimalType(10, 2), DecimalType(30, 2)
 COLUMNS = [
@@ -177,12 +178,6 @@ def batch(rows):
     return pa.record_batch(
         [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA
     )
-
-
-def order(value):
-    if isinstance(value, float):
-        return (1, 0.0) if math.isnan(value) else (0, value)
-    return value.encode() if isinstance(value, str) else value
 
 
 def total(values):
@@ -337,18 +332,6 @@ def spread(function, values):
     return math.sqrt(variance) if function.startswith("stddev") else variance
 
 
-def same(got, want):
-    if isinstance(want, list) and got is not None:
-        return len(got) == len(want) and all(map(same, got, want))
-    if isinstance(want, float) and got is not None:
-        return (
-            math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-6)
-            or (math.isnan(got) and math.isnan(want))
-            or got == want
-        )
-    return got == want
-
-
 def numbers(column):
     """Dates as the numbers that were drawn."""
     if column.type == pa.date32():
@@ -449,81 +432,7 @@ def add(calls, columns, weights=None, insert_only=False):
     return accumulators
 
 
-def test_bigint_sum_overflows_only_when_the_whole_does():
-    c = AggregateCall("sum", (Column(BIGINT, True, index=0, name="x"),), BIGINT)
-    big = 2**63 - 1
-    assert add([c], [pa.array([big, big, -big])]).results(np.zeros(1, np.int64))[0].to_pylist() == [big]
-    assert add([c], [pa.array([-(2**63), 5])], np.array([3, 1])).columns(np.zeros(1, np.int64))[
-        "a0_1"
-    ].to_pylist() != [0]
-    with pytest.raises(PenstockError, match=r"sum\(x\) out of range for BIGINT") as error:
-        add([c], [pa.array([big, 1])]).results(np.zeros(1, np.int64))
-    assert (error.value.code, error.value.sqlstate) == ("RUN-2002", "22003")
-
-
-def test_decimal_sum_of_38_digits_overflows():
-    kind = DecimalType(38, 0)
-    c = AggregateCall("sum", (Column(kind, True, index=0, name="x"),), kind)
-    most = Decimal(10**38 - 1)
-    values = pa.array([most, most, most, -most, -most], pa.decimal128(38, 0))
-    assert add([c], [values]).results(np.zeros(1, np.int64))[0].to_pylist() == [most]
-    for rows in (2, 3):
-        with pytest.raises(PenstockError, match="out of range"):
-            add([c], [values.slice(0, rows)]).results(np.zeros(1, np.int64))
-
-
-def test_float_sums_do_not_depend_on_order():
-    c = AggregateCall("sum", (Column(DOUBLE, True, index=0, name="x"),), DOUBLE)
-    values = [1e16, 1.0, -1e16, 0.1] * 25
-    forth = add([c], [pa.array(values)]).results(np.zeros(1, np.int64))[0][0].as_py()
-    assert forth == pytest.approx(math.fsum(values), rel=1e-15)
-
-
-def test_variance_of_large_close_numbers_is_sound():
-    c = AggregateCall("var_pop", (Column(DOUBLE, True, index=0, name="x"),), DOUBLE)
-    values = [1e9 + x for x in (4.0, 7.0, 13.0, 16.0)]
-    assert add([c], [pa.array(values)]).results(np.zeros(1, np.int64))[0][0].as_py() == pytest.approx(22.5)
-
-
-def test_shared_state():
-    accumulators = Accumulators(
-        [call("sum", "i"), call("avg", "i", DOUBLE), call("sum0", "i"), call("sum", "i", keep=True)], True
-    )
-    assert len(accumulators._parts) == 2
-
-
-def test_best_strings_in_little_memory():
-    c = AggregateCall("max", (Column(STRING, True, index=0, name="s"),), STRING)
-    accumulators = Accumulators([c], True)
-    accumulators.reserve(10)
-    for i in range(200):
-        accumulators.add(
-            np.arange(10),
-            pa.record_batch([pa.array([f"{i:04d}" + "x" * (i % 60) for _ in range(10)])], names=["s"]),
-        )
-    assert accumulators._parts[0]._arena.size < 5_000
-    assert accumulators.results(np.arange(10))[0].to_pylist() == ["0199" + "x" * 19] * 10
-
-
 def test_retraction_where_none_was_planned():
     with pytest.raises(PenstockError) as error:
         add([call("count")], [pa.array([1])], np.array([-1]), insert_only=True)
     assert error.value.code == "INT-9046"
-
-
-def test_extremes_of_nested_types():
-    kind = Array(INT)
-    accumulators = Accumulators(
-        [AggregateCall(name, (Column(kind, True, index=0),), kind) for name in ("any_value", "max")], False
-    )
-    accumulators.reserve(2)
-    rows = pa.record_batch(
-        [pa.array([[2], None, [1, 5], [2], [], [None, 9]], pa.list_(pa.int32()))], names=["a"]
-    )
-    accumulators.add(np.array([0, 1, 0, 0, 0, 0]), rows)
-    assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [[[], None], [[2], None]]
-    accumulators.add(np.zeros(3, np.int64), rows.take(pa.array([0, 3, 4])), np.full(3, -1))
-    assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [
-        [[None, 9], None],
-        [[1, 5], None],
-    ]
