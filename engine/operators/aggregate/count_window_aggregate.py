@@ -18,6 +18,7 @@ from penstock.planner.logical.aggregate import CountWindowAggregate
 from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# a hidden COUNT(*) behind the query's aggregates: it says when a window is complete
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
@@ -51,19 +52,23 @@ class CountWindowAggregateOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         state = self._state
+        # an input row of weight 2 is two rows of the window
         for rows in batch.single_rows():
             slots = state.slots([rows.rows.column(key) for key in self._keys], rows.num_rows)
+            # each window once, however many of its rows the batch has
             touched = self._distinct.of(slots, state.keys.capacity)
             state.changes.mark(touched, state.keys.capacity)
             self._accumulators.add(slots, rows.rows, None)
             if state.writes is not None:
                 state.writes.touch(touched, state.keys.capacity)
+            # the planner numbers windows by n rows, so no row for a complete window can follow
             complete = touched[self._accumulators.last_counts(touched) == self._size]
             if complete.size:
                 self._emit(complete, out)
         self._metrics.state_entries = len(state.keys)
 
     def _emit(self, slots: np.ndarray, out: Output) -> None:
+        # the hidden COUNT(*) is no column of the output
         columns = self._state.keys.keys(slots) + self._accumulators.results(slots)[:-1]
         out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
         self._state.remove(slots)
@@ -81,6 +86,7 @@ class CountWindowAggregateOperator(Operator):
             self._metrics.state_entries = len(self._state.keys)
 
     def on_end(self, out: Output) -> None:
+        # the last window of each partition has fewer rows than `size`: no row can complete it any more
         slots = self._state.keys.live_slots()
         if slots.size:
             self._emit(slots, out)

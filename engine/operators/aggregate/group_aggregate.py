@@ -29,9 +29,11 @@ from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# a hidden COUNT(*) behind the query's aggregates: at 0 the group has no row and is removed
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
+# characters of a key that an error message shows
 _SHOWN = 80
 _EXPENSIVE_BYTES = 4 << 20
 _REST = 4
@@ -73,7 +75,9 @@ class GroupAggregateOperator(Operator):
         self._distinct = DistinctSlots()
         self._options = options
         self._ttl_ms = spec.facts.ttl_ms
+        # only a stream with retractions can retract a row of an expired group
         self._takes_back = not spec.facts.insert_only
+        # COLLECT_LIST and the like: a result is as large as all rows of the group
         self._keeps_values = self._accumulators.keeps_values
         self._pending: list[_Pending] = []
         self._emit_at_ms = 0.0
@@ -82,6 +86,7 @@ class GroupAggregateOperator(Operator):
         self._metrics = context.metrics
         self._clock = context.clock
         self._buffered = MiniBatch(self._options, context.clock)
+        # SELECT COUNT(*) FROM t: exactly one subtask may emit the row over no rows
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
         self._state = GroupState(
@@ -96,6 +101,7 @@ class GroupAggregateOperator(Operator):
             self._take(out)
 
     def buffered_until_ms(self) -> float | None:
+        # due is what comes first: the mini-batch, or the next emission of large groups
         if not self._pending:
             return self._buffered.until_ms
         held_ms = self._buffered.until_ms
@@ -106,6 +112,7 @@ class GroupAggregateOperator(Operator):
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         """A checkpoint sees the result over the rows so far, also when there were none."""
+        # pending groups are no part of the snapshot: what they change is emitted before it
         self._take(out, all_of_it=True)
         self._emit_global_row(out)
 
@@ -113,6 +120,7 @@ class GroupAggregateOperator(Operator):
         """Add the rows of the buffered batches and emit what they changed; groups whose emission is expensive
         wait until the next is due, or ``all_of_it`` is wanted.
         """
+        # 1. add the buffered rows, 2. emit large groups when they are due
         batches = self._buffered.take()
         if batches:
             self._add(batches, out)
@@ -122,16 +130,21 @@ class GroupAggregateOperator(Operator):
 
     def _add(self, batches: list[Batch], out: Output) -> None:
         state, accumulators = self._state, self._accumulators
+        # joined first: a row and its retraction in two buffered batches then cancel out
         if state.writes is not None and self._takes_back:
             batches = [self._without_absent(batch) for batch in concat_batches(batches)]
+        # read before `slots` inserts the keys of the batch
         known = len(state.keys) > 0
         slots = [
             state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches
         ]
+        # each group once: it is emitted once for all its rows in these batches
         touched = self._distinct.of(
             slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity
         )
+        # an incremental snapshot writes the groups marked here
         state.changes.mark(touched, state.keys.capacity)
+        # the old rows must be read before the new ones are added
         if self._keeps_values:
             self._hold_back(touched, known)
         before = None if self._keeps_values else accumulators.before(touched)
@@ -139,11 +152,13 @@ class GroupAggregateOperator(Operator):
             accumulators.add(its, batch.rows, batch.weights)
         if state.writes is not None:
             state.writes.touch(touched, state.keys.capacity)
+        # large groups are emitted later, by _emit_pending
         if before is not None:
             self._emit(touched, accumulators.before_and_after(touched, before), known, out)
 
     def _hold_back(self, touched: np.ndarray, known: bool) -> None:
         """Make groups pending with their rows as they are now, except those that are pending."""
+        # a pending group has its old row already, the one that was emitted last
         for waiting in self._pending:
             touched = touched[~np.isin(touched, waiting.slots)]
         for first, last in self._slices(touched):
@@ -153,6 +168,7 @@ class GroupAggregateOperator(Operator):
     def _emit_pending(self, out: Output) -> None:
         """Emit all pending groups, in slices, and set when the next emission is due."""
         begun_ms, emitted = self._clock.monotonic_ms(), 0
+        # reversed and popped: the old rows of each slice are freed as soon as it is emitted
         pending, self._pending = self._pending[::-1], []
         while pending:
             waiting = pending.pop()
@@ -160,8 +176,10 @@ class GroupAggregateOperator(Operator):
                 slots = waiting.slots[first:last]
                 before = [column.slice(first, last - first) for column in waiting.before]
                 after = self._results(slots)
+                # measured, not estimated: groups have grown since their slice was cut
                 size = sum(column.nbytes for column in (*before, *after))
                 emitted += size
+                # old and new rows side by side would not fit into one array
                 if size > LIMITS.array_bytes:
                     self._emit_apart(slots, before, after, waiting.known, out)
                 else:
@@ -185,8 +203,10 @@ class GroupAggregateOperator(Operator):
         self, slots: np.ndarray, before: list[pa.Array], after: list[pa.Array], known: bool, out: Output
     ) -> None:
         """Emit old rows, then new ones: together they are more than an array can hold."""
+        # first -1 for the rows as they were, then +1 for the rows as they are
         for results, sign, there in ((before, -1, known), (after, 1, True)):
             counts = col.words(results[-1])
+            # an aggregate without keys has its row at COUNT(*) = 0 too
             has_row = counts > 0 if self._keys else np.full(slots.size, there)
             rows = pa.RecordBatch.from_arrays(
                 self._state.keys.keys(slots) + results[:-1], schema=self._schema
@@ -202,12 +222,16 @@ class GroupAggregateOperator(Operator):
         """Drop the retractions of rows that belonged to an expired group: a new group begins with a row that
         was inserted.
         """
+        # A group that expired has forgotten its rows. Their retractions would make a new group of COUNT(*) =
+        # -1.
         weights = weights_of(batch)
         if not (weights < 0).any():
             return batch
+        # rows whose group is not in the state
         absent = np.flatnonzero(
             self._state.keys.lookup([batch.rows.column(key) for key in self._keys], batch.num_rows) < 0
         )
+        # +1 and -1 of one row in this batch cancel out; only what is negative in sum has no row to retract
         same = KeyIndex(batch.rows.schema.types).lookup_or_insert(
             batch.rows.take(array_of(absent)).columns, absent.size
         )
@@ -226,7 +250,9 @@ class GroupAggregateOperator(Operator):
         """Expire groups by their time to live; nothing is emitted for them."""
         if self._state.writes is None:
             return
+        # first emit: a removed group can no longer retract the row that was emitted for it
         self._take(out, all_of_it=True)
+        # groups without a row for the TTL; the rows emitted for them stay in the result
         expired = self._state.due(now_ms)
         if expired.size:
             self._state.remove(expired)
@@ -237,14 +263,20 @@ class GroupAggregateOperator(Operator):
         """Emit the old and the new row of each changed key next to each other; drop the keys that have no row
         left.
         """
+        # each column has (old, new) pairs, one pair a group; the hidden COUNT(*) is the last column
         *results, count = pairs
+        # (groups, 2): COUNT(*) before and after
         counts = col.words(count).reshape(-1, 2)
         has_row = counts > 0 if self._keys else np.tile([known, True], (touched.size, 1))
+        # the group appeared or disappeared, or a value differs; an unchanged row is neither retracted nor
+        # emitted
         changed = (has_row[:, 0] != has_row[:, 1]) | changed_pairs(results, touched.size)
         emitted = (has_row & changed[:, np.newaxis]).ravel()
         if emitted.any():
             out.collect(self._batch(touched, results, emitted))
         if self._keys:
+            # Without a TTL a negative count is a retraction that came before its row: the group waits for
+            # that row. With a TTL the row may have expired, and nothing may ever come.
             over = counts[:, 1] == 0 if self._state.writes is None else counts[:, 1] <= 0
             self._state.remove(touched[over])
 
@@ -252,10 +284,12 @@ class GroupAggregateOperator(Operator):
         rows = pa.RecordBatch.from_arrays(
             self._state.keys.keys(np.repeat(touched, 2)) + results, schema=self._schema
         )
+        # UPDATE_BEFORE directly followed by its UPDATE_AFTER
         weights = np.tile([-1, 1], touched.size)
         if not emitted.all():
             positions = np.flatnonzero(emitted)
             rows, weights = rows.take(array_of(positions)), weights[positions]
+        # without any retraction the batch is append-only: None stands for weights of 1
         return Batch(rows, weights if emitted[0::2].any() else None)
 
     def on_end(self, out: Output) -> None:
@@ -263,6 +297,7 @@ class GroupAggregateOperator(Operator):
         self._emit_global_row(out)
 
     def _emit_global_row(self, out: Output) -> None:
+        # SELECT COUNT(*), SUM(x) of no rows is (0, NULL)
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
             self._state.changes.mark(slots, 1)

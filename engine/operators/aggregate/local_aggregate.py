@@ -18,10 +18,13 @@ from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# trials in a row that did not halve the rows, before a pause
 _TRIALS = 2
 
+# a smaller trial says little about the keys of the stream
 _FEWEST_ROWS = 1024
 
+# batches forwarded as they are between two trials: the keys of a stream may change
 _REST_BATCHES = 128
 
 
@@ -46,6 +49,7 @@ class ReductionMonitor:
         if rows_in < _FEWEST_ROWS:
             return
         self._failed = self._failed + 1 if rows_out * 2 > rows_in else 0
+        # after a pause one more failed trial starts the next pause
         if self._failed >= _TRIALS:
             self._pause, self._failed = _REST_BATCHES, _TRIALS - 1
 
@@ -71,6 +75,8 @@ class LocalAggregateOperator(Operator):
         self._buffered = MiniBatch(self._options, context.clock, small_ones=True)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # one partial a row: COUNT(*) is 1, SUM(x) is x; only for insertions, and when nothing is buffered
+        # before
         if batch.weights is None and self._buffered.until_ms is None and not self._pays(batch.num_rows):
             columns = [batch.rows.column(key) for key in self._keys] + self._partials.columns(batch.rows)
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
@@ -87,6 +93,7 @@ class LocalAggregateOperator(Operator):
         return self._buffered.until_ms
 
     def release(self, out: Output) -> None:
+        # one partial per key over all buffered rows; then the state is empty again
         batches = self._buffered.take()
         if not batches:
             return
@@ -95,12 +102,14 @@ class LocalAggregateOperator(Operator):
             slots = index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
             accumulators.reserve(index.capacity)
             accumulators.add(slots, batch.rows, batch.weights)
+        # the index was empty before, so its slots are 0, 1, 2, ...
         groups = np.arange(len(index))
         rows = pa.RecordBatch.from_arrays(
             index.keys(groups) + accumulators.results(groups), schema=self._schema
         )
         accumulators.clear(groups)
         index.remove(groups)
+        # every flush is a trial
         self._reduction.saw(sum(batch.num_rows for batch in batches), groups.size)
         out.collect(Batch(rows))
 

@@ -19,6 +19,7 @@ from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# milliseconds until the next poll while the backend still computes
 _ASK_AGAIN_MS = 20
 
 
@@ -33,6 +34,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
     def __init__(self, spec: OperatorSpec[BoundedInput, OperatorFacts], options: JobOptions) -> None:
         self._node = spec.node
         self._options = options
+        # only a job that may restore needs rows that stay the same
         self._staged_first = options.state_dir is not None or options.checkpoint_interval_ms > 0
         self._exact = ExactBatches(spec.schema)
         self._result: BoundedResult | None = None
@@ -43,6 +45,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
 
     def open(self, context: Context) -> None:
         self._context = context
+        # one subtask emits the whole result
         self._done = context.subtask != 0
         if self._done:
             return
@@ -57,6 +60,8 @@ class BoundedSourceOperator(HeadOperator, ListState):
     def snapshot_items(self) -> list[dict[str, Any]]:
         if self._context.subtask != 0:
             return []
+        # attempt: number of the staging directory; batch, row: the next row to emit; done: all rows are
+        # emitted
         return [{"attempt": self._attempt, "batch": self._batch, "row": self._row, "done": self._done}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
@@ -65,6 +70,8 @@ class BoundedSourceOperator(HeadOperator, ListState):
         (item,) = items
         self._done = item["done"]
         directory = attempt_directory(self._root, item["attempt"]) if self._staged_first else None
+        # An incomplete directory of which nothing was emitted: the query runs again, in a new attempt. With
+        # rows emitted the files must be there: check() fails otherwise.
         if self._done or directory is None or not (is_complete(directory) or item["batch"] or item["row"]):
             return
         self._staged = StagedRows(directory)
@@ -76,12 +83,14 @@ class BoundedSourceOperator(HeadOperator, ListState):
             return SourceStatus(ended=True)
         if self._rows is None:
             self._rows = self._next()
+        # the backend has no batch yet, or the result is complete
         if self._rows is None:
             if self._done:
                 return SourceStatus(ended=True)
             return SourceStatus(wake_ms=int(self._context.clock.monotonic_ms()) + _ASK_AGAIN_MS)
         piece = self._rows.slice(self._row, self._options.batch_max_rows)
         self._row += piece.num_rows
+        # the position moves before the batch is emitted; no snapshot is taken in between
         if self._row >= self._rows.num_rows:
             self._rows, self._batch, self._row = None, self._batch + 1, 0
         out.collect(Batch(piece))
@@ -91,11 +100,13 @@ class BoundedSourceOperator(HeadOperator, ListState):
         """The batch at the position, ``None`` when there is none yet, or none any more (the source is
         done).
         """
+        # after a restore: read the files of the earlier attempt
         if self._staged is not None:
             if self._batch < len(self._staged):
                 return self._exact.cast(self._staged.batch(self._batch))
             self._done = True
             return None
+        # the query starts at the first poll, not when the task opens
         if self._result is None:
             self._result = self._start()
         rows = self._result.poll()
@@ -106,6 +117,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
     def _start(self) -> BoundedResult:
         if not self._staged_first:
             return self._backend.run(self._node.plan, time_zone=self._options.time_zone)
+        # a directory of its own: files of a failed attempt are never mixed with these
         self._attempt = new_attempt(self._root)
         directory = attempt_directory(self._root, self._attempt)
         return self._backend.run(self._node.plan, staging_dir=directory, time_zone=self._options.time_zone)

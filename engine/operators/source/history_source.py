@@ -36,8 +36,10 @@ from penstock.planner.physical.operator_specs import (
     OperatorSpec,
 )
 
+# milliseconds until the next poll while the backend still computes
 _ASK_AGAIN_MS = 5
 
+# milliseconds between two polls of a source that has emitted everything
 REST_MS = 1_000
 
 _Steps = Iterator[int | None]
@@ -78,11 +80,13 @@ class SubChain:
         """``outer``: the context of the operator it runs in; ``build`` builds the operator of a spec."""
         source, *others = specs
         assert isinstance(source.node, Scan)
+        # without the option the source reads its splits and ends; it would wait for new files otherwise
         unwatched = {
             key: value for key, value in source.node.table.options.items() if key != "source.monitor-interval"
         }
         table = replace(source.node.table, options=unwatched)
         source = replace(source, node=replace(source.node, table=table))
+        # subtask 0 of 1: the inner operators own all key groups
         groups = KeyGroups(0, outer.key_groups.max_parallelism, outer.key_groups.max_parallelism)
         made = [
             ChainedOperator(
@@ -108,6 +112,7 @@ class SubChain:
         self._chain.open()
         self._reader = made[0].operator
         assert isinstance(self._reader, SourceOperator)
+        # restored as assigned splits that are not read yet, so it reads these and no others
         self._reader.restore_items(
             [{"split": split, "position": None, "finished": False} for split in self._splits]
         )
@@ -115,6 +120,7 @@ class SubChain:
 
     def step(self) -> bool:
         """Read a step's worth; return whether there may be more."""
+        # settle() emits what operators still have to emit: nobody asks for credit here
         ended = self._chain.poll().ended
         self._chain.settle()
         return not ended
@@ -135,6 +141,7 @@ class SubChain:
     @property
     def time_us(self) -> int:
         """The last watermark emitted, the least int64 without one."""
+        # MIN_WATERMARK_US: no watermark was emitted
         return -(2**63) if self._output.time_us is None else self._output.time_us
 
     def close(self) -> None:
@@ -169,6 +176,7 @@ class HistorySourceOperator(HeadOperator):
     def open(self, context: Context) -> None:
         self._context = context
         by_file: dict[str, list[str]] = {}
+        # all splits of a file go to one subtask: its rows are late or not in the order of the file
         for split in self._node.splits:
             by_file.setdefault(FileSplit.parse(split).path, []).append(split)
         files = sorted(by_file)
@@ -180,6 +188,7 @@ class HistorySourceOperator(HeadOperator):
         self._splits = tuple(split for path in mine for split in by_file[path])
 
     def poll(self, out: Output) -> SourceStatus:
+        # a generator is the state machine: each poll runs it to its next yield
         if self._steps is None:
             self._steps = self._all(out)
         wait_ms = next(self._steps)
@@ -196,20 +205,25 @@ class HistorySourceOperator(HeadOperator):
             self._inner.close()
 
     def _all(self, out: Output) -> _Steps:
+        # 1. read the event times: which splits have late rows
         late: set[str] = set()
         if self._splits and self._node.timing:
             yield from self._times(late)
+        # 2. splits without late rows: one query of the backend
         computed = tuple(
             split for split in self._splits if split not in late and self._node.backend is not None
         )
         if computed:
             yield from self._computed(computed, out)
+        # 3. all others: our own operators, row by row
         read = tuple(split for split in self._splits if split not in computed)
         if read:
             yield from self._read(read, out)
         self._context.metrics.count("history_files_read_as_stream", len(late))
+        # 4. one watermark behind all rows, so that no row of the history is late above
         if self._node.timing:
             self._emit_time(out)
+        # 5. nothing more: the task waits for the barrier that ends the history
         while True:
             yield REST_MS
 
@@ -220,6 +234,7 @@ class HistorySourceOperator(HeadOperator):
         )
         while chain.step():
             for split, batch in chain.drain():
+                # set only when some row of the batch is behind its split's watermark
                 if batch.behind is not None:
                     late.add(split)
             yield None
@@ -235,6 +250,7 @@ class HistorySourceOperator(HeadOperator):
             if rows is not None:
                 out.collect(Batch(rows))
                 yield None
+            # all rows are emitted
             elif result.ended:
                 break
             else:
@@ -243,6 +259,7 @@ class HistorySourceOperator(HeadOperator):
         table = scan_of(self._node.plan).table
         listing = FileListing(table.options["path"], "")
         for split in splits:
+            # a file that was replaced meanwhile makes the result wrong: the job fails instead
             check_unchanged(listing, FileSplit.parse(split))
 
     def _read(self, splits: tuple[str, ...], out: Output) -> _Steps:
@@ -252,6 +269,7 @@ class HistorySourceOperator(HeadOperator):
         )
         while chain.step():
             for _, batch in chain.drain():
+                # the ordinal of the split means nothing outside the inner chain
                 out.collect(replace(batch, origin=0))
             yield None
         for _, batch in chain.ended():

@@ -37,18 +37,23 @@ class LateRowMarkerOperator(Operator):
         column = batch.rows.column(self._window.time_column)
         times = values_of(column)
         bounds = self._reached(batch)
+        # a row is late up to this time: the watermark less the allowed lateness
         reach = less(bounds, self._lateness_us)
+        # SESSION: the row alone would be a session from its time to its time plus the gap
         if self._window.merging:
             ends, late = times + self._window.size_us, times < reach
         else:
+            # TUMBLE, HOP, CUMULATE: late once the last of the row's windows has ended
             ends = window_arithmetic.last_window_end(
                 window_arithmetic.slice_end(times, self._window), self._window
             )
             late = ends <= reach
+        # a row with a NULL time is in no window, and never late
         missing = nulls_of(column)
         self._mark(batch, late if missing is None else late & ~missing, ends, missing, bounds, out)
 
     def _reached(self, batch: Batch) -> np.ndarray:
+        # the later of two watermarks: that of the row's split just before the row, and the operator's own
         return (
             np.full(batch.num_rows, self._watermark_us)
             if batch.behind is None
@@ -65,6 +70,8 @@ class LateRowMarkerOperator(Operator):
         out: Output,
     ) -> None:
         kind = self._schema[-1].type
+        # three columns: is it late, the end of its last window, the watermark it is behind (NULL before the
+        # first)
         marks = [
             array_of(late),
             array_of(ends, missing).view(kind),
@@ -84,6 +91,7 @@ class SessionLateRowMarkerOperator(LateRowMarkerOperator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         keys, groups = self._window.partition_keys, context.key_groups.max_parallelism
+        # the input's columns: all but the three marks
         self._input = pa.schema(list(self._schema)[:-3])
         self._sessions = SessionWindowState(
             [self._input.field(key).type for key in keys], Accumulators((), True, "UTC"), groups
@@ -94,13 +102,16 @@ class SessionLateRowMarkerOperator(LateRowMarkerOperator):
         return {"sessions": self._sessions, "behind": self._behind}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # rows with a NULL time are marked as not late; RowsBehind would drop and count them
         timeless = batch.rows.column(self._window.time_column).is_null()
         if timeless.true_count:
             super().on_batch(batch.filter(timeless), port, out)
             batch = batch.filter(pc.invert(timeless))
+        # rows behind a watermark are buffered: whether their session had ended is known at a later watermark
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             ends = self._ends(batch.rows)
+            # rows that are not behind extend or merge sessions; none of them is late
             self._sessions.open(self._keys(batch.rows), ends - self._window.size_us, ends)
             self._mark(batch, np.zeros(ends.size, np.bool_), ends, None, self._reached(batch), out)
         self._count_entries()
@@ -116,6 +127,8 @@ class SessionLateRowMarkerOperator(LateRowMarkerOperator):
         self._metrics.state_entries = len(self._sessions) + len(self._behind)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
+        # Buffered rows whose turn has come: every row with an earlier time has come. Session -1 is a late
+        # row.
         turns = self._behind.turns(time_us)
         if turns is not None:
             rows, gap_us = turns.batch.rows, self._window.size_us
@@ -124,8 +137,10 @@ class SessionLateRowMarkerOperator(LateRowMarkerOperator):
             self._mark(
                 Batch(rows, turns.batch.weights, turns.reached), sessions < 0, ends, None, turns.reached, out
             )
+        # no row that is accepted can touch these sessions any more; the maximum prevents an underflow
         over = self._sessions.ended(max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us)
         if over.size:
             self._sessions.remove(over)
         self._count_entries()
+        # last: until here rows were compared with the watermark before
         super().on_watermark(time_us, out)

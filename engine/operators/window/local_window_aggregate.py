@@ -19,6 +19,7 @@ from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.windows import Windowing
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# partials buffered at most, in full batches
 _FULL_BATCHES = 4
 
 
@@ -51,19 +52,23 @@ class LocalWindowAggregateOperator(Operator):
         self._state = WindowState(self._window, self._key_types, self._accumulators)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # late rows are dropped and counted here, not once more behind the exchange
         assigned = self._rows.assign(batch, self._watermark_us)
         if not assigned.ends.size:
             return
+        # buffered partials first, so that no row overtakes an earlier one of its key
         if assigned.batch.weights is None and not self._reduction.pays():
             self._flush(out)
             self._pass(assigned, out)
             return
         self._buffered_rows += assigned.ends.size
         self._state.add([assigned.batch.rows.column(key) for key in self._keys], assigned)
+        # EMIT CHANGES without an interval: a result may not wait for the watermark
         if len(self._state) >= self._entries_max or (self._emission.early and not self._emission.every_us):
             self._flush(out)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
+        # Partials of complete slices leave before the watermark: the chain forwards it after this call.
         slices, ends, _ = self._state.slices()
         self._emit_slices(slices[ends <= time_us], out)
         self._watermark_us = time_us
@@ -73,6 +78,7 @@ class LocalWindowAggregateOperator(Operator):
             self._flush(out)
 
     def on_idle(self, out: Output) -> None:
+        # from Idle on the other channels alone advance the watermark: buffered partials would then be late
         self._flush(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
@@ -94,6 +100,7 @@ class LocalWindowAggregateOperator(Operator):
         columns = state.keys.keys(state.key_slots(entries)) + self._accumulators.results(entries)
         batch = self._batch(columns, state.ends_of(entries), state.missed(entries))
         state.remove(slices)
+        # input rows are counted for all slices together, so a slice's share is an estimate
         rows = self._buffered_rows * entries.size // buffered
         self._buffered_rows -= rows
         self._reduction.saw(rows, entries.size)
@@ -107,6 +114,8 @@ class LocalWindowAggregateOperator(Operator):
 
     def _batch(self, columns: list[pa.Array], ends: np.ndarray, missed: np.ndarray | None) -> Batch:
         behind = None
+        # The end of the last window the row has missed. The window operator counts from it, less the
+        # lateness, that the first `missed` windows are over for this partial.
         if missed is not None and missed.any():
             behind = np.where(
                 missed > 0,

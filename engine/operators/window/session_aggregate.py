@@ -57,6 +57,7 @@ class SessionAggregateOperator(Operator):
         self._schema = spec.schema.to_arrow()
         self._input = spec.node.input.schema.to_arrow()
         self._key_types = [self._input.field(key).type for key in spec.node.keys]
+        # insert-only: RetractSessionOperator stores rows instead and aggregates them anew
         self._accumulators = Accumulators(spec.node.aggregates, True, options.time_zone)
         self._watermark_us = MIN_WATERMARK_US
 
@@ -70,9 +71,11 @@ class SessionAggregateOperator(Operator):
         return {"sessions": self._state, "behind": self._behind}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        # rows behind a watermark are buffered until their turn
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._time_column))
+            # each row is a session [time, time + gap]; those that touch are merged, with their accumulators
             sessions = self._state.open(
                 [batch.rows.column(key) for key in self._keys], times, times + self._gap_us
             )
@@ -92,6 +95,7 @@ class SessionAggregateOperator(Operator):
         sessions = self._state.open_in_turn(
             [rows.column(key) for key in self._keys], times, self._gap_us, ended_us
         )
+        # -1: no session that was open at the row's watermark accepts it
         late = sessions < 0
         batch = without_late(turns.batch, late, turns.reached, self._metrics)
         self._accumulators.add(sessions[~late], batch.rows, batch.weights)
@@ -100,10 +104,12 @@ class SessionAggregateOperator(Operator):
         return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
+        # before sessions close: a row behind its split's watermark may still extend or merge one of them
         turns = self._behind.turns(time_us)
         if turns is not None:
             self._take_turns(turns)
         state = self._state
+        # end < watermark, not <=: a row at the end still belongs to the session
         ended = state.ended(time_us)
         if ended.size:
             yield from emit_batch(self._batch(ended), out)
@@ -113,12 +119,15 @@ class SessionAggregateOperator(Operator):
         self._watermark_us = time_us
 
     def passes_on(self, time_us: int) -> int:
+        # At watermark w the sessions that end before w are emitted. A session that ends at w is emitted
+        # later, with window_time below w: a window above that closed at w would drop it.
         return time_us - 1 if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US else time_us
 
     def _batch(self, sessions: np.ndarray) -> Batch:
         """Return the results of sessions."""
         starts, ends = self._state.bounds(sessions)
         columns = self._state.key_columns(sessions) + self._accumulators.results(sessions)
+        # the last three columns: window_start, window_end, window_time
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
             columns.append(array_of(times).view(field.type))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
@@ -145,6 +154,8 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
     def _change(self, batch: Batch, out: Output) -> PendingOutput:
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
+            # what was emitted for the keys of the batch, before and after: (A, 10:00-10:05), (A, 10:08-10:10)
+            # may become one (A, 10:00-10:10); the difference retracts the first two
             before = self._shown(batch)
             times = col.words(batch.rows.column(self._time_column))
             sessions = self._state.open(
@@ -156,6 +167,7 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
 
     def _shown(self, batch: Batch) -> Batch:
         """Return the emitted results of the keys of some rows."""
+        # without early results a session was emitted only if it ended before the watermark
         sessions = self._state.of_keys([batch.rows.column(key) for key in self._keys], batch.num_rows)
         return self._batch(
             sessions
@@ -166,19 +178,24 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         turns = self._behind.turns(time_us)
         if turns is not None:
+            # rows that come late but are allowed retract and replace what was emitted for their keys
             before = self._shown(turns.batch)
             self._take_turns(turns)
             yield from self._changes.add(difference([before], [self._shown(turns.batch)]), out)
         state = self._state
         ended = state.ended(time_us)
+        # sessions that end between the last watermark and this one; the others have been emitted
         closing = ended[state.bounds(ended)[1] >= self._watermark_us]
         if closing.size:
             self._metrics.windows_closed += int(closing.size)
             if not self._emission.early:
+                # EMIT FINAL with lateness: this is the first row of the session
                 yield from emit_batch(self._batch(closing), out)
+            # a window that closes does not wait for the interval of EMIT CHANGES
             yield from self._changes.flush(out)
         else:
             yield from self._changes.flush_due(out)
+        # no row that is still accepted can touch them: their results are final
         over = ended[
             state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         ]
@@ -215,13 +232,16 @@ class RetractSessionOperator(EarlyFireSessionOperator):
         return start_output(self._change(batch, out))
 
     def _change(self, batch: Batch, out: Output) -> PendingOutput:
+        # a row and its retraction in one batch cancel out and change no session
         batch = self._rows.consolidated(self._drop_late(batch), keep=True)
         if not batch.num_rows:
             return
         slots = self._index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
+        # keys, not sessions: a row may merge the sessions of its key, and its retraction split them
         touched = np.unique(slots)
         before = self._now_shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
+        # retract the sessions that changed, emit the new ones
         if before is not None:
             after = self._now_shown(touched)
             assert after is not None
@@ -231,6 +251,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
 
     def _drop_late(self, batch: Batch) -> Batch:
         """Drop and count the rows without a time and the late ones."""
+        # a row with a NULL time is in no session
         column = batch.rows.column(self._time_column)
         if column.null_count:
             self._metrics.count("null_time_rows", column.null_count)
@@ -245,6 +266,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
 
     def _now_shown(self, slots: np.ndarray) -> Batch | None:
         """Return the emitted results of keys; None where a session is only emitted when it is dropped."""
+        # a session is emitted once, when it closes, and then dropped: nothing is ever retracted
         if not (self._emission.early or self._lateness_us):
             return None
         sessions = self._rows.of_slots(slots)
@@ -256,6 +278,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
         return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
+        # all sessions that are over; `closing` are those the last watermark had not reached
         ended = self._rows.ended(time_us)
         closing = ended.filter(ended.ends >= self._watermark_us)
         if len(closing):
@@ -265,6 +288,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
             yield from self._changes.flush(out)
         else:
             yield from self._changes.flush_due(out)
+        # the lateness is over for these: their rows are dropped; the maximum prevents an underflow
         over_us = max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         self._rows.forget(ended.filter(ended.ends < over_us), over_us)
         self._metrics.state_entries = len(self._rows)
@@ -273,6 +297,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
     def _results(self, sessions: Sessions) -> Batch:
         """Return the results of sessions."""
         store = self._rows.store
+        # sessions have no accumulators here: aggregates are computed from the stored rows
         accumulators = self._accumulators.fresh()
         accumulators.reserve(len(sessions))
         accumulators.add(sessions.of, store.take(sessions.ids), store.weights(sessions.ids))

@@ -41,6 +41,7 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 
 WINDOW_TIME_US = 1000
 """``window_time`` is one millisecond before the window's end."""
+# a hidden COUNT(*): a window whose rows were all retracted has 0, and emits no row
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
@@ -57,10 +58,12 @@ class WindowAggregateOperator(Operator):
         self._emission = spec.node.emission
         self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
+        # without retractions an entry of the state has at least one row
         self._counts_rows = not spec.facts.insert_only
         calls = (*spec.node.aggregates, _ROW_COUNT) if self._counts_rows else spec.node.aggregates
         self._accumulators = Accumulators(calls, spec.facts.insert_only, options.time_zone)
         self._key_types = [spec.node.input.schema.to_arrow().field(key).type for key in spec.node.keys]
+        # HOP and CUMULATE: a slice is part of several windows
         self._sliding = isinstance(self._window, Windowing) and self._window.overlapping
         self._watermark_us = MIN_WATERMARK_US
 
@@ -76,6 +79,7 @@ class WindowAggregateOperator(Operator):
         return {**super().list_states(), "passed": self._state.closed}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        # late rows are dropped and counted, the others get the end of their slice
         assigned = self._rows.assign(batch, self._watermark_us)
         if assigned.ends.size:
             self._state.add([assigned.batch.rows.column(key) for key in self._keys], assigned)
@@ -88,6 +92,7 @@ class WindowAggregateOperator(Operator):
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         slices, ends, starts = self._state.slices()
+        # Order: emit by the old watermark, then set the new one, then free. A window closes between the two.
         yield from self._emit_closing(slices, ends, starts, time_us, out)
         self._watermark_us = time_us
         self._free(slices, ends, time_us)
@@ -95,6 +100,7 @@ class WindowAggregateOperator(Operator):
     def _emit_closing(
         self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int, out: Output
     ) -> PendingOutput:
+        # slices are sorted by end, so the first one shows whether any window closes
         if not (ends.size and ends[0] <= time_us):
             return
         for number, batch in enumerate(self._closing(slices, ends, starts, time_us)):
@@ -104,6 +110,7 @@ class WindowAggregateOperator(Operator):
 
     def _will_close(self, ends: np.ndarray) -> None:
         """Report in the metrics when the next window closes."""
+        # the end of a slice is the end of its first window
         later = ends[ends > self._watermark_us]
         if later.size:
             known = self._metrics.next_close_us
@@ -124,6 +131,7 @@ class WindowAggregateOperator(Operator):
         self._state.closed.us = time_us
         self._metrics.next_close_us = None
         self._will_close(ends)
+        # HOP(1 min, 5 min): a slice ends after one minute, but is part of windows for five
         last = (
             window_arithmetic.last_window_end(ends, self._window)
             if isinstance(self._window, Windowing)
@@ -138,12 +146,14 @@ class WindowAggregateOperator(Operator):
         self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int
     ) -> Iterator[Batch]:
         """Without overlap each slice is a window."""
+        # slices at or below the last watermark have been emitted; lateness may leave them in the state
         due = (ends <= time_us) & (ends > self._watermark_us)
         ends, starts = ends[due], starts[due]
         self._metrics.windows_closed += int(ends.size)
         positions, entries = self._state.entries_of(slices[due])
         if isinstance(self._window, Windowing):
             starts = window_arithmetic.window_start(ends, self._window)
+        # positions and entries run in parallel: one output row per (slice, key)
         for first in range(0, max(entries.size, 1), LIMITS.piece_rows):
             at, some = (
                 positions[first : first + LIMITS.piece_rows],
@@ -169,10 +179,12 @@ class WindowAggregateOperator(Operator):
         """Return the rows of whole windows, as (slice, window's end); only of the ``wanted`` keys (by slot),
         unless None.
         """
+        # by window, then slice: windows are emitted in the order of their ends
         order = np.lexsort((of_slice, window_ends))
         of_slice, window_ends = of_slice[order], window_ends[order]
         distinct, first_pair = np.unique(window_ends, return_index=True)
         self._metrics.windows_closed += int(distinct.size) if wanted is None else 0
+        # entries of all slices of each window: as many windows are merged at once as fit
         sizes = (
             np.add.reduceat(self._state.entry_counts(slices[of_slice]), first_pair)
             if distinct.size
@@ -191,15 +203,19 @@ class WindowAggregateOperator(Operator):
         """
         window = self._window
         assert isinstance(window, Windowing)
+        # windows end at multiples of `step`; those that end by `after_us` have been emitted
         step, after_us = window.slice_us, self._watermark_us
         last_of_all = np.minimum(window_arithmetic.last_window_end(ends, window), time_us)
         while True:
+            # of each slice its first window that is not emitted; beyond `last_of_all` the slice has none
             first = window_arithmetic.first_window_end_after(ends, np.full(ends.size, after_us), window)
             open_ = np.flatnonzero(first <= last_of_all)
             if not open_.size:
                 return
+            # this chunk covers so many window ends that at most LIMITS.merged_pairs pairs come of it
             after_us = int(first[open_].min()) + step * (max(1, LIMITS.merged_pairs // ends.size) - 1)
             last = np.minimum(last_of_all, after_us)
+            # slice i has `counts[i]` windows in this chunk; `nth` numbers them from 0
             counts = np.where(last >= first, (last - first) // step + 1, 0)
             positions = np.repeat(np.arange(ends.size), counts)
             nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -215,6 +231,7 @@ class WindowAggregateOperator(Operator):
         assert isinstance(window, Windowing)
         state = self._state
         positions, entries = state.entries_of(slices)
+        # a late row counts in the windows that had not ended for it: its entry misses the slice's first ones
         if state.some_missed:
             first_ends = ends[positions] + state.missed(entries) * window.slice_us
             part_of = first_ends <= window_ends[positions]
@@ -223,10 +240,14 @@ class WindowAggregateOperator(Operator):
             turn = np.lexsort((state.missed(entries), positions))
             positions, entries = positions[turn], entries[turn]
         if wanted is not None:
+            # only the keys of a batch: the other keys of these windows are unchanged
             mine = wanted[state.key_slots(entries)]
             positions, entries = positions[mine], entries[mine]
         key_slots = state.key_slots(entries)
+        # numbers the output rows: entries of one (window, key) get one number; `firsts` are their first
+        # entries
         into, firsts = number_runs(window_ends[positions], key_slots, state.keys.capacity)
+        # merged into new accumulators: the slices are needed for the windows that end later
         merged = self._accumulators.fresh()
         merged.reserve(firsts.size)
         merged.merge(into, self._accumulators, entries)
@@ -248,11 +269,13 @@ class WindowAggregateOperator(Operator):
         ends: np.ndarray,
     ) -> Batch:
         results = accumulators.results(slots)
+        # keys, then aggregates without the hidden COUNT(*), then window_start, window_end and window_time
         columns = self._state.keys.keys(key_slots) + results[: len(results) - self._counts_rows]
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
             columns.append(array_of(times).view(field.type))
         batch = Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         if self._counts_rows:
+            # all rows of the window were retracted: as in SQL, a group without rows has no row
             some = col.words(results[-1]) > 0
             return batch if some.all() else batch.filter(array_of(some))
         return batch
@@ -265,6 +288,7 @@ def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
     total = np.cumsum(sizes)
     first = 0
     while first < sizes.size:
+        # at least one window, even if it alone has more entries than fit
         before = total[first - 1] if first else 0
         last = max(first + 1, int(np.searchsorted(total, before + LIMITS.merged_pairs, side="right")))
         yield first, last
@@ -282,9 +306,11 @@ class EarlyFireEmission(BufferedEmission, ListState):
         return {**super().list_states(), "closed": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
+        # one item per subtask: the watermark up to which windows have been emitted
         return [] if self._watermark_us == MIN_WATERMARK_US else [{"reached_us": self._watermark_us}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
+        # the greatest, since all subtasks had the same one at the barrier
         self._watermark_us = max([self._watermark_us, *(item["reached_us"] for item in items)])
 
 
@@ -305,6 +331,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
 
     def _change(self, assigned: AssignedRows, out: Output) -> PendingOutput:
         """Add rows, so many at once that the changes to emitted windows fit."""
+        # an upper bound first: counting the windows of each row is only needed for large batches
         if assigned.ends.size * self._windows_per_row() <= LIMITS.merged_pairs:
             yield from self._take(assigned, out)
             return
@@ -312,6 +339,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         for first, last in cut(counts, counts.size, LIMITS.merged_pairs):
             if first:
                 yield
+            # the columns of AssignedRows that may be absent
             starts, missed = (
                 None if values is None else values[first:last]
                 for values in (assigned.starts, assigned.missed)
@@ -336,6 +364,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
 
     def _window_span(self, assigned: AssignedRows, window: Windowing) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of the first and the last window of rows."""
+        # a slice's first window ends with it; a late row begins `missed` windows later
         first = (
             assigned.ends if assigned.missed is None else assigned.ends + assigned.missed * window.slice_us
         )
@@ -343,7 +372,9 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
 
     def _take(self, assigned: AssignedRows, out: Output) -> PendingOutput:
         keys = [assigned.batch.rows.column(key) for key in self._keys]
+        # the order is fixed: read the old results, add the rows, read the new results, emit the difference
         touched = self._emitted_windows(assigned)
+        # no result of these windows was emitted: nothing to retract
         if not touched.size:
             self._state.add(keys, assigned)
         else:
@@ -357,27 +388,32 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
 
     def _emitted_windows(self, assigned: AssignedRows) -> np.ndarray:
         """Return the ends of the windows that rows fall in and whose results may have been emitted."""
+        # EMIT FINAL with lateness: windows above the watermark have not been emitted
         if not self._emission.early and assigned.ends.min() > self._watermark_us:
             return assigned.ends[:0]
         ends = assigned.ends
         if isinstance(self._window, Windowing):
             step = self._window.slice_us
+            # (2, n): first and last window end, each combination once; most rows of a batch share one
             spans = np.unique(np.stack(self._window_span(assigned, self._window)), axis=1)
             counts = (spans[1] - spans[0]) // step + 1
             nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             ends = np.repeat(spans[0], counts) + nth * step
         ends = np.unique(ends)
+        # early results are emitted for every window; else only for those the watermark has passed
         return ends if self._emission.early else ends[ends <= self._watermark_us]
 
     def _shown(self, window_ends: np.ndarray, keys: list[pa.Array], rows: int) -> list[Batch]:
         """Return the results of some windows for the keys of a batch as they are now."""
         state = self._state
+        # a mask by key slot; keys that are new in the batch have no old result
         wanted = np.zeros(state.keys.capacity, np.bool_)
         known = state.keys.lookup(keys, rows)
         wanted[known[known >= 0]] = True
         slices, ends, starts = state.slices()
         if self._sliding:
             return self._shown_sliding(window_ends, slices, ends, wanted)
+        # TUMBLE and attached windows: the slice is the window
         buffered = np.isin(ends, window_ends)
         slices, ends, starts = slices[buffered], ends[buffered], starts[buffered]
         if isinstance(self._window, Windowing):
@@ -403,6 +439,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
             of_slice = of_slice[order]
             return [self._merged(slices[of_slice], ends[of_slice], of_window[order], wanted)]
         found: list[Batch] = []
+        # too much for one merge: some windows at a time
         at_once = max(1, LIMITS.merged_pairs // max(ends.size, 1))
         for first in range(0, window_ends.size, at_once):
             of_slice, of_window = self._pairs(window_ends[first : first + at_once], ends)
@@ -413,6 +450,8 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         """Return (position of a slice, end of a window that holds it) for some windows."""
         assert isinstance(self._window, Windowing)
         last = window_arithmetic.last_window_end(ends, self._window)
+        # `window_ends` is sorted: the windows that hold a slice are a run of it, from the slice's end to the
+        # last
         low, high = np.searchsorted(window_ends, ends), np.searchsorted(window_ends, last, side="right")
         counts = np.maximum(high - low, 0)
         of_slice = np.repeat(np.arange(ends.size), counts)
@@ -421,12 +460,15 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         slices, ends, starts = self._state.slices()
+        # slices whose first window ends now
         closing = (ends > self._watermark_us) & (ends <= time_us)
         closes = bool(closing.any())
+        # early results have emitted these windows already, so closing them emits nothing new
         if self._emission.early:
             self._metrics.windows_closed += int(np.unique(ends[closing]).size)
         else:
             yield from self._emit_closing(slices, ends, starts, time_us, out)
+        # a window that closes does not wait for the interval of EMIT CHANGES
         if closes:
             yield from self._changes.flush(out)
         else:
@@ -435,5 +477,6 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         self._free(
             slices,
             ends,
+            # the state stays for the allowed lateness, for late rows change results
             max(time_us, MIN_WATERMARK_US + self._emission.lateness_us) - self._emission.lateness_us,
         )

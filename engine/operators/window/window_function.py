@@ -52,7 +52,9 @@ class WindowFunctionOperator(Operator):
         self._metrics = context.metrics
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        # WHERE the time IS NOT NULL: such a row is in no window
         batch = self._timed(batch)
+        # HOP and CUMULATE: one row becomes several
         if batch.num_rows and self._window.overlapping:
             return start_output(self._in_pieces(batch, out))
         if batch.num_rows:
@@ -69,6 +71,7 @@ class WindowFunctionOperator(Operator):
 
     def _assign_windows(self, batch: Batch, out: Output) -> None:
         rows, starts, ends = assign(values_of(batch.rows.column(self._window.time_column)), self._window)
+        # TUMBLE has one window a row: the rows stay as they are
         if self._window.overlapping:
             batch = batch.take(rows)
         columns = [*batch.rows.columns, *self._window_columns(starts, ends)]
@@ -83,6 +86,7 @@ class WindowFunctionOperator(Operator):
         return batch.filter(array_of(~missing))
 
     def _window_columns(self, starts: np.ndarray, ends: np.ndarray) -> list[pa.Array]:
+        # window_start, window_end, window_time
         parts = (starts, ends, ends - WINDOW_TIME_US)
         return [array_of(part).view(kind) for part, kind in zip(parts, self._kinds, strict=True)]
 
@@ -102,6 +106,7 @@ class SessionFunctionOperator(Operator):
     def __init__(self, spec: OperatorSpec[WindowTable, OperatorFacts], options: JobOptions) -> None:
         self._window = spec.node.window
         self._schema = spec.schema.to_arrow()
+        # the input's columns: all but the three of the window
         self._input = pa.schema(list(self._schema)[:-3])
         self._zone = options.time_zone
         self._watermark_us = MIN_WATERMARK_US
@@ -110,6 +115,7 @@ class SessionFunctionOperator(Operator):
         self._metrics = context.metrics
         types = [self._input.field(key).type for key in self._window.partition_keys]
         groups = context.key_groups
+        # sessions without aggregates: only their bounds; the rows are stored beside them
         self._sessions = SessionWindowState(types, Accumulators((), True, self._zone), groups.max_parallelism)
         keys, time = self._window.partition_keys, self._window.time_column
         self._rows = TimedRows(self._input, keys, time, self._sessions.keys, groups)
@@ -119,6 +125,7 @@ class SessionFunctionOperator(Operator):
         return {"sessions": self._sessions, "rows": self._rows, "behind": self._behind}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # rows behind a watermark are buffered until every row with an earlier time has come
         batch = self._behind.timely(batch, self._watermark_us, 0, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._window.time_column))
@@ -131,6 +138,7 @@ class SessionFunctionOperator(Operator):
         self._count_entries()
 
     def _link(self, batch: Batch) -> None:
+        # a row of weight 2 is stored, and later emitted, twice
         for rows in batch.single_rows():
             self._rows.link(rows.rows)
 
@@ -144,6 +152,7 @@ class SessionFunctionOperator(Operator):
         rows = turns.batch.rows
         times = col.words(rows.column(self._window.time_column))
         keys = [rows.column(key) for key in self._window.partition_keys]
+        # -1: no session that was open at the row's watermark accepts it
         late = self._sessions.open_in_turn(keys, times, self._window.size_us, turns.reached) < 0
         self._link(without_late(turns.batch, late, turns.reached, self._metrics))
 
@@ -153,10 +162,12 @@ class SessionFunctionOperator(Operator):
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         turns = self._behind.turns(time_us)
         if turns is not None:
+            # one group of rows for each watermark they were behind, in ascending order
             for first, end in pairwise(
                 [*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]
             ):
                 # by session: a row is found in its session by key and time
+                # sessions that had ended by then close before the rows are added, so they cannot take them
                 yield from self._close(int(turns.reached[first]), out)
                 self._take_turns(turns.of(np.arange(first, end)))
         yield from self._advance(time_us, out)
@@ -164,6 +175,7 @@ class SessionFunctionOperator(Operator):
     def _advance(self, time_us: int, out: Output) -> PendingOutput:
         yield from self._close(time_us, out)
         self._watermark_us = time_us
+        # the chain forwards no watermark for this operator; the end of time is forwarded by the task
         if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
             out.watermark(time_us - 1)
 
@@ -183,16 +195,22 @@ class SessionFunctionOperator(Operator):
         """Return and drop the rows of sessions, found by key and time: a row is in the last session of its
         key that has begun, if that is over.
         """
+        # An as-of join: starts of ended sessions and rows of their keys in one list, sorted by key, then
+        # time. A row belongs to the last session start before it.
         keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
         buffered = np.unique(keys)
         positions, ids = self._rows.passed.expand(buffered)
         all_keys = np.concatenate([keys, buffered[positions]])
         all_times = np.concatenate([starts, self._rows.times(ids)])
+        # the first entries are sessions, the others rows
         is_row = np.arange(all_keys.size) >= ended.size
+        # at equal times the session's start comes first: its first row has that time
         order = np.lexsort((is_row, all_times, all_keys))
+        # for each entry the position of the last session start up to it
         latest = np.maximum.accumulate(np.where(is_row[order], -1, np.arange(order.size)))
         found = np.flatnonzero(is_row[order] & (latest >= 0))
         session, row = order[latest[found]], order[found] - ended.size
+        # another key's session, or a row of a session that is still open, does not count
         mine = (keys[session] == buffered[positions[row]]) & (
             self._rows.times(ids[row]) <= ends[session] - self._window.size_us
         )
@@ -203,6 +221,7 @@ class SessionFunctionOperator(Operator):
         columns = list(rows.columns)
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
             columns.append(array_of(times[session]).view(field.type))
+        # emitted rows leave the state; the retained ids are none
         self._rows.forget(ids[row], ids[:0])
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
@@ -230,11 +249,14 @@ class RetractSessionFunctionOperator(SessionFunctionOperator):
         batch = drop_late_and_null_times(
             batch, self._window.time_column, self._watermark_us, 0, self._metrics
         )
+        # a row and its retraction in one batch cancel out
         batch = self._buffered.consolidated(batch, keep=True)
         if batch.num_rows:
             slots = self._keys.lookup_or_insert(
                 [batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows
             )
+            # a retraction removes the stored row: it has not been emitted, so nothing is retracted in the
+            # output
             self._keys.remove(self._buffered.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
             self._metrics.state_entries = len(self._buffered)
 
@@ -244,6 +266,7 @@ class RetractSessionFunctionOperator(SessionFunctionOperator):
     def _close(self, time_us: int, out: Output) -> PendingOutput:
         ended = self._buffered.ended(time_us)
         if len(ended):
+            # all rows of the ended sessions, each with its weight
             columns = list(self._buffered.store.take(ended.ids).columns)
             for times, field in zip(
                 (ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True
