@@ -32,7 +32,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
             # ORDER BY in a subquery.
             case Sort() if not any(node is known for known in last):
                 raise _unsupported_order("on a stream ORDER BY without LIMIT can only be the last clause")
-        if not all(map(facts.insert_only, node.inputs)):
+        # A retraction must compute what the insertion computed.
+        if not all(facts.insert_only(node.inputs[port]) for port in node.reevaluating_ports):
             _check_steady(node)
 
 

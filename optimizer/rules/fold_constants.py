@@ -33,7 +33,9 @@ def fold_constants(plan: LogicalPlan) -> LogicalPlan:
 
     Only what surely has one value is folded; what would raise is left to raise on the rows that reach it.
     """
-    return plan.transform(lambda node: node.map_expressions(lambda expression: expression.transform(_fold)))
+    return plan.transform(
+        lambda node: node.simplify_expressions(lambda expression: expression.transform(_fold))
+    )
 
 
 def _fold(node: Expression) -> Expression:

@@ -26,7 +26,9 @@ def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:
     adjacent filters.
     """
     return plan.transform(
-        lambda node: _simplify_node(node.map_expressions(lambda expression: expression.transform(_simplify)))
+        lambda node: _simplify_node(
+            node.simplify_expressions(lambda expression: expression.transform(_simplify))
+        )
     )
 
 

@@ -4,7 +4,7 @@ measures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -25,7 +25,7 @@ from penstock.planner.logical.distribution import (
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
-from penstock.planner.logical.plan import StateBound, StateFacts, UnaryNode
+from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts, UnaryNode
 from penstock.planner.logical.windows import demand
 
 Rows = frozenset[int]
@@ -55,6 +55,10 @@ class RowValue(MatchValue):
     offset: int = 0
     before: int = 0
 
+    def map(self, rewrite: Callable[[Expression], Expression]) -> RowValue:
+        """Return the value with ``rewrite`` applied to its expression as a whole."""
+        return replace(self, expression=rewrite(self.expression))
+
     def __str__(self) -> str:
         return (
             f"{_sign(self)}{'FIRST' if self.first else 'LAST'}({self.expression} of "
@@ -81,6 +85,10 @@ class RowsAggregate(MatchValue):
 
     call: AggregateCall
     rows: Rows
+
+    def map(self, rewrite: Callable[[Expression], Expression]) -> RowsAggregate:
+        """Return the value with ``rewrite`` applied to each expression of its call as a whole."""
+        return replace(self, call=self.call.map(rewrite))
 
     def __str__(self) -> str:
         return f"{_sign(self)}{self.call} of {sorted(self.rows)}"
@@ -115,6 +123,10 @@ class MatchFact(MatchValue):
     """
 
     fact: Fact
+
+    def map(self, rewrite: Callable[[Expression], Expression]) -> MatchFact:
+        """Return the value itself: it has no expression."""
+        return self
 
     def __str__(self) -> str:
         return f"{_sign(self)}{self.fact.value}()"
@@ -160,6 +172,14 @@ class Definition:
     condition: Expression
     values: tuple[Value, ...]
 
+    def map(self, rewrite: Callable[[Expression], Expression]) -> Definition:
+        """Return the definition with ``rewrite`` applied to its condition and the expressions of its
+        values.
+        """
+        return replace(
+            self, condition=rewrite(self.condition), values=tuple(value.map(rewrite) for value in self.values)
+        )
+
     def __str__(self) -> str:
         return f"{self.variable} AS {self.condition}, values=({', '.join(map(str, self.values))})"
 
@@ -191,6 +211,7 @@ class MatchRecognize(UnaryNode):
     """
 
     no_history = "MATCH_RECOGNIZE"
+    keeps_written_expressions = True
 
     partition: tuple[int, ...]
     order: tuple[SortKey, ...]
@@ -320,6 +341,17 @@ class MatchRecognize(UnaryNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.partition),)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        """Columns of conditions and measures are positions in ``values``; those of values and of the order
+        are positions in the input.
+        """
+        return self._changed(
+            order=tuple(key.map(rewrite) for key in self.order),
+            definitions=tuple(one.map(rewrite) for one in self.definitions),
+            values=tuple(value.map(rewrite) for value in self.values),
+            measures=tuple(rewrite(measure) for measure in self.measures),
+        )
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({key: key for key in self.partition} if self.all_rows else dict(enumerate(self.partition)),)

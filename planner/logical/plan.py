@@ -245,9 +245,27 @@ class LogicalPlan:
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         """Return the node with ``rewrite`` applied to each of its expressions as a whole; the node itself if
-        none changes.
+        none changes. Analyses read the expressions through it, so it must visit every one.
         """
         return self
+
+    keeps_written_expressions: ClassVar[bool] = False
+    """Whether rules leave the expressions as the binder wrote them. The operator ids in older checkpoints
+    hash them unsimplified, so a simpler spelling would lose the state.
+    """
+
+    def simplify_expressions(self, simplify: Callable[[Expression], Expression]) -> LogicalPlan:
+        """Return the node with each expression replaced by an equal, simpler one; the node itself if it keeps
+        its expressions as written.
+        """
+        return self if self.keeps_written_expressions else self.map_expressions(simplify)
+
+    @property
+    def reevaluating_ports(self) -> tuple[int, ...]:
+        """The inputs whose retractions evaluate the node's expressions a second time. If one of them retracts
+        rows, the expressions must be deterministic.
+        """
+        return tuple(range(len(self.inputs)))
 
     def _changed(self, **fields: object) -> LogicalPlan:
         """Return the node with new values of these fields; the node itself if they are equal."""

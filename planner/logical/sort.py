@@ -161,6 +161,7 @@ class TemporalSort(PassThroughNode):
     """
 
     no_history = "ORDER BY time"
+    keeps_written_expressions = True
 
     keys: tuple[SortKey, ...]
 
@@ -213,6 +214,14 @@ class TemporalSort(PassThroughNode):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (SINGLE,)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self._changed(keys=tuple(key.map(rewrite) for key in self.keys))
+
+    @property
+    def reevaluating_ports(self) -> tuple[int, ...]:
+        # keys are computed when rows are emitted; by then retracted rows have left the buffer
+        return ()
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         return StateBound("rows until the watermark passes them")

@@ -4,7 +4,7 @@ valid at its time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -58,6 +58,7 @@ class TemporalJoin(LogicalPlan):
     """
 
     no_history = "a join FOR SYSTEM_TIME AS OF"
+    keeps_written_expressions = True
 
     left: LogicalPlan
     right: LogicalPlan
@@ -158,6 +159,14 @@ class TemporalJoin(LogicalPlan):
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         # a row and the versions of its key meet in one subtask
         return by_keys(self.left_keys), by_keys(self.right_keys)
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        return self if self.residual is None else self._changed(residual=rewrite(self.residual))
+
+    @property
+    def reevaluating_ports(self) -> tuple[int, ...]:
+        # the residual is tested once per left row; retracting a version retracts no emitted row
+        return (0,)
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
         return ({i: i for i in range(len(self.left.schema))}, {})
