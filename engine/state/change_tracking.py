@@ -21,12 +21,15 @@ class SlotChanges(Mapped):
     MAPPED = ("_marks",)
 
     def __init__(self) -> None:
+        # By slot: the number of snapshots that there were at its last change.
         self._marks = np.zeros(0, np.int64)
         self._snapshots = 0
+        # The last snapshot before everything changed at once.
         self._all_at = 0
 
     def mark(self, slots: np.ndarray, capacity: int) -> None:
         """Mark slots (all below ``capacity``) that were changed, allocated or freed."""
+        # Without a snapshot nothing can be a base.
         if self._snapshots and slots.size:
             if capacity > self._marks.size:
                 self._marks = grown(self._marks, capacity)
@@ -62,10 +65,13 @@ class Arrivals:
     """
 
     def __init__(self) -> None:
+        # The next number; all numbers below were assigned.
         self._next = 0
         self._snapshots = 0
         self._all_at = 0
+        # By snapshot that can still be a base: the next number at its time.
         self._begun: dict[int, int] = {}
+        # (snapshots there were, removed numbers), oldest first.
         self._gone: list[tuple[int, np.ndarray]] = []
 
     def take(self, count: int) -> np.ndarray:
@@ -81,10 +87,12 @@ class Arrivals:
 
     def release(self, numbers: np.ndarray, left: int) -> None:
         """Note removed rows, and how many are ``left``."""
+        # No row left: numbers may start again, the next snapshot is whole and small.
         if not left:
             self.reset()
         elif self._snapshots and numbers.size:
             self._gone.append((self._snapshots, numbers.astype(np.uint32)))
+            # Forgetting the oldest removals makes every base at or before them unusable.
             while sum(gone.size for _, gone in self._gone) > max(left, _GONE_LEAST):
                 self._all_at = max(self._all_at, self._gone.pop(0)[0])
 
@@ -99,6 +107,7 @@ class Arrivals:
         self._begun[self._snapshots] = self._next
         if len(self._begun) > _MOST_SNAPSHOTS:
             self._begun.pop(min(self._begun))
+        # Removals before the oldest possible base are needed by none.
         self._gone = [(snapshot, gone) for snapshot, gone in self._gone if snapshot >= min(self._begun)]
         return self._snapshots
 
@@ -109,5 +118,6 @@ class Arrivals:
         if snapshot not in self._begun or self._all_at >= snapshot:
             return None
         gone = [numbers.astype(np.int64) for at, numbers in self._gone if at >= snapshot]
+        # Rows that came and went since are among them: the reader finds them touched, but not live.
         came = np.arange(self._begun[snapshot], self._next)
         return np.union1d(came, np.concatenate(gone)) if gone else came

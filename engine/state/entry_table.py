@@ -32,12 +32,14 @@ def pieces_by_keys(
     The columns of ``entries`` are read now: of all slots at once, or of fewer where they are more than an
     array holds.
     """
+    # Read at the barrier, while the state is what it was; only sorting and cutting happen later.
     parts = in_halves(lambda some: (some, *entries(some)), slots)
 
     def pieces() -> Iterator[pa.Table]:
         groups = np.concatenate([_groups(some, keys, max_parallelism) for some, keys, _ in parts])
         order, first = by_group(groups, np.concatenate([some for some, _, _ in parts]))
         tables = [pa.table(dict(columns)) for _, _, columns in parts]
+        # The usual case: all in one piece.
         if len(tables) == 1 and tables[0].nbytes <= LIMITS.batch_bytes:
             yield pa.table(
                 [*first, *tables[0].take(array_of(order)).columns],
@@ -46,6 +48,7 @@ def pieces_by_keys(
             return
         start = 0
         for piece in take_in_pieces(pa.concat_tables(tables), order, LIMITS.batch_bytes):
+            # key_group and SLOT of the piece's rows.
             marks = [column.slice(start, piece.num_rows) for column in first]
             yield pa.table([*marks, *piece.columns], names=["key_group", SLOT, *piece.schema.names])
             start += piece.num_rows

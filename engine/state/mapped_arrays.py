@@ -21,9 +21,11 @@ class Mapped:
     MAPPED: ClassVar[tuple[str, ...]] = ()
 
     def _in_memory(self) -> Iterator[tuple[str, np.ndarray]]:
+        # Each class of the hierarchy names only its own arrays.
         for owner in type(self).__mro__:
             for name in vars(owner).get("MAPPED", ()):
                 array: np.ndarray = getattr(self, name)
+                # Already in a file: not counted again.
                 if array.nbytes >= LEAST_BYTES and pages_of(array) is None:
                     yield name, array
 

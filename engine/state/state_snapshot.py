@@ -24,15 +24,15 @@ group.
 """
 
 BEHIND = "behind"
-"""A column of rows that may have come behind their split's watermark: that watermark, the least one of
-rows on time.
+"""A column of rows that may have come behind their split's watermark: that watermark. Rows on time have the
+least one.
 """
 
 WRITTEN = "written_ms"
 """The last column of entries with a TTL: when each was last written, wall-clock milliseconds."""
 
 COPIES = "copies"
-"""The last column of rows under way where some stand for more than one: for how many each does."""
+"""The last column of pending rows where one row stands for several equal ones: for how many."""
 
 OPTIONAL = (ARRIVED, BEHIND, WRITTEN, COPIES)
 """Columns at the end, in this order, that a snapshot of the same state may have or lack: how rows are used
@@ -68,5 +68,7 @@ def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa
     """Return the order of entries by key group (within one: as they came), and the first two columns of a
     frozen table in that order.
     """
+    # Stable: entries of one key group keep their order.
     order = np.argsort(groups, kind="stable")
+    # Slots are below 2**32, see ``_MOST_NUMBERS``.
     return order, [array_of(groups[order]), array_of(slots[order].astype(np.uint32))]

@@ -17,6 +17,7 @@ from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.state_snapshot import WRITTEN
 
 EXPIRED, ABSENT = "expired", "retractions_of_expired"
+# No entry: nothing is due.
 _NEVER = np.iinfo(np.int64).max
 # Write times are rounded up to a hundredth of the TTL, so the live entries are scanned at most that often in
 # it.
@@ -37,12 +38,14 @@ class LastWrites(Mapped):
         self.ttl_ms = ttl_ms
         self._clock = clock
         self._grain = max(1, ttl_ms // _PARTS)
+        # The latest clock reading: a clock that goes back is ignored.
         self._now_ms = 0
         self.clear()
 
     def clear(self) -> None:
         """Forget all."""
         self._written = np.zeros(64, np.int64)
+        # No live entry is older. Touching an old entry leaves it too low, which costs a scan, not a result.
         self._oldest = _NEVER
 
     @property
@@ -54,11 +57,13 @@ class LastWrites(Mapped):
         """Note that entries are written now; ids are below ``capacity``."""
         if ids.size:
             self._advance(self._clock.wall_ms())
+            # Rounded up to the next multiple of the grain.
             self._note(ids, np.int64(-(-self._now_ms // self._grain) * self._grain), capacity)
 
     def restore(self, ids: np.ndarray, written_ms: np.ndarray, capacity: int) -> None:
         """Note when entries were written; of one that is named more than once the last time counts."""
         if ids.size:
+            # By id: the latest of the times named.
             latest = np.zeros(int(ids.max()) + 1, np.int64)
             np.maximum.at(latest, ids, written_ms)
             self._note(ids, latest[ids], capacity)
@@ -66,6 +71,7 @@ class LastWrites(Mapped):
     def at_least(self, ids: np.ndarray, written_ms: np.ndarray, capacity: int) -> None:
         """Note that entries were written then, or later when that is known."""
         self._written = grown(self._written, capacity) if self._written.size < capacity else self._written
+        # Both times are named for each id, and ``restore`` uses the later one.
         self.restore(np.append(ids, ids), np.append(written_ms, self._written[ids]), capacity)
 
     def _note(self, ids: np.ndarray, written_ms: np.ndarray | np.int64, capacity: int) -> None:
@@ -88,6 +94,7 @@ class LastWrites(Mapped):
         written = self._written[ids]
         over = written + self.ttl_ms <= self._now_ms
         left = written[~over]
+        # Exact again, since all live entries were scanned.
         self._oldest = int(left.min()) if left.size else _NEVER
         return ids[over]
 
@@ -131,6 +138,8 @@ class Deadlines:
         if not times_us.size:
             return
         self._pieces.append(_sorted(times_us, numbers))
+        # Merging only neighbours that are small, or not twice as large as the next: a pair is copied a few
+        # times.
         while len(self._pieces) > 1 and self._pieces[-2][0].size < min(
             2 * self._pieces[-1][0].size, _MERGED_BELOW
         ):
@@ -143,6 +152,7 @@ class Deadlines:
         """Remove and return all pairs with a time before ``time_us``: times and numbers, in no order."""
         times, numbers, pieces_left = [], [], []
         for at, which in self._pieces:
+            # Sorted, so the due pairs are the head of the piece.
             count = int(np.searchsorted(at, time_us)) if at[0] < time_us else 0
             times.append(at[:count])
             numbers.append(which[:count])
@@ -164,7 +174,9 @@ class PartitionEnds:
     """
 
     def __init__(self) -> None:
+        # By slot: the end of the partition's window.
         self._ends = np.zeros(0, np.int64)
+        # No live end is earlier; a watermark before it needs no scan.
         self._first = MAX_WATERMARK_US
 
     def note(self, slots: np.ndarray, ends: np.ndarray, capacity: int) -> None:
@@ -182,5 +194,6 @@ class PartitionEnds:
         ends = self._ends[live]
         ended = ends <= watermark_us
         # no scan until the earliest end left
+        # All live slots were asked, so this is exact.
         self._first = int(ends[~ended].min(initial=MAX_WATERMARK_US))
         return live[ended][np.argsort(ends[ended], kind="stable")]

@@ -23,13 +23,17 @@ class KeyGroupWatermarkState(ListState):
     def __init__(self, groups: KeyGroups) -> None:
         self.us = MIN_WATERMARK_US
         self._groups = groups
+        # By key group, of the checkpoint restored: subtasks may have differed, and rescaling moves key
+        # groups.
         self._restored: np.ndarray | None = None
 
     def snapshot_items(self) -> list[dict[str, Any]]:
+        # One item a subtask: the range of its key groups, and its watermark.
         return [{"first_group": self._groups.start, "end_group": self._groups.end, "passed_us": self.us}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
         if items:
+            # Groups that no item names stay unknown.
             self._restored = np.full(self._groups.max_parallelism, MIN_WATERMARK_US)
         for item in items:
             assert self._restored is not None
@@ -58,6 +62,7 @@ class OperatorWatermarkState:
     def __init__(self) -> None:
         self.us = MIN_WATERMARK_US
 
+    # Nothing reached yet: no item.
     def snapshot_items(self) -> list[dict[str, Any]]:
         return [] if self.us == MIN_WATERMARK_US else [{"reached_us": self.us}]
 

@@ -50,6 +50,7 @@ class TablePart(Mapped):
     def __init__(self, width: int) -> None:
         self.width = width
         self._own = SlotTable(width)
+        # Until ``share``: a part alone, as under DISTINCT, uses its own table.
         self.table: np.ndarray = self._own.rows[:, :width]
 
     def share(self, table: np.ndarray) -> None:
@@ -57,6 +58,7 @@ class TablePart(Mapped):
         self.table = table
 
     def reserve(self, capacity: int) -> None:
+        # A larger table is a new array: the view must follow it.
         if self._own.reserve(capacity):
             self.table = self._own.rows[:, : self.width]
 
@@ -74,6 +76,7 @@ class TablePart(Mapped):
 
     def state(self, slots: np.ndarray) -> np.ndarray:
         """Return the state of slots."""
+        # (width, slots), each column contiguous.
         return np.ascontiguousarray(self.table[slots].T)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
@@ -88,18 +91,21 @@ class FloatPart(TablePart):
     """A part whose table holds float64."""
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        # The table is int64 throughout; floats are the same bits read differently.
         return [array_of(column) for column in self.state(slots).view(np.float64)]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         super().restore(slots, [column.view(pa.int64()) for column in columns])
 
 
+# Words of eight bytes in a cache line of 64.
 LINE_WORDS = 8
 
 
 def line_aligned(rows: int, width: int) -> np.ndarray:
     """Return zeros int64[rows, width] whose first row starts a cache line."""
     flat = np.zeros(rows * width + LINE_WORDS, np.int64)
+    # Words to skip until the next multiple of 64 bytes.
     first = (-flat.ctypes.data // 8) % LINE_WORDS
     return flat[first : first + rows * width].reshape(rows, width)
 
@@ -123,6 +129,7 @@ class SlotTable:
     def reserve(self, capacity: int) -> bool:
         """Reserve rows for slots below ``capacity``; return whether the table moved for it."""
         if capacity <= len(self.rows):
+            # New rows are zeros, which is empty; the other rows are copied.
             return False
         wide = padded(self.width)
         wider = (
@@ -136,6 +143,7 @@ class SlotTable:
 
     def in_memory_bytes(self) -> int:
         """Return its bytes when it is large and in memory, else 0."""
+        # Small arrays stay in memory: see ``LEAST_BYTES``.
         return (
             self.rows.nbytes
             if self.rows.nbytes >= mapped_arrays.LEAST_BYTES and pages_of(self.rows) is None
@@ -148,6 +156,7 @@ class SlotTable:
 
     def gathered(self, slots: np.ndarray) -> np.ndarray:
         """Return the state of slots as columns, int64[width, slots]."""
+        # Columns are contiguous in the result: results are computed column by column.
         out = np.empty((self.width, slots.size), np.int64)
         kernel.gather(slots, self.rows[:, : self.width], out, 0, 1)
         return out

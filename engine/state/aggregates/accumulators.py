@@ -63,6 +63,8 @@ class Accumulators:
         self._calls = tuple(calls)
         self._insert_only = insert_only
         self._part_of: list[int] = []
+        # One part for each family of calls; ``_part_of`` is the part of each call, ``_filters`` the filters
+        # of each part.
         self._makers: list[AggregateCall] = []
         self._filters: list[list[Expression | None]] = []
         shared: dict[tuple[object, ...], int] = {}
@@ -73,6 +75,7 @@ class Accumulators:
                 self._makers.append(call)
                 self._filters.append([])
             self._part_of.append(shared[key])
+            # Only DISTINCT aggregates share a part under several filters: otherwise the filter is in the key.
             if call.filter not in self._filters[shared[key]]:
                 self._filters[shared[key]].append(call.filter)
         # Equal calls (same function, type, constants, DISTINCT and FILTER) have one result column.
@@ -91,6 +94,7 @@ class Accumulators:
         """Make empty parts. Parts that are columns of numbers share one table; ``_columns`` has the columns
         of each.
         """
+        # SUM0 is 0 over no values and needs no count; a part that only serves SUM0 leaves it out.
         counted = {
             index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"
         }
@@ -101,6 +105,7 @@ class Accumulators:
         self._columns: dict[int, slice] = {}
         self._others: list[Part] = []
         width = 0
+        # Strings have an arena beside their table: they stay apart.
         for index, part in enumerate(self._parts):
             if isinstance(part, TablePart) and not isinstance(part, BestString):
                 self._columns[index] = slice(width, width + part.width)
@@ -112,6 +117,7 @@ class Accumulators:
 
     def _share(self) -> None:
         for index, columns in self._columns.items():
+            # Views go stale when the table moves: share again after each move.
             part = self._parts[index]
             assert isinstance(part, TablePart)
             part.share(self._table.rows[:, columns])
@@ -127,6 +133,7 @@ class Accumulators:
             self._share()
 
     def fresh(self) -> Accumulators:
+        # A shallow copy: the compiled arguments and filters are shared, the state is not.
         """Return empty accumulators of the same aggregates."""
         twin = copy(self)
         twin._begin()
@@ -145,18 +152,22 @@ class Accumulators:
         if self._insert_only and weights is not None and (weights < 0).any():
             message = "a retraction reached an aggregate that was planned for inserts only"
             raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
+        # A filter of several aggregates is evaluated once for a batch.
         masks: dict[Expression, np.ndarray] = {}
         inputs = [
             (part, *source.rows(slots, batch, signed, masks))
             for part, source in zip(self._parts, self._inputs, strict=True)
         ]
+        # Only parts in the shared table gain from pieces; small batches are one piece anyway.
         together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(inputs))]
         for (part, its, values, counts), pieces in zip(inputs, together, strict=True):
             if not pieces:
                 part.add(its, values, counts)
+        # Piece by piece, all parts of a piece before the next piece.
         for start in range(0, slots.size, _ROWS_AT_ONCE):
             for part, its, values, counts in compress(inputs, together):
                 end = start + _ROWS_AT_ONCE
+                # A filter or NULLs left this part fewer rows than the batch has.
                 if start < its.size:
                     part.add(
                         its[start:end],
@@ -181,6 +192,7 @@ class Accumulators:
         """Return one column per aggregate: its value for each slot. Raises ``ValueTooLarge``, and
         ``TooLarge`` where the values of all slots are too large for an array: ``sizes`` tells before.
         """
+        # Only parts outside of the table can have values too large.
         if self._others:
             self.check_sizes(slots)
         return self._results(self._table.gathered(slots), slots)
@@ -202,6 +214,7 @@ class Accumulators:
             try:
                 part, state = self._part_and_state(index, call, table, slots)
                 columns.append(result(call, part, state))
+            # The sum is exact and stays; only the result does not fit its type.
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
                 raise PenstockError(
@@ -222,6 +235,7 @@ class Accumulators:
         part = self._parts[index]
         if index in self._columns:
             return part, table[self._columns[index]]
+        # A part for each filter, in the order of the filters.
         if isinstance(part, Distinct):
             part = part.parts[self._filters[index].index(call.filter)]
         return part, part.state(slots) if isinstance(part, TablePart) else slots
@@ -250,6 +264,7 @@ class Accumulators:
 
     def before(self, slots: np.ndarray) -> Before:
         """Return what ``before_and_after`` needs of distinct slots that are about to be added to."""
+        # Values outside of the shared table have no columns to gather: their results are computed now.
         if self._others:
             return self.results(slots)
         # old and new state of each slot side by side, so that results of both are computed in one pass
@@ -268,6 +283,7 @@ class Accumulators:
 
     def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
         """Return the state of slots as named columns for a checkpoint."""
+        # On disk: a<part>_<column>.
         return {
             f"a{p}_{k}": column
             for p, part in enumerate(self._parts)
@@ -285,10 +301,12 @@ def paired(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> list[pa.Arr
     """Return columns of twice the rows: each as it was, then as it is now."""
     if not before:
         return []
+    # 0, n, 1, n + 1, ...: old and new in turn.
     order = array_of(np.arange(2 * len(before[0])).reshape(2, -1).T.ravel())
     return [pa.concat_arrays([old, new]).take(order) for old, new in zip(before, after, strict=True)]
 
 
+# A separator is a constant of the call.
 def _between(call: AggregateCall) -> int:
     """Return how many bytes the separator between two values of an aggregate is."""
     if call.function == "listagg" and isinstance(separator := call.args[1], Literal):

@@ -50,6 +50,7 @@ class AggregateFilter:
 
     def mask(self, batch: pa.RecordBatch, masks: Masks) -> np.ndarray:
         """Return which rows of a batch the aggregate takes."""
+        # TRUE only: FALSE and NULL drop the row.
         if self.expression not in masks:
             masks[self.expression] = is_true(self.keep(batch))
         return masks[self.expression]
@@ -75,8 +76,10 @@ class AggregateInput:
     ) -> Rows:
         """Return the rows that some filter accepts and whose needed arguments are not NULL."""
         columns = [argument(batch) for argument in self.arguments]
+        # None as a filter: all rows.
         masks = [None if one is None else one.mask(batch, filter_masks) for one in self.filters]
         mask = _any(masks)
+        # A needed argument that is NULL drops the row, as SQL ignores NULLs in aggregates.
         for column in (columns[i] for i in self.needed if i < len(columns)):
             if column.null_count:
                 valid = col.validity(column).view(np.bool_)
@@ -85,6 +88,7 @@ class AggregateInput:
         if columns:
             assert self.kind is not None
             values = (
+                # Several arguments are one struct, so that values stay together through sorting and counting.
                 pa.StructArray.from_arrays(columns, fields=list(self.kind))
                 if pa.types.is_struct(self.kind)
                 else columns[0]
@@ -93,6 +97,7 @@ class AggregateInput:
         if self.apart:
             weights = _by_filter(masks, weights, slots.size)
         if mask is None or mask.all():
+            # Empty weights stay empty: +1 each.
             return slots, values, weights
         values = None if values is None else values.filter(array_of(mask))
         return slots[mask], values, np.ascontiguousarray(weights[..., mask]) if weights.size else weights
@@ -116,6 +121,7 @@ def _any(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Return which rows some mask keeps, None for all."""
     united: np.ndarray | None = None
     for mask in masks:
+        # An aggregate without a filter takes every row.
         if mask is None:
             return None
         united = mask if united is None else united | mask
@@ -125,6 +131,7 @@ def _any(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
 def _by_filter(masks: Sequence[np.ndarray | None], weights: np.ndarray, rows: int) -> np.ndarray:
     out = np.empty((len(masks), rows), np.int64)
     for k, mask in enumerate(masks):
+        # Empty weights: +1 each, where the filter accepts the row.
         signed = weights if weights.size else 1
         out[k] = signed if mask is None else mask * signed
     return out
@@ -148,10 +155,14 @@ class RowPartials:
 
     def _column(self, index: int, rows: pa.RecordBatch) -> pa.Array:
         call, argument, keep = self._calls[index], self._arguments[index], self._filters[index]
+        # COUNT(*) counts ones.
         values = array_of(np.ones(rows.num_rows, np.int64)) if argument is None else argument(rows)
         if keep is not None:
+            # A row that the filter rejects is NULL, which the aggregate ignores.
             values = pc.if_else(keep(rows).fill_null(False), values, pa.scalar(None, values.type))
         if call.function == "count":
+            # COUNT(x) of a single row: 1 or 0.
             return values.is_valid().cast(pa.int64()) if values.null_count or argument is not None else values
         values = values.cast(to_arrow(call.type))
+        # SUM0 of nothing is 0, not NULL.
         return values.fill_null(0) if call.function == "sum0" else values

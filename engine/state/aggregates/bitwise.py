@@ -9,6 +9,7 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.aggregates import bitwise as kernel
 from penstock.engine.state.aggregates.accumulator import TablePart
 
+# (64, 1): shifts that put a row of bits back into words.
 _BITS = np.arange(64, dtype=np.uint64)[:, np.newaxis]
 
 
@@ -28,6 +29,7 @@ class UnitedBits(TablePart):
     def of(self, function: str, state: np.ndarray, kind: pa.DataType) -> pa.Array:
         """Return ``bit_and``, ``bit_or`` or ``bit_xor``, NULL over no values."""
         words = {
+            # AND: the bits that no value lacks.
             "bit_or": state[kernel.SOME],
             "bit_and": ~state[kernel.SOME_LACK],
             "bit_xor": state[kernel.ODD],
@@ -55,6 +57,7 @@ class CountedBits(TablePart):
     def of(self, function: str, state: np.ndarray, kind: pa.DataType) -> pa.Array:
         """Return ``bit_and``, ``bit_or`` or ``bit_xor``, NULL over no values."""
         counts, total = state[:64], state[64]
+        # (64, slots): whether each bit is in the result.
         having = {"bit_or": counts > 0, "bit_and": counts == total, "bit_xor": (counts & 1) == 1}[function]
         words = np.bitwise_or.reduce(having.astype(np.uint64) << _BITS, axis=0).view(np.int64)
         return col.array_of_words(words, (total != 0).view(np.uint8), kind)

@@ -31,6 +31,8 @@ class FilteredCounts(SlotValues):
         """Add to counts and return the change for each filter. The caller reads its entries, then has the
         touched ones forgotten.
         """
+        # Counts before and after, of the touched pairs only: a value may appear under one filter and go under
+        # another.
         entries, touched = self._enter(slots, values)
         before = self._counts[touched]
         add_each(entries, weights, self._counts)
@@ -39,6 +41,7 @@ class FilteredCounts(SlotValues):
 
     def merge(self, into: np.ndarray, other: FilteredCounts, slots: np.ndarray) -> list[Change]:
         """Add the counts of another's slots to the slots ``into``; returns as ``add``."""
+        # Pairs are entered again under the new slots; values are looked up by value, since numbers differ.
         positions, entries = other.entries(slots)
         return self.add(
             into[positions], other.values_of(entries), np.ascontiguousarray(other.counts(entries).T)
@@ -56,6 +59,7 @@ class FilteredCounts(SlotValues):
 
     def read(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> tuple[np.ndarray, pa.Array, np.ndarray]:
         """Return what to ``add`` for such a column."""
+        # One struct a pair: value, count0, count1, ...
         lists = columns[0]
         pairs = lists.flatten()
         weights = np.stack([numbers_of(pairs.field(f"count{k}")) for k in range(self._filters)])
@@ -101,6 +105,8 @@ class Distinct:
         for part, change in zip(self.parts, changes, strict=True):
             for entries, sign in ((change.appeared, 1), (change.gone, -1)):
                 if entries.size:
+                    # COUNT(DISTINCT x) needs no values.
                     values = None if isinstance(part, CountPart) else counts.values_of(entries)
                     part.add(counts.slots_of(entries), values, np.full(entries.size, sign))
+        # All changes touched the same entries. Last: the parts read values of the entries.
         counts.forget(changes[0].touched)

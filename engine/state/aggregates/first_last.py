@@ -22,16 +22,19 @@ class SlotOrder:
     """
 
     def __init__(self, types: Sequence[pa.DataType], directions: Sequence[Direction]) -> None:
+        # Fixed-width values sort as words, without Arrow.
         self._plain = not any(
             col.is_bytes(kind) or pa.types.is_nested(kind) or pa.types.is_null(kind) for kind in types
         )
         self._directions = list(directions)
         fields = [pa.field(f"c{i}", kind) for i, kind in enumerate([pa.int64(), *types])]
+        # Column 0 is the slot, then the values, the keys last.
         first = len(fields) - len(directions)
         keys = [
             SortKey(Column(NULL, True, index=first + i), direction.descending, direction.nulls_first)
             for i, direction in enumerate(directions)
         ]
+        # Without a key for it a nested value would tie by its text, whose order is not that of its values.
         keys += [
             SortKey(Column(NULL, True, index=i))
             for i, kind in enumerate(types[: len(types) - len(directions)], 1)
@@ -45,10 +48,12 @@ class SlotOrder:
         if self._plain:
             keys = columns[len(columns) - len(self._directions) :]
             major = [
+                # Keys first, then all columns as ties, in ascending order with NULL first.
                 *zip(keys, self._directions, strict=True),
                 *((column, Direction()) for column in columns),
             ]
             words = [part for column, direction in major for part in _words(column, direction)]
+            # lexsort's last key decides first: the slot, then the words in reverse.
             return np.lexsort((*words[::-1], slots))
         return self._order.sorted(
             pa.RecordBatch.from_arrays([array_of(slots), *columns], schema=self._schema)
@@ -66,10 +71,12 @@ def _words(column: pa.Array, direction: Direction) -> list[np.ndarray]:
     """Integers that sort as a fixed-width column does, the first deciding."""
     words = list(col.order_words(column).T)
     if direction.descending:
+        # The complement reverses the order.
         words = [~word for word in words]
     if not column.null_count:
         return words
     valid = col.validity(column) != 0
+    # Whether it is NULL decides before the words; those of NULL are made equal.
     return [valid if direction.nulls_first else ~valid, *(np.where(valid, word, 0) for word in words)]
 
 
@@ -88,6 +95,7 @@ class BestRow(CountedPart):
         self._order = SlotOrder([field.type for field in kind], directions)
         self._last = last
         self._insert_only = insert_only
+        # By slot: the entry of the best value plus 1, 0 for none.
         self._best = np.zeros(0, np.int64)
 
     def reserve(self, capacity: int) -> None:
@@ -100,12 +108,15 @@ class BestRow(CountedPart):
 
     def settle(self, change: Change) -> None:
         counts = self._counts
+        # Slots whose best value was retracted; before the entries are forgotten and reused.
         gone = counts.slots_of(change.gone)
         lost = np.unique(gone[self._best[gone] == change.gone + 1])
         self._best[lost] = 0
         super().settle(change)
+        # Under inserts a new value competes with the best so far.
         holders = self._best[np.unique(counts.slots_of(change.appeared))]
         candidates = [change.appeared, holders[holders > 0] - 1]
+        # Without its best value a slot is scanned: all values it still has are candidates.
         if lost.size:
             _, entries = counts.entries(lost)
             candidates.append(entries[counts.counts(entries) > 0])
@@ -116,13 +127,16 @@ class BestRow(CountedPart):
         if not entries.size:
             return
         slots = self._counts.slots_of(entries)
+        # Slot by slot, each in the order of its values.
         order = self._order.sorted(slots, self._counts.columns_of(entries))
         entries, slots = entries[order], slots[order]
         chosen = np.ones(entries.size, np.bool_)
         differs = slots[1:] != slots[:-1]
+        # The last of each run of one slot, or the first.
         chosen[slice(0, -1) if self._last else slice(1, None)] = differs
         self._best[slots[chosen]] = entries[chosen] + 1
         if self._insert_only:
+            # The others can never win again.
             self._counts.drop(entries[~chosen])
 
     def best(self, slots: np.ndarray) -> pa.Array:
@@ -130,4 +144,5 @@ class BestRow(CountedPart):
         entries = self._best[slots]
         some = entries > 0
         values = self._counts.columns_of(entries[some] - 1)[0]
+        # A slot without values is NULL; the others are taken in order.
         return values if some.all() else values.take(array_of(np.cumsum(some) - some, ~some))

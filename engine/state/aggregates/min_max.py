@@ -26,6 +26,7 @@ class LeastValue(TablePart):
         self._kind = kind
         # The complement reverses the order of words: MAX is MIN of the complements.
         self._flip = np.int64(-1 if greatest else 0)
+        # A wide decimal is two words. The last column says whether there is a value.
         super().__init__(3 if col.is_wide(kind) else 2)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
@@ -39,19 +40,24 @@ class LeastValue(TablePart):
             kernel.best_words(slots, col.words(values), self._flip, self.table)
 
     def merge(self, into: np.ndarray, other: LeastValue, slots: np.ndarray) -> None:
+        # A slot without a value would compete with zeros.
         state = other.table[slots]
         some = state[:, -1] != 0
         kernel.least_rows(into[some], np.ascontiguousarray(state[some, :-1]), self.table)
 
     def holds(self, slots: np.ndarray, values: pa.Array) -> np.ndarray:
         """Return whether each value is its slot's best one."""
+        # Compared as words: equal values have equal words.
         return (self.table[slots, :-1] == col.order_words(values) ^ self._flip).all(axis=1)
 
     def best(self, state: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
         some = state[-1] != 0
         return col.array_of_order_words(
-            state[:-1].T ^ self._flip, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind
+            # The complement twice is the word itself.
+            state[:-1].T ^ self._flip,
+            col.NO_BYTES if some.all() else some.view(np.uint8),
+            self._kind,
         )
 
 
@@ -65,6 +71,8 @@ class BestString(TablePart):
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
         self._kind = kind
         self._greatest = greatest
+        # The bytes of the best strings, one after another, superseded ones among them; ``_used[0]`` of it are
+        # in use.
         self._arena = np.zeros(1024, np.uint8)
         self._used = np.zeros(1, np.int64)
         super().__init__(2)
@@ -84,9 +92,11 @@ class BestString(TablePart):
 
     def _reserve(self, length: int) -> None:
         """Compact the arena, and double it unless that freed half of it."""
+        # Only the best strings are copied; superseded ones are dropped.
         live = np.flatnonzero(self.table[:, 1])
         offsets, data = self._gather(self.state(live))
         size = self._arena.size
+        # At least half of the arena is free afterwards, so compactions stay few.
         while size < 2 * data.size + length:
             size *= 2
         self._arena = grown(data, size)
@@ -94,6 +104,7 @@ class BestString(TablePart):
         self._used[0] = data.size
 
     def _gather(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # 0 is "none": its length is 0.
         starts, lengths = state[0], np.maximum(state[1] - 1, 0)
         offsets = np.zeros(lengths.size + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -103,6 +114,7 @@ class BestString(TablePart):
 
     def clear(self, slots: np.ndarray) -> None:
         super().clear(slots)
+        # No string left: the arena starts again.
         if not self.table[:, 1].any():
             self._used[0] = 0
 
@@ -123,6 +135,7 @@ class BestString(TablePart):
         )
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        # On disk the strings themselves: places in the arena mean nothing to another task.
         return [self.best(self.state(slots))]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
@@ -153,9 +166,11 @@ class RetractableBest(CountedPart):
 
     def settle(self, change: Change) -> None:
         counts = self._counts
+        # First the new values: where one of them is the best now, the loss of the old best needs no scan.
         self._offer(change.appeared)
         slots = counts.slots_of(change.gone)
         lost = (
+            # Values that are gone but were not the best change nothing.
             np.unique(slots[self._best.holds(slots, counts.values_of(change.gone))]) if slots.size else slots
         )
         super().settle(change)

@@ -37,7 +37,9 @@ class MomentsPart(FloatPart):
         distances = np.empty(count.size, np.float64)
         kernel.squared_distances(numbers, distances)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # VAR_SAMP divides by n - 1; an infinite or NaN value makes the result NaN.
             result = np.where(odd > 0, np.nan, distances / (count - fewest))
+        # ``odd`` values count as values: one NaN is not NULL.
         return pa.array(result, mask=count + odd <= fewest, from_pandas=False)
 
     def deviation(self, state: np.ndarray, *, sample: bool) -> pa.Array:
@@ -71,6 +73,7 @@ class ShapePart(FloatPart):
         kernel.central_powers(numbers, second, third, fourth)
         return array_of(
             np.where(odd > 0, np.nan, shape(function, count, second, third, fourth)),
+            # No value, or all equal: NULL.
             (odd <= 0) & (second <= 0),
         )
 
@@ -80,6 +83,7 @@ def shape(
 ) -> np.ndarray:
     """Return ``skewness`` or ``kurtosis`` from sums of powers of the distances from the mean."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Kurtosis is the excess over that of a normal distribution, 3.
         return (
             np.sqrt(count) * third / np.sqrt(second**3)
             if function == "skewness"
@@ -95,6 +99,7 @@ class PairPart(FloatPart):
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert isinstance(values, pa.StructArray)
+        # (y, x), in the order of the SQL arguments.
         ys, xs = values.flatten()
         kernel.add_products(slots, col.floats(ys), col.floats(xs), weights, self.table.view(np.float64))
 
@@ -109,9 +114,11 @@ class PairPart(FloatPart):
         count, odd = numbers[kernel.COUNT], numbers[kernel.ODD] > 0
         syy, sxx, sxy = (np.empty(count.size) for _ in range(3))
         kernel.central_products(numbers, syy, sxx, sxy)
+        # A sum is its high and its low part.
         y, x = numbers[2] + numbers[3], numbers[4] + numbers[5]
         with np.errstate(divide="ignore", invalid="ignore"):
             values, undefined = _PAIRS[function](count, y, x, syy, sxx, sxy)
+        # Infinities and NaN decide before "not defined".
         return array_of(np.where(odd, np.nan, values), ~odd & (undefined | (count <= 0)))
 
 
@@ -121,12 +128,14 @@ ValuesAndUndefined = tuple[np.ndarray, np.ndarray]
 def _corr(
     n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
 ) -> ValuesAndUndefined:
+    # Rounding may put the quotient just beyond 1.
     return np.clip(sxy / np.sqrt(syy) / np.sqrt(sxx), -1.0, 1.0), (syy <= 0) | (sxx <= 0)
 
 
 def _r2(
     n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray
 ) -> ValuesAndUndefined:
+    # A constant y is explained fully.
     return np.where(syy <= 0, 1.0, sxy / sxx * (sxy / syy)), sxx <= 0
 
 

@@ -25,6 +25,7 @@ _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _SHAPES = ("skewness", "kurtosis")
 _BITS = ("bit_and", "bit_or", "bit_xor")
 _EXTREMES = ("min", "max", "any_value")
+# Aggregates of pairs (y, x).
 _PAIRS = (
     "corr",
     "covar_pop",
@@ -32,6 +33,7 @@ _PAIRS = (
     *(f"regr_{name}" for name in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")),
 )
 _BEST_ROWS = ("first_value", "last_value", "min_by", "max_by")
+# Functions that read one state: SUM, AVG and SUM0 of an argument are kept once.
 _FAMILIES = {
     "avg": "sum",
     "sum0": "sum",
@@ -47,6 +49,7 @@ _FAMILIES = {
 
 def family(call: AggregateCall) -> tuple[object, ...]:
     """Return the key of the accumulator of a call: calls with equal keys share one."""
+    # DISTINCT aggregates share across filters; others have the filter in the key.
     shared_filter = None if is_distinct(call) else call.filter
     return (
         "rows" if is_python(call) else _FAMILIES.get(call.function, call.function),
@@ -61,6 +64,8 @@ def is_distinct(call: AggregateCall) -> bool:
     """Return whether an aggregate takes each value once. Such aggregates share their counted values, whatever
     their filters.
     """
+    # DISTINCT changes nothing for extremes and best rows; the others have all values and count each once
+    # themselves.
     return (
         call.distinct
         and call.function not in (*_EXTREMES, *_BEST_ROWS, *_SHAPES, *KEEPS_VALUES)
@@ -75,6 +80,7 @@ def is_python(call: AggregateCall) -> bool:
 
 def input_arguments(call: AggregateCall) -> tuple[Expression, ...]:
     """Return the arguments an accumulator reads: all but the constants of the call."""
+    # Of the values only the first is read, the others are constants; behind them come the keys of ORDER BY.
     keys = call.args[len(call.values) :]
     if call.function in _PAIRS or call.function in _BEST_ROWS or is_python(call):
         return call.args
@@ -83,8 +89,10 @@ def input_arguments(call: AggregateCall) -> tuple[Expression, ...]:
 
 def needs_value(call: AggregateCall) -> tuple[int, ...]:
     """Return the positions of the arguments that must not be NULL, or the row does not count."""
+    # FIRST_VALUE of a NULL is NULL: NULLs count.
     if call.function in ("first_value", "last_value") or is_python(call):
         return ()
+    # MIN_BY(x, y): a NULL y drops the row, a NULL x does not.
     if call.function in ("min_by", "max_by"):
         return (1,)
     return (0, 1) if call.function in _PAIRS else (0,)
@@ -97,6 +105,7 @@ def input_type(call: AggregateCall) -> pa.DataType | None:
     kinds = [to_arrow(arg.type) for arg in input_arguments(call)]
     if not kinds:
         return None
+    # KeyIndex takes flat columns or structs: a nested argument is wrapped.
     if len(kinds) == 1 and not pa.types.is_nested(kinds[0]):
         return kinds[0]
     return pa.struct([pa.field(f"v{i}", kind) for i, kind in enumerate(kinds)])
@@ -110,16 +119,21 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool, filters: int
     """
     kind = input_type(call)
     if kind is None:
+        # COUNT(*).
         return CountPart()
     if call.function in _EXTREMES:
         greatest = call.function == "max"
+        # Nested values have no words and no bytes to compare: they are sorted.
         if pa.types.is_struct(kind):
             return BestRow(kind, (), greatest, insert_only)
         return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
     if call.function in _BEST_ROWS:
         by = call.function in ("min_by", "max_by")
         last = call.function in ("last_value", "max_by")
+        # MIN_BY and MAX_BY order by their second argument, ascending.
         return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
+    # With DISTINCT, and under retraction (retracted fourth powers leave rounding errors), all values are
+    # stored.
     if (
         call.function in KEEPS_VALUES
         or is_python(call)
@@ -141,6 +155,7 @@ def _plain_part(call: AggregateCall, kind: pa.DataType, insert_only: bool, count
     if call.function in ("bool_and", "bool_or"):
         return BooleanPart()
     if call.function in _BITS:
+        # OR cannot be undone from a word: under retraction each bit has a count.
         return UnitedBits() if insert_only else CountedBits()
     if call.function in _SHAPES:
         return ShapePart()
@@ -204,6 +219,7 @@ def _of_bag(call: AggregateCall, bag: SortedBag, kind: pa.DataType) -> pa.Array:
     constant = call.args[1]
     assert isinstance(constant, Literal)
     if call.function == "listagg":
+        # LISTAGG: the second argument is the separator.
         return bag.joined(str(constant.value))
     share = float(constant.value)  # type: ignore[arg-type]  # the registry takes numbers only
     return bag.percentile(share) if call.function == "percentile" else bag.ranked(share)

@@ -32,6 +32,7 @@ class ExactSum(TablePart):
     def __init__(self, kind: pa.DataType, counted: bool = True) -> None:
         self._wide = col.is_wide(kind)
         self._scale = kind.scale if pa.types.is_decimal128(kind) else 0
+        # Wide: low, high, carries, count. Else: word, carries and, if counted, count.
         super().__init__(4 if self._wide else 2 + counted)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
@@ -47,10 +48,12 @@ class ExactSum(TablePart):
 
     def _totals(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the low and high words of the sums, and the counts; raises OutOfRange past 128 bits."""
+        # A carry of 2**128 is beyond every type.
         if self._wide:
             if state[2].any():
                 raise OutOfRange
             return state[0], state[1], state[3]
+        # The word is signed: where it is negative, 2**64 is missing in the high word.
         return state[0], (state[0] >> 63) + state[1], state[-1]
 
     def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
@@ -59,6 +62,7 @@ class ExactSum(TablePart):
         valid = (counts != 0).view(np.uint8) if null_when_empty and not counts.all() else col.NO_BYTES
         if pa.types.is_decimal128(kind):
             return _decimals(low, high, valid, kind)
+        # More than 64 bits: no BIGINT.
         if (high != low >> 63).any():
             raise OutOfRange
         return col.array_of_words(low, valid, kind)
@@ -72,10 +76,12 @@ class ExactSum(TablePart):
         valid = (~empty).view(np.uint8) if empty.any() else col.NO_BYTES
         if pa.types.is_decimal128(kind):
             fits = np.empty(low.size, np.int64)
+            # Digits that AVG has more than its argument.
             int128.average(low, high, counts, kind.scale - self._scale, fits)
             if not fits.all():
                 raise OutOfRange
             return _decimals(low, high, valid, kind)
+        # As floating point, with one rounding for each half; exact first where 64 bits suffice.
         total = low.view(np.uint64).astype(np.float64) + high.astype(np.float64) * 2.0**64
         narrow = high == low >> 63
         total[narrow] = low[narrow]
@@ -87,10 +93,12 @@ def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.Dat
     """Return 128-bit numbers as decimals; raises OutOfRange when one has too many digits."""
     limit = 10**kind.precision
     negative = high < 0
+    # The absolute value, as two unsigned words.
     size_low = np.where(negative, -low, low).view(np.uint64)
     size_high = np.where(negative, ~high + (low == 0), high).view(np.uint64)
     limit_low, limit_high = np.uint64(limit & (2**64 - 1)), np.uint64(limit >> 64)
     beyond = (size_high > limit_high) | ((size_high == limit_high) & (size_low >= limit_low))
+    # A NULL may have any words.
     if (beyond if valid.size == 0 else beyond & (valid == 1)).any():
         raise OutOfRange
     return col.array_of_wide_words(low, high, valid, kind)
@@ -110,6 +118,7 @@ class FloatSum(TablePart):
         super().__init__(6)
 
     def _halves(self) -> tuple[np.ndarray, np.ndarray]:
+        # The same array seen as floats (sum, lost, count) and as integers (three counts).
         return self.table[:, :3].view(np.float64), self.table[:, 3:]
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
@@ -131,8 +140,10 @@ class FloatSum(TablePart):
     def _totals(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sums, lost, counts = state[:3].view(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
+            # An infinite sum has overflowed; its lost part is NaN.
             total = np.where(np.isfinite(sums), sums + lost, sums)
         if state[3:].any():
+            # Counts of infinities and NaN above 0. The first three rows are floats, which are not read here.
             odd = state > 0
             # SQL as IEEE has it: inf and -inf together, or any NaN, make NaN
             total[odd[_POSITIVE]] = np.inf
@@ -162,6 +173,7 @@ class CountPart(TablePart):
         kernel.count(slots, weights, self.table)
 
     def merge(self, into: np.ndarray, other: CountPart, slots: np.ndarray) -> None:
+        # Merging is adding the other's count as a weight.
         kernel.count(into, np.ascontiguousarray(other.table[slots, 0]), self.table)
 
     def count(self, state: np.ndarray) -> pa.Array:
@@ -188,6 +200,7 @@ class BooleanPart(TablePart):
     def all_true(self, state: np.ndarray) -> pa.Array:
         """Return BOOL_AND, NULL over no values."""
         false, true = state
+        # No FALSE: true over any TRUE. Counts below 0 come from retractions ahead of their rows.
         return array_of(false <= 0, (false == 0) & (true == 0))
 
     def some_true(self, state: np.ndarray) -> pa.Array:

@@ -14,6 +14,7 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.aggregates.min_max import pass_best
 from penstock.planner.expressions.nodes import SortKey
 
+# A row is compared with at most so many keys.
 LIMIT_MAX = 32
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
@@ -26,6 +27,7 @@ class BestKeys:
     def __init__(self, key: SortKey, limit: int, time_zone: str) -> None:
         self._evaluate = compile_expression(key.expression, EvaluationContext(time_zone))
         self._descending, self._nulls_first = key.descending, key.nulls_first
+        # (capacity, limit) words in descending order; the least word stands for "no row yet".
         self._best = np.full((0, limit), _LEAST, np.int64)
 
     @staticmethod
@@ -38,6 +40,7 @@ class BestKeys:
         """Return the positions of rows that may be among the first ``limit`` of their slot. Fewer than
         ``limit`` rows of the slot seen so far are ahead of them. Slots are below ``capacity``.
         """
+        # New slots have seen no row.
         if len(self._best) < capacity:
             more = np.full((capacity - len(self._best), self._best.shape[1]), _LEAST, np.int64)
             self._best = np.concatenate([self._best, more])
@@ -47,6 +50,7 @@ class BestKeys:
 
     def forget(self, slots: np.ndarray) -> None:
         """Forget the keys seen of slots that other partitions will reuse."""
+        # Otherwise the keys of the old partition would drop rows of the new one.
         self._best[slots[slots < len(self._best)]] = _LEAST
 
     def _words(self, keys: pa.Array) -> np.ndarray:

@@ -16,6 +16,7 @@ from penstock.engine.state.index.slot_sets import DistinctSlots, UseCounts
 from penstock.engine.state.index.word_index import WordIndex, grown
 from penstock.engine.state.mapped_arrays import Mapped
 
+# A pair's word: slot << 32 | value number.
 _SLOT_BITS = 32
 _VALUE = (1 << _SLOT_BITS) - 1
 
@@ -53,6 +54,7 @@ class SlotValues(Mapped):
         self.values = KeyIndex([field.type for field in kind] if pa.types.is_struct(kind) else [kind])
         self._uses = UseCounts()
         self._pairs = WordIndex()
+        # By entry.
         self._counts = np.zeros(0 if width is None else (0, width), np.int64)
         self._of_slot = MultiIndex()
         self._distinct = DistinctSlots()
@@ -66,21 +68,25 @@ class SlotValues(Mapped):
             values.flatten() if pa.types.is_struct(self.kind) else [values]
         )
         known = len(self._pairs)
+        # The values' numbers are dense, so both halves fit.
         entries = self._pairs.lookup_or_insert((slots << _SLOT_BITS) | value_ids)
         if len(self._counts) < self._pairs.capacity:
             self._counts = grown(self._counts, self._pairs.capacity)
         if len(self._pairs) > known:
             fresh = self._pairs.fresh
             self._of_slot.link(self.slots_of(fresh), fresh)
+            # A value is removed with its last pair.
             self._uses.retain(self.value_ids(fresh), self.values.capacity)
         return entries, self._distinct.of(entries, self._pairs.capacity)
 
     def forget(self, entries: np.ndarray) -> None:
         """Drop those of these distinct entries whose counts are all 0."""
+        # Counts may be below 0: a retraction that came before its row is remembered.
         counts = self._counts[entries]
         entries = entries[counts == 0 if counts.ndim == 1 else ~counts.any(axis=1)]
         if not entries.size:
             return
+        # Everything that reads the pair's word comes before the pair is removed.
         unused = self._uses.release(self.value_ids(entries))
         self._of_slot.unlink(entries)
         self._pairs.remove(entries)
@@ -133,6 +139,7 @@ class SlotValues(Mapped):
     ) -> pa.Array:
         """Return per slot a list of its values with their counts by name, for a checkpoint."""
         offsets = np.zeros(slots.size + 1, np.int32)
+        # Entries come slot by slot: list i has the pairs of slot i.
         np.cumsum(np.bincount(positions, minlength=slots.size), out=offsets[1:])
         columns = [array_of(column) for column in counts.values()]
         return pa.ListArray.from_arrays(
@@ -152,11 +159,13 @@ class ValueCounts(SlotValues):
         """
         entries, touched = self._enter(slots, values)
         before = self._counts[touched]
+        # ``add.at``, since a pair may come more than once in a batch.
         np.add.at(self._counts, entries, weights if weights.size else 1)
         return Change.of(touched, before, self._counts[touched])
 
     def merge(self, into: np.ndarray, other: ValueCounts, slots: np.ndarray) -> Change:
         """Add the counts of another's slots to the slots ``into``; returns as ``add``."""
+        # By value: the numbers of the other's values mean nothing here.
         positions, entries = other.entries(slots)
         return self.add(into[positions], other.values_of(entries), other.counts(entries))
 

@@ -52,6 +52,7 @@ class SortedBag:
         """
         offsets = np.zeros(self.size + 1, np.int64)
         np.cumsum(self.totals(), out=offsets[1:])
+        # No value repeats: the columns are the rows.
         if (self.counts == 1).all():
             return offsets, self.columns
         repeated = array_of(np.repeat(np.arange(self.counts.size), self.counts))
@@ -69,6 +70,7 @@ class SortedBag:
     def joined(self, separator: str) -> pa.Array:
         """Return the texts of each slot as one, NULL over none."""
         texts = pc.binary_join(self.lists(pa.list_(self.values.type)), separator)
+        # Joining no texts gives an empty one; SQL says NULL.
         return pc.if_else(array_of(self.totals() > 0), texts, pa.scalar(None, texts.type))
 
     def histogram(self, kind: pa.DataType) -> pa.Array:
@@ -76,7 +78,11 @@ class SortedBag:
         entries = pa.StructArray.from_arrays([self.values, array_of(self.counts)], fields=list(_entry(kind)))
         lengths = np.bincount(self.positions, minlength=self.size)
         return pa.Array.from_buffers(
-            kind, self.size, [col.bitmap((lengths > 0).view(np.uint8)), _offsets(lengths)], children=[entries]
+            # Empty lists are NULL.
+            kind,
+            self.size,
+            [col.bitmap((lengths > 0).view(np.uint8)), _offsets(lengths)],
+            children=[entries],
         )
 
     def mode(self) -> pa.Array:
@@ -84,6 +90,7 @@ class SortedBag:
         most = np.zeros(self.size, np.int64)
         np.maximum.at(most, self.positions, self.counts)
         at = np.full(self.size, -1)
+        # In reverse, so that of several most frequent values the first is written last.
         frequent = np.flatnonzero(self.counts == most[self.positions])[::-1]
         at[self.positions[frequent]] = frequent
         return self.values.take(array_of(np.maximum(at, 0), at < 0))
@@ -94,6 +101,7 @@ class SortedBag:
         """
         totals = self.totals()
         return self.values.take(
+            # PERCENTILE_DISC: the rank is at least the first.
             array_of(
                 self._at(np.maximum(np.ceil(share * totals), 1).astype(np.int64) - 1, totals), totals == 0
             )
@@ -104,12 +112,15 @@ class SortedBag:
         neighbours as need be, NULL over none.
         """
         totals = self.totals()
+        # PERCENTILE_CONT: a rank between two values, which are weighted by their distance from it.
         exact_rank = share * np.maximum(totals - 1, 0)
         low, high = np.floor(exact_rank), np.ceil(exact_rank)
+        # A slot without values reads position 0, which must exist.
         numbers = col.floats(self.values) if len(self.values) else np.zeros(1)
         first, second = (numbers[self._at(rank.astype(np.int64), totals)] for rank in (low, high))
         with np.errstate(invalid="ignore", over="ignore"):
             between = (high - exact_rank) * first + (exact_rank - low) * second
+        # Equal neighbours, infinities among them, are not computed with: inf - inf is NaN.
         equal = (first == second) | (low == high)
         return array_of(np.where(equal, first, between), totals == 0)
 
@@ -119,9 +130,12 @@ class SortedBag:
         finite = np.isfinite(numbers)
         odd = np.bincount(self.positions[~finite], minlength=self.size) > 0
         numbers = np.where(finite, numbers, 0.0)
+        # Two passes: the mean, then powers of the distances from it, which lose no digits as sums of powers
+        # do.
         mean = self._sums(numbers) / np.maximum(totals, 1)
         distances = numbers - mean[self.positions]
         powers = [self._sums(distances**power) for power in (2, 3, 4)]
+        # Different values are stored once, so more than one entry means that they vary.
         varies = np.bincount(self.positions, minlength=self.size) > 1
         return array_of(np.where(odd, np.nan, shape(function, totals, *powers)), ~odd & ~varies)
 
@@ -131,6 +145,7 @@ class SortedBag:
     def _at(self, ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Return the position of the value of each slot's rank, 0 for slots without values."""
         before = np.cumsum(totals) - totals
+        # Cumulative counts over all slots: the rank within the slot plus the values of the slots before.
         entries = np.searchsorted(np.cumsum(self.counts), before + ranks, side="right")
         return np.where(totals > 0, entries, 0)
 
@@ -149,6 +164,7 @@ class ValueBag(CountedPart):
         ``once``: count each value once, not as often as it is there. ``between``: the bytes of a separator.
         """
         positions, entries = self._counts.entries(slots)
+        # A retraction ahead of its row has a count below 0: it is no value yet.
         counts = np.maximum(self._counts.counts(entries), 0)
         counts = np.minimum(counts, 1) if once else counts
         sizes = np.zeros(slots.size, np.int64)
@@ -171,6 +187,7 @@ class ValueBag(CountedPart):
 
 
 def _offsets(lengths: np.ndarray) -> pa.Buffer:
+    # 32 bits: ``check_sizes`` refuses larger values before.
     offsets = np.zeros(lengths.size + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return pa.py_buffer(offsets)

@@ -30,6 +30,7 @@ class GroupState(TrackedState):
         writes: LastWrites | None = None,
     ) -> None:
         self.writes = writes
+        # Keys to slots; the accumulators have one row of state for each slot.
         self.keys = KeyIndex(key_types)
         self.accumulators = accumulators
         self._num_keys = len(key_types)
@@ -47,6 +48,7 @@ class GroupState(TrackedState):
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget keys and their aggregates."""
+        # Before the keys go: an index that becomes empty shrinks its capacity below these slots.
         self.changes.mark(slots, self.keys.capacity)
         self.accumulators.clear(slots)
         self.keys.remove(slots)
@@ -62,6 +64,8 @@ class GroupState(TrackedState):
         if slots is None:
             slots = live
         else:
+            # A tracked slot may be beyond the capacity by now; those that are no longer live are missing in
+            # the snapshot, which says that they were removed.
             lives = np.zeros(max(self.keys.capacity, 1 + int(slots.max(initial=0))), np.bool_)
             lives[live] = True
             slots = slots[lives[slots]]
@@ -75,12 +79,14 @@ class GroupState(TrackedState):
         return keys, columns
 
     def restore(self, part: pa.Table) -> None:
+        # k0, k1, ... are the keys, a0, a1, ... the accumulators' columns.
         """Add keys of a snapshot."""
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         slots = self.slots([columns[f"k{i}"] for i in range(self._num_keys)], part.num_rows)
         self.accumulators.restore(
             slots, {name: column for name, column in columns.items() if name.startswith("a")}
         )
+        # First as written now, for snapshots without write times; the recorded times replace that.
         if self.writes is not None:
             self.writes.touch(slots, self.keys.capacity)
             if (written := written_column(part)) is not None:

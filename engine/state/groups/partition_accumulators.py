@@ -38,6 +38,7 @@ class PartitionTotals(TrackedState, Mapped):
     ) -> None:
         self.writes = writes
         self.accumulators = accumulators
+        # By slot: rows and groups of peers that passed. 0 rows: the slot has no entry here.
         self.rows, self.groups = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._keys = keys
         self._width = len(partition_types)
@@ -56,12 +57,14 @@ class PartitionTotals(TrackedState, Mapped):
 
     def add(self, slots: np.ndarray, rows: pa.RecordBatch, group_slots: np.ndarray) -> None:
         """Count rows and groups of peers by slot."""
+        # ``add.at``, since a slot may be named more than once.
         np.add.at(self.rows, slots, 1)
         np.add.at(self.groups, group_slots, 1)
         self.accumulators.add(slots, rows)
         self.changes.mark(slots, self.rows.size)
 
     def count(self, slots: np.ndarray) -> None:
+        # ``group_slots`` would be the same rows: this is the count of operators without frames over groups.
         """Count a row for each slot, which may repeat."""
         np.add.at(self.rows, slots, 1)
         self.changes.mark(slots, self.rows.size)
@@ -77,6 +80,7 @@ class PartitionTotals(TrackedState, Mapped):
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys and totals are copied."""
+        # Slots assigned for pending rows only may be beyond the arrays.
         self.reserve()
         slots = np.flatnonzero(self.rows) if slots is None else slots[slots < self.rows.size]
         slots = slots[self.rows[slots] != 0]
@@ -127,7 +131,9 @@ class PartitionLives:
         totals.reserve()
         expired = over[(rows.passed.counts(over) > 0) | (totals.rows[over] > 0)]
         _, ids = rows.passed.expand(over)
+        # The rows were linked (passed); none is fresh.
         rows.forget(ids, ids[:0])
         totals.clear(over)
+        # The slots remain in use while rows are pending, so they are due again only after another TTL.
         self.writes.touch(over, keys.capacity)
         return expired

@@ -35,6 +35,7 @@ class Sessions:
 
     def filter(self, mask: np.ndarray) -> Sessions:
         """Return the sessions of a mask."""
+        # Rows of the sessions that remain; ``numbers`` is each session's new number.
         rows = mask[self.of]
         numbers = np.cumsum(mask) - 1
         return Sessions(
@@ -62,6 +63,7 @@ class SessionRows(JoinSide):
 
     def clear(self) -> None:
         super().clear()
+        # By row id: time in microseconds, and the key slot.
         self._times, self._slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._distinct = DistinctSlots()
 
@@ -78,14 +80,17 @@ class SessionRows(JoinSide):
         """Return the sessions of distinct keys."""
         ids = self.links.expand(slots)[1]
         # a retraction that came before its row makes no session
+        # Sessions are of rows that exist: their weight is positive.
         ids = ids[self.store.weights(ids) > 0]
         ids = ids[np.lexsort((self._times[ids], self._slots[ids]))]
         keys, times = self._slots[ids], self._times[ids]
+        # One pass over intervals [time, time + gap] sorted by key and time: ``of`` is each row's session.
         of, starts, ends = (np.empty(ids.size, np.int64) for _ in range(3))
         count = kernel.unite(keys, times, times + self._gap_us, of, starts, ends)
         starts, ends = starts[:count], ends[:count]
         key_slots = np.empty(count, np.int64)
         key_slots[of] = keys
+        # Sessions are numbered in the order they end, which is the order they are emitted in.
         order = np.lexsort((key_slots, starts, ends))
         new_numbers = np.empty(count, np.int64)
         new_numbers[order] = np.arange(count)
@@ -103,6 +108,7 @@ class SessionRows(JoinSide):
     def _ended_alone(self, time_us: int) -> np.ndarray:
         """Return the rows whose sessions would have ended if no other rows were near."""
         ids = self.store.live_ids()
+        # Without neighbours a row's session ends a gap after it.
         return ids[self._times[ids] + self._gap_us < time_us]
 
     def forget(self, sessions: Sessions, time_us: int) -> None:

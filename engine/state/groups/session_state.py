@@ -37,6 +37,8 @@ class SessionWindowState(TrackedState, Mapped):
         self._max_parallelism = max_parallelism
         self.changes = SlotChanges()
         self._of_key = MultiIndex()
+        # By session number (dense, reused): start, end (microseconds) and key slot; ``_free`` is a stack of
+        # free numbers.
         self._free = np.zeros(0, np.int64)
         self._starts, self._key_slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._ends = np.full(0, MAX_WATERMARK_US)
@@ -49,6 +51,7 @@ class SessionWindowState(TrackedState, Mapped):
         each interval.
         """
         key_slots = self.keys.lookup_or_insert(key_columns, starts.size)
+        # Only sessions of the batch's keys can touch its intervals.
         _, sessions_of_keys = self._of_key.expand(np.unique(key_slots))
         all_keys = np.concatenate([key_slots, self._key_slots[sessions_of_keys]])
         all_starts = np.concatenate([starts, self._starts[sessions_of_keys]])
@@ -60,10 +63,12 @@ class SessionWindowState(TrackedState, Mapped):
         count = kernel.unite(
             all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends
         )
+        # Back from sorted order to (new intervals, old sessions).
         group_of = np.empty(order.size, np.int64)
         group_of[order] = groups
         # only groups with a new interval change; the first entries are the new ones, the rest old sessions
         touched = np.unique(group_of[: starts.size])
+        # All intervals of a union are of one key.
         keys_of_groups = np.empty(count, np.int64)
         keys_of_groups[group_of] = all_keys
         sessions = self._settle(sessions_of_keys, group_of[starts.size :], touched, keys_of_groups)
@@ -85,6 +90,7 @@ class SessionWindowState(TrackedState, Mapped):
         sessions before it opens anything else.
         """
         key_slots = self.keys.lookup_or_insert(key_columns, times.size)
+        # All old sessions of these keys, by key, then start, as the kernel needs them.
         touched_keys = np.unique(key_slots)
         _, old_sessions = self._of_key.expand(touched_keys)
         old_sessions = old_sessions[np.lexsort((self._starts[old_sessions], self._key_slots[old_sessions]))]
@@ -111,9 +117,11 @@ class SessionWindowState(TrackedState, Mapped):
         accepted = groups >= 0
         touched = np.unique(groups[accepted])
         keys_of_groups = np.full(count, -1)
+        # Groups that were merged into another have no key; nobody reads them.
         keys_of_groups[parents[: old_sessions.size]] = self._key_slots[old_sessions]
         keys_of_groups[groups[accepted]] = key_slots[accepted]
         sessions = self._settle(old_sessions, parents[: old_sessions.size], touched, keys_of_groups)
+        # The bounds of merged sessions are those of their union.
         self._starts[sessions[touched]], self._ends[sessions[touched]] = (
             group_starts[touched],
             group_ends[touched],
@@ -147,6 +155,7 @@ class SessionWindowState(TrackedState, Mapped):
 
     def _take(self, count: int) -> np.ndarray:
         if count > self._free.size:
+            # Free numbers at hand are used before the arrays grow.
             size_before = self._ends.size
             # doubling keeps the cost of copying linear in the number of sessions
             size = max(size_before + count, 2 * size_before, 64)
@@ -155,6 +164,7 @@ class SessionWindowState(TrackedState, Mapped):
             self._ends[size_before:] = MAX_WATERMARK_US
             self._free = np.concatenate([np.arange(size_before, size)[::-1], self._free])
             self.accumulators.reserve(size)
+        # The top of the stack, in the order in which numbers were freed first.
         ids = self._free[self._free.size - count :][::-1]
         self._free = self._free[: self._free.size - count]
         return ids
@@ -200,6 +210,7 @@ class SessionWindowState(TrackedState, Mapped):
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys, bounds and aggregates are copied."""
+        # A free number has the greatest end, so one comparison finds the live ones.
         live = self._ends < MAX_WATERMARK_US
         sessions = (
             np.flatnonzero(live) if slots is None else (tracked := slots[slots < live.size])[live[tracked]]
@@ -217,6 +228,7 @@ class SessionWindowState(TrackedState, Mapped):
     def restore(self, part: pa.Table) -> None:
         """Add sessions of a snapshot."""
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
+        # Sessions of a snapshot do not touch, so nothing merges: each gets a number of its own.
         sessions = self.open(
             [columns[f"k{i}"] for i in range(self._num_keys)],
             numbers_of(columns["start"]),

@@ -24,10 +24,12 @@ from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import AssignedRows
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
+# An entry's word: (slice * fan + missed) << 32 | key slot.
 _KEY_BITS = 32
 _KEY = (1 << _KEY_BITS) - 1
 
 
+# One subtask that has all key groups, for states outside of a job.
 _ALL = KeyGroups(0, 128, 128)
 
 
@@ -49,16 +51,20 @@ class WindowState(TrackedState):
     ) -> None:
         self._window = window
         self._max_parallelism = groups.max_parallelism
+        # How many values ``missed`` can take: a slice is part of so many windows.
         self._fan = window.windows_per_slice if isinstance(window, Windowing) else 1
         self.accumulators = accumulators
         self.keys = KeyIndex(key_types)
         self._num_keys = len(key_types)
+        # Entries of each key: a key is removed with its last entry.
         self._uses = UseCounts()
+        # (end, start) to slice numbers.
         self._slices = RowIndex(2)
         self._entries = WordIndex()
         self._of_slice = MultiIndex()
         self.closed = KeyGroupWatermarkState(groups)
         self.changes = SlotChanges()
+        # Whether some entry missed a window: only then does the operator look at ``missed``.
         self.some_missed = False
 
     def __len__(self) -> int:
@@ -76,6 +82,7 @@ class WindowState(TrackedState):
         # a pane is a slice less the first windows a late row missed; an entry is a pane and a key in one word
         panes = slices * self._fan if assigned.missed is None else slices * self._fan + assigned.missed
         self.some_missed |= assigned.missed is not None
+        # ``fresh`` of the index is only read when the number of entries has grown.
         known = len(self._entries)
         entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
         if len(self._entries) > known:
@@ -89,6 +96,7 @@ class WindowState(TrackedState):
     def _slice_slots(self, assigned: AssignedRows) -> np.ndarray:
         """Return the slice of each row; rows often share one, which is then looked up once."""
         ends, starts = assigned.ends, assigned.starts
+        # First a comparison of two rows, which fails for most batches with several slices.
         if ends.size and starts is None and ends[0] == ends[-1] and ends.min() == ends.max():
             rows = np.array([[ends[0], 0]], np.int64)
             return np.full(ends.size, self._slices.lookup_or_insert(rows)[0][0])
@@ -134,6 +142,7 @@ class WindowState(TrackedState):
         """Forget distinct slices with all their entries, and the keys no entry is left of."""
         _, entries = self.entries_of(slices)
         if entries.size:
+            # Everything that reads an entry's word comes before the entry is removed.
             self.changes.mark(entries, self._entries.capacity)
             key_slots = self.key_slots(entries)
             self._of_slice.unlink(entries)
@@ -160,6 +169,7 @@ class WindowState(TrackedState):
 
     def _columns(self, entries: np.ndarray) -> Entries:
         ends, starts = self._slices.keys[self._slice_of(entries)].T
+        # A window that was emitted must not be emitted again after a restore: it counts as missed.
         missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
         keys = self.keys.keys(self.key_slots(entries))
         columns = key_columns(keys) | {
@@ -173,6 +183,7 @@ class WindowState(TrackedState):
         """Return how many windows are missed when those are that had ended by some time as well."""
         if not isinstance(self._window, Windowing):
             return missed
+        # Windows that end at or before ``closed`` have passed; a slice apart each.
         first = window_arithmetic.first_window_end_after(ends, closed_us, self._window)
         return np.maximum(missed, (first - ends) // self._window.slice_us)
 
@@ -181,9 +192,12 @@ class WindowState(TrackedState):
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         keys = [columns[f"k{i}"] for i in range(self._num_keys)]
         ends, starts, missed = (numbers_of(columns[name]) for name in ("slice_end", "slice_start", "missed"))
+        # The watermark is that of each entry's key group: subtasks of the checkpoint may have differed in it.
         missed = self._missed_until(missed, ends, self.closed.of(numbers_of(columns["key_group"])))
         nothing = Batch(pa.RecordBatch.from_arrays([], names=[]))
         entries = self._entries_for(keys, AssignedRows(nothing, ends, starts, missed))
+        # Into accumulators of their own first: two entries of a snapshot can become one when both missed the
+        # same windows, and ``restore`` would replace the first by the second.
         rows = np.arange(entries.size)
         loaded = self.accumulators.fresh()
         loaded.reserve(entries.size)

@@ -21,6 +21,7 @@ from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.state.index.word_index import WordIndex
 
+# Of an int64 word, for sizes.
 _WORD_BYTES = 8
 
 
@@ -35,6 +36,8 @@ class KeyIndex:
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = list(types)
         self._index: _WordKeys | _StringKeys | _RowKeys
+        # A string or binary column has its own table; a fixed-width one, or none, is a word; everything else
+        # is a row of words.
         if len(types) == 1 and col.is_bytes(types[0]):
             self._index = _StringKeys(types[0])
         elif not types or (
@@ -95,6 +98,7 @@ class _WordKeys:
 
     def _words(self, columns: Sequence[pa.Array], num_rows: int) -> tuple[np.ndarray, np.ndarray]:
         if self._kind is None:
+            # Without columns all rows are one key: word 0.
             return np.zeros(num_rows, np.int64), col.NO_BYTES
         return col.words(columns[0]), col.validity(columns[0])
 
@@ -110,6 +114,7 @@ class _WordKeys:
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
         if self._kind is None:
             return []
+        # The NULL key has a slot but no word.
         null = self.slots.null_slot
         valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
         return [col.array_of_words(self.slots.keys[slots], valid, self._kind)]
@@ -141,6 +146,7 @@ class _StringKeys:
 
 
 class _Interned:
+    # Slots of ``values`` are the words of the row keys.
     """One string or nested column of several: its distinct values and how many keys use each."""
 
     def __init__(self, kind: pa.DataType) -> None:
@@ -161,6 +167,8 @@ class _RowKeys:
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = list(types)
+        # The layout of a row: one word a column (two for a wide decimal), then one bit a column that says
+        # NULL, 64 a word.
         self._first_word: list[int] = []
         width = 0
         for kind in types:
@@ -179,11 +187,13 @@ class _RowKeys:
         for i, (column, first) in enumerate(zip(columns, self._first_word, strict=True)):
             if i in self._strings:
                 values = self._strings[i].values
+                # A string that is no value gives -1, which no stored row has: the row is unknown then.
                 rows[:, first] = values.lookup_or_insert(column) if insert else values.lookup(column)
                 continue
             valid = col.validity(column)
             parts = col.wide_words(column) if col.is_wide(column.type) else (col.words(column),)
             for k, part in enumerate(parts):
+                # NULL is word 0 with its bit set, so that NULL equals NULL and differs from 0.
                 rows[:, first + k] = part if valid.size == 0 else np.where(valid, part, 0)
             if valid.size:
                 rows[:, self._mask + i // 64] |= (valid == 0).astype(np.int64) << (i % 64)
@@ -193,6 +203,7 @@ class _RowKeys:
         rows = self._rows(columns, num_rows, True)
         slots, fresh = self.slots.lookup_or_insert(rows)
         for i, interned in self._strings.items():
+            # Each key counts as one use of its values; rows of known keys add none.
             interned.retain(rows[fresh, self._first_word[i]])
         return slots
 
@@ -200,6 +211,7 @@ class _RowKeys:
         return self.slots.lookup(self._rows(columns, num_rows, False))
 
     def remove(self, slots: np.ndarray) -> None:
+        # Before the rows: they name the values.
         for i, interned in self._strings.items():
             interned.release(self.slots.keys[slots, self._first_word[i]])
         self.slots.remove(slots)
@@ -209,6 +221,7 @@ class _RowKeys:
         return [self._column(i, rows) for i in range(len(self._types))]
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
+        # A fixed-width first column.
         if 0 not in self._strings:
             return np.full(slots.size, _WORD_BYTES * (2 if col.is_wide(self._types[0]) else 1))
         return self._strings[0].values.widths(np.ascontiguousarray(self.slots.keys[slots, 0]))
@@ -218,6 +231,7 @@ class _RowKeys:
         low = np.ascontiguousarray(rows[:, first])
         if i in self._strings:
             return self._strings[i].values.keys(low)
+        # The column's bit in its word of NULL bits.
         null = (rows[:, self._mask + i // 64] >> (i % 64)) & 1
         valid = (null == 0).view(np.uint8) if null.any() else col.NO_BYTES
         if col.is_wide(kind):

@@ -22,9 +22,12 @@ class MultiIndex(Mapped):
     MAPPED = ("_heads", "_counts", "_nexts", "_priors", "_owners")
 
     def __init__(self) -> None:
+        # By slot: the newest row id of its list (-1: empty), and the list's length.
         self._linked = 0
         self._heads = np.full(_FIRST, -1, np.int64)
         self._counts = np.zeros(_FIRST, np.int64)
+        # By row id: the next older row and the next newer one of its list, and the slot of the list; -1:
+        # none.
         self._nexts, self._priors, self._owners = (np.full(_FIRST, -1, np.int64) for _ in range(3))
 
     def __len__(self) -> int:
@@ -37,6 +40,7 @@ class MultiIndex(Mapped):
         fresh = np.empty(ids.size, np.int64)
         if not ids.size:
             return fresh
+        # The kernel indexes without checks: slots and ids must fit first.
         self._reserve(int(slots.max()) + 1, int(ids.max()) + 1)
         linked = kernel.link(
             slots, ids, self._heads, self._counts, self._nexts, self._priors, self._owners, fresh
@@ -61,6 +65,7 @@ class MultiIndex(Mapped):
 
     def counts(self, slots: np.ndarray) -> np.ndarray:
         """Return how many rows each slot has; slot -1 and slots never linked have none."""
+        # The index -1 is replaced before it is used, and its count after.
         known = (slots >= 0) & (slots < self._counts.size)
         return np.where(known, self._counts[np.where(known, slots, 0)], 0)
 
@@ -80,12 +85,14 @@ class MultiIndex(Mapped):
         if self._total(slots) <= most:
             yield self.expand(slots)
             return
+        # Slots are cut by the sum of their rows; a single slot with more pairs than ``most`` is cut inside.
         for first, last in cut(self.counts(slots), slots.size, most):
             positions, ids = self.expand(slots[first:last])
             for start in range(0, positions.size, most):
                 yield positions[start : start + most] + first, ids[start : start + most]
 
     def _total(self, slots: np.ndarray) -> int:
+        # A slot may be newer than the arrays: it has an empty list.
         if slots.size and int(slots.max()) >= self._heads.size:
             self._reserve(int(slots.max()) + 1, 0)
         return int(kernel.total(slots, self._counts))
@@ -95,6 +102,7 @@ class MultiIndex(Mapped):
             size = max(slots, 2 * self._heads.size)
             used = self._heads.size
             self._heads, self._counts = grown(self._heads, size), grown(self._counts, size)
+            # New slots have no list; their counts are 0 from ``grown``.
             self._heads[used:] = -1
         if ids > self._nexts.size:
             size = max(ids, 2 * self._nexts.size)
@@ -102,4 +110,6 @@ class MultiIndex(Mapped):
             self._nexts, self._priors, self._owners = (
                 grown(array, size) for array in (self._nexts, self._priors, self._owners)
             )
+            # Only ``owners`` decides whether an id is linked; ``nexts`` and ``priors`` are written when it
+            # is.
             self._owners[used:] = -1

@@ -20,6 +20,7 @@ class NestedIndex:
         self._schema = pa.schema([("value", kind)])
         self._texts = StringIndex(pa.string())
         self._values = RowStore(self._schema)
+        # By slot: the row id of the value in the row store, -1 for none.
         self._rows = np.full(self._texts.capacity, -1, np.int64)
 
     def __len__(self) -> int:
@@ -37,6 +38,7 @@ class NestedIndex:
             self._rows = np.concatenate(
                 [self._rows, np.full(self._texts.capacity - self._rows.size, -1, np.int64)]
             )
+        # Values that are new, each once: a batch may repeat one.
         fresh, first = np.unique(slots[self._rows[slots] < 0], return_index=True)
         if fresh.size:
             positions = np.flatnonzero(self._rows[slots] < 0)[first]
@@ -59,6 +61,7 @@ class NestedIndex:
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their values."""
+        # Each value is stored with weight 1, so this removes its row.
         self._values.add_weights(self._rows[slots], np.full(slots.size, -1, np.int64))
         self._rows[slots] = -1
         self._texts.remove(slots)

@@ -8,6 +8,7 @@ from penstock.engine.kernels.index import slots as kernel
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 
+# No run has this number, so that no slot counts as seen.
 _NO_RUN = -(2**63)
 
 
@@ -17,6 +18,7 @@ class DistinctSlots(Mapped):
     MAPPED = ("_marks",)
 
     def __init__(self) -> None:
+        # By slot: the number of the last batch that had it. Counting up replaces clearing the array.
         self._marks = np.zeros(0, np.int64)
         self._epoch = 0
 
@@ -25,6 +27,7 @@ class DistinctSlots(Mapped):
         if capacity > self._marks.size:
             self._marks = grown(self._marks, capacity)
         self._epoch += 1
+        # There cannot be more distinct slots than rows, nor than slots.
         out = np.empty(min(slots.size, capacity), np.int64)
         return out[: kernel.distinct(slots, self._epoch, self._marks, out)]
 
@@ -46,6 +49,7 @@ class UseCounts(Mapped):
     MAPPED = ("_uses",)
 
     def __init__(self) -> None:
+        # By slot.
         self._uses = np.zeros(0, np.int64)
 
     def retain(self, slots: np.ndarray, capacity: int) -> None:

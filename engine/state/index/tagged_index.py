@@ -15,6 +15,7 @@ from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import zeros_beside
 
+# 64 entries for up to 40 keys.
 _FIRST_BITS = 6
 
 
@@ -34,6 +35,7 @@ class TaggedSlots(Mapped):
         self.table = np.zeros(1 << self.bits, np.int64)
         self.tags = np.zeros(slots_of(self.bits), np.int64)
         self.free = np.zeros(slots_of(self.bits), np.int64)
+        # LIVE, ALLOCATED, FREE, NULL, USED, GARBAGE: see ``engine/kernels/index/tagged_index.py``.
         self.state = np.zeros(6, np.int64)
 
     def __len__(self) -> int:
@@ -52,6 +54,7 @@ class TaggedSlots(Mapped):
     @property
     def full(self) -> bool:
         """Whether no slot is left to assign."""
+        # No freed slot, and none that was never used.
         return self.state[FREE] == 0 and self.state[1] == self.tags.size
 
     def grow(self) -> None:
@@ -67,9 +70,12 @@ class TaggedSlots(Mapped):
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots."""
         state = self.state
+        # The NULL key has a slot, but no entry in the table.
         keyed = slots[slots != self.null_slot] if self.null_slot >= 0 else slots
         if keyed.size < slots.size:
             state[NULL] = 0
+        # Removing one by one probes for each; beyond a quarter of the keys one pass over the table is
+        # cheaper.
         if pays_to_rebuild(slots.size, len(self)):
             dead = np.zeros(self.capacity, np.uint8)
             dead[keyed] = 1
@@ -78,6 +84,7 @@ class TaggedSlots(Mapped):
             self.table = table
         else:
             kernel.remove(keyed, self.tags, self.table, self.bits)
+        # Reversed: the stack returns the slots in the order they were freed in.
         self.free[state[FREE] : state[FREE] + slots.size] = slots[::-1]
         state[FREE] += slots.size
         state[LIVE] -= slots.size
@@ -141,6 +148,7 @@ class RowIndex(Mapped):
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their rows."""
+        # Nothing left: small arrays again.
         if slots.size == len(self):
             self._slots.reset()
             self.keys = np.zeros((self._slots.capacity, self.width), np.int64)
@@ -152,6 +160,7 @@ class RowIndex(Mapped):
         return self._slots.live_slots()
 
 
+# Of the arena, in bytes.
 _FIRST_BYTES = 1024
 
 
@@ -167,7 +176,9 @@ class StringIndex(Mapped):
 
     def _reset(self) -> None:
         self._slots.reset()
+        # The bytes of all strings, one after another, those of removed ones among them.
         self.arena = np.zeros(_FIRST_BYTES, np.uint8)
+        # (slots, 2): start in the arena and length in bytes.
         self.spans = np.zeros((self._slots.capacity, 2), np.int64)
 
     def __len__(self) -> int:
@@ -210,6 +221,7 @@ class StringIndex(Mapped):
             )
             if done == out.size:
                 return out
+            # It stops where slots or the arena ran out, before it has changed anything for that row.
             self._reserve(int(offsets[done + 1] - offsets[done]))
 
     def _reserve(self, length: int) -> None:
@@ -228,6 +240,7 @@ class StringIndex(Mapped):
     def _compact(self) -> None:
         live = self._slots.live_slots()
         offsets, data = self._gather(live)
+        # The copy was gathered before it overwrites the arena.
         self.arena[: data.size] = data
         self.spans[live, 0] = offsets[:-1]
         self._slots.state[kernel.USED] = data.size
@@ -257,6 +270,7 @@ class StringIndex(Mapped):
         if slots.size == len(self):
             self._reset()
             return
+        # Their bytes stay in the arena until it is compacted.
         self._slots.state[kernel.GARBAGE] += self.spans[slots, 1].sum()
         self._slots.remove(slots)
 

@@ -9,6 +9,7 @@ from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import zeros_beside
 
+# 64 pairs for up to 40 keys.
 _FIRST_BITS = 6
 
 
@@ -38,9 +39,11 @@ class WordIndex(Mapped):
 
     def _reset(self, bits: int) -> None:
         self._bits = bits
+        # (word, slot + 1) pairs side by side; slot + 1 is 0 in an empty pair.
         self._table = np.zeros(2 << bits, np.int64)
         self.keys = np.zeros(slots_of(bits), np.int64)
         self._free = np.zeros(slots_of(bits), np.int64)
+        # LIVE, ALLOCATED, FREE, NULL, FRESH: see ``engine/kernels/index/word_index.py``.
         self._state = np.zeros(5, np.int64)
         self.fresh = np.zeros(0, np.int64)
 
@@ -80,6 +83,7 @@ class WordIndex(Mapped):
         return out
 
     def _grow(self) -> None:
+        # Small tables grow fourfold, large ones double: few rebuilds, little unused memory.
         bits = self._bits + (2 if self._bits < 16 else 1)
         table = zeros_beside(self._table, 2 << bits)
         kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
@@ -89,6 +93,7 @@ class WordIndex(Mapped):
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their keys."""
+        # Nothing left: a small table again. Capacity shrinks.
         if slots.size == len(self):
             self._reset(_FIRST_BITS)
             return
@@ -104,12 +109,14 @@ class WordIndex(Mapped):
             self._table = table
         else:
             kernel.remove(self.keys[keyed], self._table, self._bits, state)
+        # Reversed: the stack returns the slots in the order they were freed in.
         self._free[state[kernel.FREE] : state[kernel.FREE] + slots.size] = slots[::-1]
         state[kernel.FREE] += slots.size
         state[kernel.LIVE] -= slots.size
 
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
+        # Every second word of the table.
         entries = self._table[1::2]
         slots = entries[entries != 0] - 1
         if self.null_slot >= 0:

@@ -26,8 +26,10 @@ class BatchBuffer(TrackedState):
         self._schema = schema
         self._keys = list(key_columns)
         self._max_parallelism = max_parallelism
+        # In memory, in order of arrival; the spilled ones came before all of these.
         self._batches: list[Batch] = []
         self._spilled = SpilledRows()
+        # Of each spilled batch its weights and the watermarks its rows were behind: numbers stay in memory.
         self._spilled_marks: list[tuple[np.ndarray | None, np.ndarray | None]] = []
         self.changes = Arrivals()
 
@@ -43,6 +45,7 @@ class BatchBuffer(TrackedState):
         batches are released at once.
         """
         batches = self._all()
+        # Row 0 is the first row of the first batch; ``ends`` is where each batch ends, counted through.
         ends = np.cumsum([batch.num_rows for batch in batches])
         return [
             (np.arange(end - batch.num_rows, end), batch)
@@ -69,6 +72,7 @@ class BatchBuffer(TrackedState):
         """Return all batches in order and forget them."""
         batches = self._all()
         self._batches, self._spilled, self._spilled_marks = [], SpilledRows(), []
+        # Numbers start at 0 again, so no snapshot taken before this can be the base of an incremental one.
         self.changes.reset()
         return batches
 
@@ -77,6 +81,7 @@ class BatchBuffer(TrackedState):
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Rows are shared with their batches; slots are their numbers."""
+        # Batches never change, so holding references is enough: nothing is copied at the barrier.
         chosen = self._numbered()
         if slots is not None:
             chosen = [
@@ -85,6 +90,7 @@ class BatchBuffer(TrackedState):
                 if (chosen_rows := _among(slots, numbers, batch)) is not None
             ]
 
+        # Called by the writer's thread, possibly after the buffer has released its rows.
         def pieces() -> Iterator[pa.Table]:
             rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema)
             numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
@@ -94,6 +100,7 @@ class BatchBuffer(TrackedState):
                 for _, b in chosen
             ]
             groups = np.zeros(rows.num_rows, np.uint16)
+            # Rows without key columns belong to group 0, which one subtask owns.
             if self._keys and rows.num_rows:
                 groups = groups_of_keys(rows.select(self._keys), self._max_parallelism)
             order, first = by_group(groups, numbers)
@@ -102,12 +109,14 @@ class BatchBuffer(TrackedState):
                 pa.chunked_array(behind, pa.int64()),
                 *rows.columns,
             ]
+            # On disk: key_group, @slot (the row's number), weight, behind, c0 ...
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
             first_of = 0
             for piece in take_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
                 marks = [column.slice(first_of, piece.num_rows) for column in first]
                 yield pa.table([*marks, *piece.columns], names=["key_group", SLOT, *names])
                 first_of += piece.num_rows
+            # Without rows no piece was cut, but a snapshot needs one for its schema.
             if not first_of:
                 yield pa.table([*first, *columns], names=["key_group", SLOT, *names])
 
@@ -116,6 +125,7 @@ class BatchBuffer(TrackedState):
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()
         rows = (
+            # Behind key_group, weight and behind; @slot is not restored: rows get new numbers.
             pa.Table.from_arrays(part.columns[3:], schema=self._schema).combine_chunks().to_batches()
             if len(self._schema)
             else []
@@ -124,6 +134,7 @@ class BatchBuffer(TrackedState):
             return
         weights = numbers_of(part.column("weight"))
         behind = part.column("behind")
+        # NULL is on time: no watermark is before the least one.
         late = None if behind.null_count == len(behind) else numbers_of(behind.fill_null(-(2**63)))
         self.add(Batch(rows[0], None if (weights == 1).all() else weights, late))
 
@@ -132,6 +143,7 @@ def _among(slots: np.ndarray, numbers: np.ndarray, batch: Batch) -> tuple[np.nda
     """Return the rows of a batch whose numbers are among ``slots``; ``None`` when none are. Both lists of
     numbers ascend.
     """
+    # Where each number would be in ``slots``; one beyond the end is compared with the last and differs.
     positions = np.searchsorted(slots, numbers)
     matched = (
         np.flatnonzero(slots[np.minimum(positions, slots.size - 1)] == numbers)

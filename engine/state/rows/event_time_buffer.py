@@ -19,6 +19,7 @@ from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.row_difference import net_weights
 
+# Every advance of the watermark looks at each batch, so beyond this many they are merged.
 _PIECES_MAX = 32
 
 
@@ -36,6 +37,8 @@ class EventTimeBuffer(BatchBuffer):
 
     def _clear(self) -> None:
         self._batches = []
+        # One entry for each batch: numbers and times of its rows (int64, microseconds), its earliest and
+        # latest time.
         self._numbers: list[np.ndarray] = []
         self._times: list[np.ndarray] = []
         self._bounds: list[tuple[int, int]] = []
@@ -46,11 +49,14 @@ class EventTimeBuffer(BatchBuffer):
     def add(self, batch: Batch) -> None:
         if not batch.num_rows:
             return
+        # Numbers are 32 bits in a snapshot. Renumbered rows cannot be told from older ones, so ``reset``
+        # makes the next snapshot a whole one.
         if self.changes.full(batch.num_rows):
             self.changes.reset()
             self._numbers = [self.changes.take(waiting.num_rows) for waiting in self._batches]
         self._keep(batch, self.changes.take(batch.num_rows))
         if len(self._batches) > _PIECES_MAX:
+            # The numbers stay with their rows: merging is no change that a snapshot would have to write.
             merged, numbers, first = (
                 concat_batches([Batch(one.rows, one.weights) for one in self._batches]),
                 np.concatenate(self._numbers),
@@ -83,6 +89,7 @@ class EventTimeBuffer(BatchBuffer):
         Returns no batch, one, or as few as Arrow can hold.
         """
         pieces = list(zip(self._batches, self._numbers, self._times, self._bounds, strict=True))
+        # The usual answer, without touching a row.
         if not any(first < time_us for *_, (first, _) in pieces):
             return []
         due, gone = [], []
@@ -107,9 +114,11 @@ class EventTimeBuffer(BatchBuffer):
 
 
 def _cancelled(due: list[Batch]) -> list[Batch]:
+    # Without weights there are no retractions: nothing can cancel.
     if all(batch.weights is None for batch in due):
         return due
     first, net = net_weights(due, all_weights(due))
+    # A row and its retraction that were both pending leave no trace.
     left = np.flatnonzero(net)
     return take_rows_from(due, first[left], net[left])
 
@@ -137,6 +146,8 @@ class RowsBehind(EventTimeBuffer):
     def __init__(
         self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int
     ) -> None:
+        # ``_time_column`` is the column ``behind`` here: a row is due once the watermark passes what the row
+        # was behind.
         self._timed_by = time_column
         super().__init__(
             schema.append(pa.field("behind", pa.int64(), False)), key_columns, len(schema), max_parallelism
@@ -149,10 +160,13 @@ class RowsBehind(EventTimeBuffer):
         Rows without a time are dropped and counted.
         """
         column = batch.rows.column(self._timed_by)
+        # A row without a time is in no window and no order.
         if column.null_count:
             metrics.count("null_time_rows", column.null_count)
             batch = batch.filter(column.is_valid())
             column = batch.rows.column(self._timed_by)
+        # A row that came late from its split carries that split's watermark; others are compared with the
+        # operator's.
         reached = (
             np.full(batch.num_rows, watermark_us)
             if batch.behind is None
@@ -173,14 +187,17 @@ class RowsBehind(EventTimeBuffer):
         due_batches = self.due(watermark_us)
         if not due_batches:
             return None
+        # Whether one of them is late depends on the others, so they cannot be decided piece by piece.
         if len(due_batches) > 1:
             raise TooLarge(sum(batch.size_bytes for batch in due_batches))
         (due,) = due_batches
         reached = numbers_of(due.rows.columns[-1])
+        # By the watermark each was behind; rows behind the same one in order of arrival.
         order = np.argsort(reached, kind="stable")
         return Turns(Batch(due.rows.select(range(len(self._schema) - 1)), due.weights), reached).of(order)
 
 
 def less(times_us: np.ndarray, by_us: int) -> np.ndarray:
     """Return watermarks less some microseconds; none goes below the least one."""
+    # First raised, then lowered: the subtraction cannot go below the least int64.
     return np.maximum(times_us, MIN_WATERMARK_US + max(by_us, 0)) - by_us

@@ -44,15 +44,18 @@ class ExpiringJoinSide(JoinSide):
     def clear(self) -> None:
         super().clear()
         self._coming = Deadlines()
+        # By row id: the time after which the row matches nothing, microseconds.
         self._ends = np.zeros(self.store.capacity, np.int64)
 
     def due(self, time_us: int) -> np.ndarray:
         """Return the ids of the rows whose deadline is before ``time_us``; the caller removes them."""
+        # Pairs of (deadline, id) are never taken out when a row is retracted, so some are stale by now.
         times, ids = self._coming.due(time_us)
         if not ids.size:
             return ids
         # an id whose row was retracted may have been reused
         ids = ids[(self.store.weights(ids) != 0) & (self._ends[ids] == times)]
+        # A row that was retracted and came again with the same id and deadline is in the list twice.
         return np.unique(ids) if self.retracting else ids
 
     def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
@@ -68,6 +71,7 @@ class ExpiringJoinSide(JoinSide):
         return (
             self._ends[ids]
             if self._lasting is None
+            # With ``lasting`` a row stays longer than it matches: its true deadlines are computed again.
             else least_deadlines(self.store.take(ids), self._deadlines)
         )
 
@@ -82,6 +86,8 @@ class ExpiringJoinSide(JoinSide):
 def least_deadlines(rows: pa.RecordBatch, deadlines: Sequence[tuple[int, int]]) -> np.ndarray:
     """Return the least of some columns of times, each with microseconds added, of each row."""
     column, offset_us = deadlines[0]
+    # The condition `o.t BETWEEN i.t AND i.t + INTERVAL 1 HOUR` gives one pair for each bound on the other
+    # side.
     ends = col.words(rows.column(column)) + offset_us
     for column, offset_us in deadlines[1:]:
         ends = np.minimum(ends, col.words(rows.column(column)) + offset_us)

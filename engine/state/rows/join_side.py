@@ -81,8 +81,10 @@ class JoinSide(TrackedState, Mapped):
         self.changes.mark_all()
         self.store = RowStore(self.schema, self.changes, numbered=self._numbered)
         self.links = MultiIndex()
+        # By row id, like ``_behind`` and ``_identity_of``; -1 in an index of the other means none.
         self.matches = np.zeros(self.store.capacity, np.int64)
         self._behind = np.zeros(0, np.int64)
+        # While no row has a weight other than 1, the join need not multiply weights.
         self.all_ones = True
         self._identity = KeyIndex(self.schema.types) if self.retracting else None
         if self.writes is not None:
@@ -103,16 +105,21 @@ class JoinSide(TrackedState, Mapped):
         """
         if not self.retracting or batch.weights is None:
             return batch
+        # Rows that will be stored are inserted into the side's own index, where ``change`` looks them up
+        # again.
         index = self._identity if keep and self._identity is not None else KeyIndex(self.schema.types)
         slots = index.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        # Sums of weights by distinct row; ``first`` is where each occurs first.
         _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
         net = np.zeros(first.size, np.int64)
         np.add.at(net, inverse, batch.weights)
         if index is self._identity:
             # rows that cancel in the batch were inserted into the index, but will not be stored
             self._release_unstored(np.unique(slots))
+        # No two rows were equal and none cancels: the batch is its own sum.
         if first.size == batch.num_rows and net.all():
             return batch
+        # In order of first occurrence, not of slots: results do not depend on how the index numbers rows.
         order = np.argsort(first, kind="stable")
         chosen = order[net[order] != 0]
         summed = batch.take(first[chosen])
@@ -135,8 +142,10 @@ class JoinSide(TrackedState, Mapped):
         """
         if batch.weights is not None:
             self.all_ones = False
+        # With a TTL by key every row of a batch renews its whole key, retractions too.
         if self.writes is not None and self._by_key:
             self.writes.touch(slots, self._keys.capacity)
+        # Insert-only: rows need no identity, equal ones are stored side by side.
         if self._identity is None:
             ids = self.store.append(batch.rows, batch.weights, arrived)
             self._index(ids, batch.rows, slots, matched)
@@ -149,6 +158,7 @@ class JoinSide(TrackedState, Mapped):
         """Note the watermarks rows are behind. Before the first late row there is no array: most jobs pay
         nothing.
         """
+        # On-time rows need no entry as long as no array exists.
         if not self._lates or (behind is None and not self._behind.size):
             return
         # rows stored before the first late row were all on time
@@ -185,9 +195,11 @@ class JoinSide(TrackedState, Mapped):
         return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
 
     def without_absent(self, batch: Batch) -> tuple[Batch, int]:
+        # A row that is not stored has identity -1; index 0 stands in for it and the result is masked.
         """Return a consolidated batch without retractions of rows that are not stored, and how many these
         were.
         """
+        # Without negative weights nothing can be absent.
         if batch.weights is None or (batch.weights > 0).all():
             return batch, 0
         ids = self.ids_of(batch)
@@ -199,6 +211,7 @@ class JoinSide(TrackedState, Mapped):
         absent = int((weights - batch.weights).sum())
         if not absent:
             return batch, 0
+        # Rows whose retraction was wholly absent have weight 0 now.
         left = np.flatnonzero(weights)
         rows_left = batch.take(left)
         return Batch(rows_left.rows, weights[left], rows_left.behind, rows_left.origin), absent
@@ -218,6 +231,7 @@ class JoinSide(TrackedState, Mapped):
         fresh = self.store.append(rows, weights[new], None if arrived is None else arrived[new])
         self._index(fresh, rows, slots[new], matched[new])
         self._id_of[identities[new]] = fresh
+        # Both directions are set together: ``_forget`` relies on the pair.
         self._identity_of[fresh] = identities[new]
         self._written(np.concatenate([fresh, ids[known]]))
         if not known.size:
@@ -226,7 +240,7 @@ class JoinSide(TrackedState, Mapped):
         return self._forget(self.store.add_weights(ids[known], weights[known]))
 
     def _forget(self, gone: np.ndarray) -> np.ndarray:
-        """Remove rows from the indexes that the store no longer has; return the key slots that became
+        """Remove rows from the indexes that the store no longer has. Return the key slots that became
         empty.
         """
         if self._identity is not None:
@@ -311,6 +325,7 @@ class JoinSide(TrackedState, Mapped):
         """Rows are shared with their chunks, which never change; positions, weights and match counts are
         copied.
         """
+        # All live rows for a whole snapshot; of the changed slots only those that still are rows.
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
@@ -318,6 +333,8 @@ class JoinSide(TrackedState, Mapped):
             None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
         )
         arrived, behind = self.store.arrived(ids), self.behind(ids)
+        # The column is written even when all rows are on time, so that parts of one state agree in their
+        # columns.
         if self._lates and behind is None:
             behind = np.full(ids.size, MIN_WATERMARK_US)
         keys, own, names = (
@@ -326,10 +343,13 @@ class JoinSide(TrackedState, Mapped):
             ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]],
         )
 
+        # Called by the writer's thread: it uses only what was copied above, never the side itself.
         def pieces() -> Iterator[pa.Table]:
             groups = np.zeros(ids.size, np.uint16)
             if keys and ids.size:
                 groups = groups_of_keys(rows.columns(keys), self._max_parallelism)
+            # A side that every subtask stores whole writes only its own key groups, or each row would be
+            # stored once per subtask.
             mine = (
                 np.arange(ids.size)
                 if own is None
@@ -337,6 +357,8 @@ class JoinSide(TrackedState, Mapped):
             )
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
+            # On disk: key_group, @slot (row id), weight, matches, c0 ..., then the optional columns in the
+            # order of OPTIONAL.
             for first_row, some, batch in rows.pieces(order):
                 marks = [column.slice(first_row, some.size) for column in first]
                 piece = pa.table(
@@ -361,12 +383,14 @@ class JoinSide(TrackedState, Mapped):
         slots = self._keys.lookup_or_insert(
             [batches[0].column(key) for key in self.key_columns], batches[0].num_rows
         )
+        # Old checkpoints lack the optional columns: a row is on time then, and rows arrive in stored order.
         behind = numbers_of(part.column(BEHIND)) if BEHIND in part.column_names else None
         batch = Batch(batches[0], None if (weights == 1).all() else weights, behind)
         arrived = numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None
         if self.writes is None:
             self.change(batch, slots, numbers_of(part.column("matches")), arrived)
             return
+        # The store assigns the ids: those that are live now and were not before are this part's.
         before = self.store.live_ids()
         self.change(batch, slots, numbers_of(part.column("matches")), arrived)
         written = written_column(part)

@@ -37,6 +37,7 @@ class MatchRows(TimedRows):
         *,
         numbered: bool = False,
     ) -> None:
+        # One value by row id, grown with the store.
         super().__init__(schema, partition, time_column, keys, groups, writes, numbered=numbered)
         self._transitions = transitions
         self._marks = np.zeros(0, np.int64)
@@ -49,6 +50,7 @@ class MatchRows(TimedRows):
     def mark(self, ids: np.ndarray, marks: np.ndarray) -> None:
         """Set the marks of rows."""
         self._reserve()
+        # Only marks that changed: an incremental snapshot writes no row whose mark stayed.
         self.changes.mark(ids[self._marks[ids] != marks], self.store.capacity)
         self._marks[ids] = marks
 
@@ -60,6 +62,7 @@ class MatchRows(TimedRows):
         """Return the ids of the first rows of unfinished matches."""
         ids = self.linked_ids()
         marks = self.marks(ids)
+        # Number 0 in its match: marks are number * transitions + transition.
         return ids[(marks >= 0) & (marks < self._transitions)]
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:

@@ -58,11 +58,15 @@ class TimedRows(TrackedState, Mapped):
         self._keys = keys
         self._max_parallelism = groups.max_parallelism
         self.changes = SlotChanges()
+        # Rows by id. A row is pending (in ``waiting``), or passed (in ``passed``, linked to its slot);
+        # between ``due`` and ``keep`` or ``forget`` it is in neither.
         self.store = RowStore(schema, self.changes, numbered=numbered)
         self.passed = MultiIndex()
         self.waiting = np.zeros(0, np.int64)
         self.passed_time = KeyGroupWatermarkState(groups)
+        # Nothing restored yet: the first restored part sets the watermark, the next ones lower it.
         self._fresh = True
+        # By row id: slot of the partition and time in microseconds.
         self._slots, self._times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -116,10 +120,12 @@ class TimedRows(TrackedState, Mapped):
         """Yield distinct slots, each with its due rows, in pieces. A piece may be read at once with the rows
         linked to its slots; the rows of one slot stay together.
         """
+        # The common case: all of it is small enough to be read at once.
         earlier = int(self.passed.counts(slots).sum())
         if due.size <= LIMITS.piece_rows and (due.size + earlier) * self.store.widest <= LIMITS.chunk_bytes:
             yield slots, due
             return
+        # Slots to positions in ``slots``, as an array: slots are small and dense.
         position = np.zeros(int(slots.max()) + 1, np.int64)
         position[slots] = np.arange(slots.size)
         of_due = position[self._slots[due]]
@@ -135,6 +141,7 @@ class TimedRows(TrackedState, Mapped):
 
     def keep(self, ids: np.ndarray) -> None:
         """Link passed rows to their slots."""
+        # Passing changes the row's ``waits`` column, so the snapshot writes it again.
         self.changes.mark(ids, self.store.capacity)
         self.passed.link(self._slots[ids], ids)
 
@@ -146,6 +153,7 @@ class TimedRows(TrackedState, Mapped):
             self.store.drop(ids)
 
     def linked_ids(self) -> np.ndarray:
+        # A mask by row id; a set difference would sort both sides.
         """Return the ids of all stored rows that have passed."""
         mask = np.zeros(self.store.capacity, np.bool_)
         mask[self.store.live_ids()] = True
@@ -159,6 +167,7 @@ class TimedRows(TrackedState, Mapped):
         """Rows are shared with their chunks, which never change; the other columns are copied."""
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, partition, width = self.store.frozen(ids), self._partition, len(self.schema)
+        # By row id first, then of the rows chosen: an array look-up for each row instead of a search.
         waits = np.zeros(self.store.capacity, np.bool_)
         waits[self.waiting] = True
         waits = waits[ids]
@@ -169,6 +178,8 @@ class TimedRows(TrackedState, Mapped):
             if partition and ids.size:
                 groups = groups_of_keys(rows.columns(partition), self._max_parallelism)
             order, first = by_group(groups, ids)
+            # On disk: key_group, @slot (row id), waits, passed_us, c0 ..., then the optional columns and the
+            # subclass's own.
             names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)], *beside]
             for start, some, batch in rows.pieces(order):
                 marks = [column.slice(start, some.size) for column in first]
@@ -185,7 +196,7 @@ class TimedRows(TrackedState, Mapped):
         return pieces
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the other columns of rows in snapshots, by name."""
+        """Return the columns behind the row's own in snapshots, by name; subclasses add theirs."""
         arrived = self.store.arrived(ids)
         beside = {} if arrived is None else {ARRIVED: arrived}
         return beside if self.writes is None else beside | {WRITTEN: self.writes.of(self._slots[ids])}
@@ -197,6 +208,7 @@ class TimedRows(TrackedState, Mapped):
         """Add the rows of a snapshot; return their ids."""
         part = part.combine_chunks()
         batches = (
+            # Behind key_group, waits and passed_us.
             pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema)
             .combine_chunks()
             .to_batches()
@@ -209,6 +221,7 @@ class TimedRows(TrackedState, Mapped):
         waits = numbers_of(part.column("waits"))
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])
+        # The list state has it by key group; older checkpoints have only the column ``passed_us``.
         passed_us = self.passed_time.least_us(int(numbers_of(part.column("passed_us")).min()))
         # the earliest of all restored parts; the first one replaces the initial value
         self.passed_time.us = passed_us if self._fresh else min(self.passed_us, passed_us)

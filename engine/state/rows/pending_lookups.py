@@ -14,6 +14,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.state.state_snapshot import COPIES
 
+# The least int64: no row is behind the start of all time.
 _ON_TIME = -(2**63)
 
 
@@ -32,6 +33,7 @@ class PendingLookups:
         return bool(self._restored)
 
     def hold(self, batches: list[Batch]) -> None:
+        # References only: the operator declares the same batches again and again, and a snapshot copies.
         """Declare the pending batches; none of their weights is negative."""
         self._declared = batches
 
@@ -41,11 +43,13 @@ class PendingLookups:
         return restored
 
     def snapshot(self) -> pa.Table:
+        # Restored rows that nobody took yet are still pending: a snapshot before ``take`` must have them.
         batches = [*self._restored, *self._declared]
         rows = sum(batch.num_rows for batch in batches)
         behind = [
             np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches
         ]
+        # On disk: key_group, behind, c0 ..., and ``copies`` where a row stands for several equal ones.
         names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
         table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
         group_and_watermark = [
@@ -62,6 +66,7 @@ class PendingLookups:
     def restore(self, part: pa.Table) -> None:
         width, start = len(self._schema), 0
         behind = numbers_of(part.column("behind"))
+        # Searched only behind the row's own columns: one of these may be called ``copies`` in an old file.
         weights = numbers_of(part.column(COPIES)) if COPIES in part.column_names[width + 2 :] else None
         for rows in batches_of(pa.Table.from_arrays(part.columns[2 : width + 2], schema=self._schema)):
             here = slice(start, start + rows.num_rows)

@@ -24,8 +24,11 @@ def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
     pieces = concat_batches([*before, *after])  # one look-up and one take for both sides, not one for each
     first, net = net_weights(pieces, np.concatenate([-all_weights(before), all_weights(after)]))
     changed = np.flatnonzero(net)
+    # Retractions before additions, each in order of first occurrence: a reader never sees two rows of one
+    # key.
     changed = changed[np.lexsort((first[changed], net[changed] > 0))]
     weights = net[changed]
+    # Only additions of weight 1: an insert-only batch has no array of weights.
     return take_rows_from(pieces, first[changed], None if (weights == 1).all() else weights)
 
 
@@ -35,6 +38,7 @@ def net_weights(pieces: Sequence[Batch], weights: np.ndarray) -> tuple[np.ndarra
     """
     if not weights.size:
         return weights, weights
+    # The same equality as GROUP BY: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0.
     index = KeyIndex(pieces[0].rows.schema.types)
     slots = np.concatenate([index.lookup_or_insert(p.rows.columns, p.num_rows) for p in pieces])
     _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
@@ -54,12 +58,15 @@ def changed_pairs(pairs: Sequence[pa.Array], count: int) -> np.ndarray:
 
 
 def _differs(pairs: pa.Array) -> np.ndarray:
+    # Rows are interleaved: old row i is at 2i, new row i at 2i + 1.
     halves = np.arange(0, len(pairs), 2)
     if pa.types.is_nested(pairs.type):
         unequal = _nested_differ(pairs.take(array_of(halves)), pairs.take(array_of(halves + 1)))
     elif col.is_bytes(pairs.type):
+        # Text and bytes have no words: Arrow compares them; NULL where one is NULL, which is not true.
         old, new = (pairs.take(array_of(halves + half)) for half in (0, 1))
         unequal = is_true(pc.not_equal(old, new))
+    # Two words a decimal.
     elif pa.types.is_decimal128(pairs.type):
         low, high = col.wide_words(pairs)
         unequal = (low[0::2] != low[1::2]) | (high[0::2] != high[1::2])
@@ -70,30 +77,36 @@ def _differs(pairs: pa.Array) -> np.ndarray:
         return unequal
     valid = truths(pairs.is_valid())
     was, is_now = valid[0::2], valid[1::2]
+    # One NULL and the other not: changed. Both NULL: not. Both values: as compared.
     return (was != is_now) | (was & is_now & unequal)
 
 
 def _nested_differ(old: pa.Array, new: pa.Array) -> np.ndarray:
     """Return which values of two nested columns differ; undefined where one is NULL."""
+    # A row differs when one of its fields does.
     if pa.types.is_struct(old.type):
         differs = np.zeros(len(old), np.bool_)
         for one, other in zip(old.flatten(), new.flatten(), strict=True):
             differs |= _differs(_interleaved(one, other))
         return differs
+    # A map compares as the list of its entries, in stored order.
     if pa.types.is_map(old.type):
         entries = pa.list_(pa.struct([("key", old.type.key_type), ("value", old.type.item_type)]))
         old, new = old.cast(entries), new.cast(entries)
+    # Lists of different lengths differ; of equal lengths their items are compared pair by pair.
     lengths, others = (
         col.words(pc.fill_null(pc.list_value_length(half), 0).cast(pa.int64())) for half in (old, new)
     )
     differs = lengths != others
     alike = np.flatnonzero(~differs & (lengths > 0))
     items = _differs(_interleaved(old.take(array_of(alike)).flatten(), new.take(array_of(alike)).flatten()))
+    # Each item reports to the list it is of.
     owners = np.repeat(alike, lengths[alike])
     differs[owners[items]] = True
     return differs
 
 
 def _interleaved(old: pa.Array, new: pa.Array) -> pa.Array:
+    # 0, n, 1, n + 1, ...: old and new in turn.
     order = np.arange(2 * len(old)).reshape(2, -1).T.ravel()
     return pa.concat_arrays([old, new]).take(array_of(order))

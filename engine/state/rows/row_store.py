@@ -17,10 +17,15 @@ from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
+# Ids reserved in an empty store.
 _FIRST_IDS = 64
+# Smaller stores are not worth rewriting.
 _COMPACT_FROM = 1024
+# So many chunks of about one size become one.
 _ALIKE = 4
+# Rows rewritten at a time when a spilled store is compacted: never the whole state in memory.
 _ROWS_AT_ONCE = 1 << 18
+# Each row read from a file may map a page. After so many the pages are released.
 _UNMAPPED_PAGES_MAX = 1 << 14
 
 
@@ -46,16 +51,21 @@ class RowStore(Mapped):
         self._clear()
 
     def _clear(self) -> None:
+        # Chunks in files come first in the order of positions, chunks in memory after them.
         self._spilled = SpilledRows()
         self._files: SpillFiles | None = None
         self._unmapped = 0
         self._chunks = [_no_rows(self.schema)]
+        # Rows in all chunks, dead ones among them: the next position.
         self._rows = 0
         self._live = 0
         self.widest = 0
         self._allocated = 0
+        # A stack of freed ids, of which the first ``_free_ids`` count: its array is longer.
         self._free = np.zeros(0, np.int64)
         self._free_ids = 0
+        # By row id: the row's position in the concatenation of all chunks, its weight (0: free), when it
+        # arrived.
         self._positions = np.zeros(_FIRST_IDS, np.int64)
         self._weights = np.zeros(_FIRST_IDS, np.int64)
         self._arrived = np.zeros(_FIRST_IDS if self.numbered else 0, np.int64)
@@ -78,6 +88,7 @@ class RowStore(Mapped):
         ids = self._take_ids(rows.num_rows)
         self._positions[ids] = np.arange(self._rows, self._rows + rows.num_rows)
         self._weights[ids] = 1 if weights is None else weights
+        # Restored rows bring their numbers; those that come later are numbered behind all of them.
         if self.numbered and ids.size:
             arrived = self.next_arrival + np.arange(ids.size) if arrived is None else arrived
             self._arrived[ids] = arrived
@@ -99,6 +110,7 @@ class RowStore(Mapped):
         fresh = np.arange(self._allocated, self._allocated + count - reused.size)
         self._allocated += fresh.size
         if self._allocated > self.capacity:
+            # Doubling: the cost of copying stays linear in the number of rows.
             size = max(self._allocated, 2 * self.capacity)
             self._positions, self._weights = grown(self._positions, size), grown(self._weights, size)
             if self.numbered:
@@ -117,6 +129,7 @@ class RowStore(Mapped):
                 first -= 1
             if len(self._chunks) - first < _ALIKE:
                 return
+            # Never beyond the limit of a chunk: 32-bit offsets of text would overflow.
             merged = joined(self._chunks[first:], LIMITS.chunk_bytes)
             self._chunks[first:] = merged
             if len(merged) > 1:  # the large ones stay as they are, what comes behind them is merged by itself
@@ -134,6 +147,7 @@ class RowStore(Mapped):
         """Add to the weights of live rows (an id may be named more than once); return the ids of the rows
         removed.
         """
+        # ``add.at`` and not ``+=``: of an id named twice both changes count.
         np.add.at(self._weights, ids, changes)
         self.changes.mark(ids, self.capacity)
         gone = np.unique(ids[self._weights[ids] == 0])
@@ -151,6 +165,7 @@ class RowStore(Mapped):
         if self._free_ids > self._free.size:
             # twice as long: a list made anew at each release would cost as much as all that was ever released
             self._free = grown(self._free, max(self._free_ids, 2 * self._free.size))
+        # Reversed, as ``_take_ids`` reverses too: ids are reused in ascending order.
         self._free[first : self._free_ids] = gone[::-1]
         self._live -= gone.size
         # an empty store starts again at id 0
@@ -161,13 +176,16 @@ class RowStore(Mapped):
             self._compact()
 
     def _compact(self) -> None:
+        # ``len(positions) > live``: dead rows are between live ones until here.
         ids = self.live_ids()
         # ids in the order of their rows: compaction keeps the order and changes positions only
         by_position = np.full(self._rows, -1)
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]
+        # In memory: copied chunk by chunk.
         if self._files is None:
             self._chunks = [self.take(live[first:last]) for first, last in self.chunks(live)]
+        # On disk: read and written in pieces; the old files are released with their mappings.
         else:
             spilled = SpilledRows()
             for first, last in self._cut(live, _ROWS_AT_ONCE, LIMITS.chunk_bytes):
@@ -192,6 +210,7 @@ class RowStore(Mapped):
         """Yield the bounds of pieces of live ids whose rows make a batch of some size each."""
         return self._cut(ids, ids.size, LIMITS.chunk_bytes)
 
+    # Sizes are computed only where so many of the widest row might not fit.
     def _cut(self, ids: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
         return cut(
             self.sizes(ids) if ids.size * self.widest > most_bytes else np.zeros(ids.size, np.int64),
@@ -203,11 +222,13 @@ class RowStore(Mapped):
         """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these
         positions. Raises ``TooLarge``.
         """
+        # Reading a mapped file fills memory with its pages, which the budget does not count.
         if self._files is not None:
             self._unmapped += ids.size
             if self._unmapped > _UNMAPPED_PAGES_MAX:
                 self._unmapped = 0
                 self._spilled.evict_pages()
+        # First the bound that costs nothing, then the exact size.
         if (
             ids.size * self.widest > LIMITS.array_bytes
             and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes
@@ -226,6 +247,7 @@ class RowStore(Mapped):
         """Write the chunks in memory to disk, the small ones of them as one, and move large arrays there."""
         super().spill(files)
         sizes = [chunk.num_rows for chunk in self._chunks]
+        # Chunks from the first one with less than a quarter of all rows are small: they become one file.
         large = next((i for i, rows in enumerate(sizes) if rows * _ALIKE < sum(sizes)), len(sizes))
         chunks = self._chunks[:large] + joined(self._chunks[large:], LIMITS.chunk_bytes)
         self._spilled.add(files.write([chunk for chunk in chunks if chunk.num_rows], self.schema))
@@ -236,7 +258,8 @@ class RowStore(Mapped):
         return FrozenRows(self._all_chunks(), self._positions[ids], self.widest)
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:
-        """Return those ids that are rows' now."""
+        """Return the ids that name live rows now."""
+        # An id beyond was assigned before the store became empty and started again.
         ids = ids[ids < self._allocated]
         return ids[self._weights[ids] != 0]
 
@@ -265,6 +288,7 @@ class RowStore(Mapped):
 class FrozenRows:
     """Rows of a store as they were."""
 
+    # The caller's arrays are copies or never change: ``_positions[ids]`` is a new array.
     def __init__(self, chunks: Sequence[pa.RecordBatch], positions: np.ndarray, widest: int) -> None:
         self._chunks, self._positions, self._widest = chunks, positions, widest
 
@@ -276,11 +300,12 @@ class FrozenRows:
     def pieces(
         self, wanted_rows: np.ndarray, columns: list[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
-        """Yield the rows at ``positions``, in that order: where a piece begins, its places, its rows; one at
-        least.
+        """Yield the rows numbered ``wanted_rows``, in that order: where a piece begins, its numbers, its
+        rows. There is at least one piece.
         """
         chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
         wanted = self._positions[wanted_rows]
+        # Even if every row were the widest, one batch could hold them.
         small = wanted.size * self._widest <= LIMITS.batch_bytes
         for first, last in (
             [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes)
@@ -293,6 +318,7 @@ def _gather(
 ) -> pa.RecordBatch:
     """Return the rows at positions in the concatenation of chunks."""
     chunks = whole if columns is None else [chunk.select(columns) for chunk in whole]
+    # One chunk: no need to put rows back into order.
     if len(chunks) == 1:
         return chunks[0].take(array_of(positions))
     pieces, order = [], [np.zeros(0, np.int64)]
@@ -302,6 +328,7 @@ def _gather(
     gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
     if len(pieces) == 1:
         return gathered
+    # Rows come chunk by chunk; ``back`` is the position of each wanted row among them.
     back = np.empty(positions.size, np.int64)
     back[np.concatenate(order)] = np.arange(positions.size)
     return gathered.take(array_of(back))
@@ -321,6 +348,8 @@ def _by_chunk(
     """Yield each chunk that some positions of the concatenation fall in: the chunk, which positions those
     are, and their positions in it.
     """
+    # The chunk of a position is the last one that starts at or before it; a counting sort groups positions by
+    # chunk.
     starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
     order, offsets = counting_sort(np.searchsorted(starts, positions, side="right") - 1, len(chunks))
     for i, chunk in enumerate(chunks):

@@ -13,6 +13,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold, weights_of
 
 _GROUP, _WEIGHT = "key_group", "weight"
+# Key of a field's metadata in the snapshot: the column's name in the table.
 _NAME = b"name"
 
 
@@ -32,6 +33,7 @@ class Contents(KeyedState):
         self._schema = schema
         self._group = group
         self._fold = Fold(schema)
+        # Cached until rows are added: a table that does not change costs nothing at a checkpoint.
         self._snapshot: pa.Table | None = None
 
     def add(self, batch: Batch) -> None:
@@ -47,6 +49,7 @@ class Contents(KeyedState):
         if self._snapshot is None:
             named = [
                 pa.field(f"c{i}", field.type, metadata={_NAME: field.name})
+                # c0, c1, ... as in other snapshots: names in the table may repeat or be renamed.
                 for i, field in enumerate(self._schema)
             ]
             schema = pa.schema([pa.field(_GROUP, pa.uint16()), pa.field(_WEIGHT, pa.int64()), *named])
@@ -62,6 +65,7 @@ class Contents(KeyedState):
         )
 
     def restore(self, part: pa.Table) -> None:
+        # Behind key_group and weight.
         for piece in part.combine_chunks().to_batches():
             rows = pa.RecordBatch.from_arrays(piece.columns[2:], schema=self._schema)
             self.add(Batch(rows, numbers_of(piece.column(_WEIGHT))))

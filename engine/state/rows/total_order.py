@@ -34,6 +34,7 @@ class RowOrder:
             (compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys
         ]
         self.arrival = arrival
+        # Without an order of arrival all columns break ties, so equal sets of rows sort equally.
         self._ties = range(0 if arrival else len(schema))
 
     def sorted(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
@@ -57,17 +58,21 @@ class RowOrder:
             _add_key(
                 _end_to_end([evaluate(rows) for rows in pieces]), descending, nulls_first, columns, directions
             )
+        # In ties NULL comes first and values ascend, whatever the keys say.
         for index in self._ties:
             parts = [rows.column(index) for rows in pieces]
             if pa.types.is_nested(parts[0].type):
                 parts = [canonical_text(part) for part in parts]
             _add_key(_end_to_end(parts), False, True, columns, directions)
+        # Numbers of arrival differ, so nothing is left to break.
         if self.arrival:
             columns.append(array_of(np.arange(count) if arrived is None else arrived))
             directions.append("ascending" if self.arrival > 0 else "descending")
+        # No columns at all: any order is the order.
         if not columns:
             return np.arange(count)
         names = [f"k{number}" for number in range(len(columns))]
+        # Only a table can have chunked columns.
         whole = all(isinstance(column, pa.Array) for column in columns)
         table = pa.RecordBatch.from_arrays(columns, names=names) if whole else pa.table(columns, names=names)
         return numbers_of(pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))).astype(
@@ -82,6 +87,7 @@ def _end_to_end(parts: Sequence[pa.Array]) -> pa.Array | pa.ChunkedArray:
     size = sum(part.nbytes for part in parts)
     if size <= LIMITS.array_bytes:
         return pa.concat_arrays(parts)
+    # Arrow cannot sort nested values in chunks.
     if pa.types.is_nested(parts[0].type):
         raise TooLarge(size)
     return pa.chunked_array(parts)
@@ -96,17 +102,21 @@ def _add_key(
 ) -> None:
     """Add a key's columns: whether it is NULL, whether it is NaN, its value."""
     direction = "descending" if descending else "ascending"
+    # Arrow puts NULLs last whatever the direction; a column before the key decides instead.
     if values.null_count:
         columns.append(pc.is_null(values).cast(pa.int8()))
         directions.append("descending" if nulls_first else "ascending")
+    # Inside a nested value NULL is the least, whatever NULLS FIRST says of the value as a whole.
     if pa.types.is_nested(values.type):
         for part in sort_keys(values)[1:]:
             _add_key(part, descending, not descending, columns, directions)
         return
+    # NaN is larger than every number; Arrow places it beside the NULLs whatever the direction.
     if pa.types.is_floating(values.type):
         nan = pc.fill_null(pc.is_nan(values), False)
         if pc.any(nan).as_py():
             columns.append(nan.cast(pa.int8()))
             directions.append(direction)
+    # Arrow does not sort booleans: false is 0, true is 1.
     columns.append(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values)
     directions.append(direction)

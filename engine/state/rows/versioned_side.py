@@ -54,7 +54,9 @@ class VersionSide(JoinSide):
 
     def clear(self) -> None:
         super().clear()
+        # By row id: when the version begins, microseconds.
         self._times = np.zeros(self.store.capacity, np.int64)
+        # Key slots by the begin of a version: which keys may have superseded versions.
         self._coming = Deadlines()
         self._distinct = DistinctSlots()
 
@@ -68,14 +70,17 @@ class VersionSide(JoinSide):
 
     def in_force(self, slots: np.ndarray, times: np.ndarray) -> np.ndarray:
         """Return for each key slot (-1: no key) the id of its version at a time, -1 where it has none."""
+        # Versions of the keys that are asked for, by key, then begin.
         known = self._distinct.of(slots[slots >= 0], self._keys.capacity)
         owners, ids = self._of(known)
         if not ids.size:
             return np.full(slots.size, -1)
         begins = self._times[ids]
+        # A key's number is its position in ``known``, -1 for slot -1 and keys without versions.
         key_numbers = np.full(self._keys.capacity + 1, -1)  # the last one is for slot -1
         key_numbers[known] = np.arange(known.size)
         order = _Order(begins, known.size)
+        # The last version at or before the time, over all keys at once: key and time are one word.
         latest = (
             np.searchsorted(
                 order.words(key_numbers[owners], begins), order.words(key_numbers[slots], times), side="right"
@@ -83,6 +88,7 @@ class VersionSide(JoinSide):
             - 1
         )
         versions = ids[latest]
+        # It may be of another key (then the key has none that early), or a row that only ended a version.
         return np.where(
             (latest >= 0) & (owners[latest] == slots) & (self.store.weights(versions) > 0), versions, -1
         )
@@ -98,11 +104,14 @@ class VersionSide(JoinSide):
         words = _Order(times, slots.size).words(positions, times)
         order = np.argsort(words, kind="stable")
         owners, ids, words = slots[positions[order]], ids[order], words[order]
+        # Rows of one key that begin at one time.
         again = np.diff(words) == 0
         if again.any():
             tied = np.flatnonzero(np.append(again, False) | np.insert(again, 0, False))
             ranks = np.zeros(ids.size, np.int64)
             ranks[tied[self._ties.sorted(self.store.take(ids[tied]))]] = np.arange(tied.size)
+            # lexsort's last key decides first: by key and time, then positive weights last, then the first by
+            # ``ties`` last.
             order = np.lexsort((-ranks, self.store.weights(ids) > 0, words))
             owners, ids = owners[order], ids[order]
         return owners, ids
@@ -114,9 +123,12 @@ class VersionSide(JoinSide):
         _, slots = self._coming.due(time_us)
         if not slots.size:
             return slots
+        # A slot comes once for each version that became due; its versions are examined once.
         owners, ids = self._of(self._distinct.of(slots, self._keys.capacity))
         passed = self._times[ids] < time_us
         owners, ids = owners[passed], ids[passed]
+        # Superseded: the next passed row is of the same key. Rows of negative weight have nothing left to
+        # end.
         useless = np.append(np.diff(owners) == 0, False)[: ids.size] | (self.store.weights(ids) < 0)
         return self.remove(ids[useless])
 
@@ -128,6 +140,7 @@ class _Order:
 
     def __init__(self, times: np.ndarray, count: int) -> None:
         self._first = int(times.min())
+        # The distance between two numbers: all times, and one value for "before all".
         self._span = int(times.max()) - self._first + 2
         # where number * span would overflow a word, times are replaced by their rank
         self._distinct = None if count * self._span < 1 << 62 else np.unique(times)
@@ -135,7 +148,7 @@ class _Order:
             self._span = self._distinct.size + 1
 
     def words(self, numbers: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Return the words, int64; a time before all known ones is 0 within its number."""
+        """Return the words, int64. A time before all known ones is 0 within its number."""
         if self._distinct is not None:
             return numbers * self._span + np.searchsorted(self._distinct, times, side="right")
         return (
