@@ -29,6 +29,7 @@ class ArrowReader:
     def _open(self, anchor: dict[str, Any] | None) -> None:
         self._file: pa.RecordBatchFileReader | None = None
         self._stream: pa.RecordBatchStreamReader | None = None
+        # a file begins with this magic number and can be read at any batch; a stream has no footer
         if self._task.compression is None and self._source.read(6) == b"ARROW1":
             self._source.seek(0)
             self._file = pa.ipc.open_file(self._source)
@@ -36,6 +37,7 @@ class ArrowReader:
             if anchor:
                 self._index, self._ordinal = anchor["batch"], anchor["row"]
             return
+        # back to the start after the look at the magic number
         if self._task.compression is None:
             self._source.seek(0)
         self._stream = pa.ipc.open_stream(self._source)
@@ -45,6 +47,7 @@ class ArrowReader:
         try:
             batch = self._read()
             if batch is not None:
+                # a damaged file may decode into invalid arrays, which crash or mislead later kernels
                 batch.validate(full=True)
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self._task.path, error) from error

@@ -29,6 +29,7 @@ class ColumnAdapter:
         found = [file_column(path, file_schema, field) for field in wanted]
         self.names = [column.name for column, _ in found]
         self._types = [column.type for column, _ in found]
+        # maps are always converted, because a key may occur twice
         self.exact = self._types == self._targets and not any(holds_map(field.type) for field in wanted)
         self._schema = pa.schema(
             [pa.field(field.name, target) for field, target in zip(wanted, self._targets, strict=True)]
@@ -38,6 +39,7 @@ class ColumnAdapter:
     def paths(self) -> list[str]:
         """The paths to read from the file, each once: a column, or the requested fields of a ROW column."""
         triples = zip(self.names, self._types, self._wanted, strict=True)
+        # ROW<a, b> of a struct with more fields: read only ``r.a`` and ``r.b``
         return list(
             dict.fromkeys(path for name, have, field in triples for path in _paths(name, have, field.type))
         )
@@ -46,8 +48,10 @@ class ColumnAdapter:
         """Return a batch of the file as the requested columns, whatever their order in the file. DAT-4206
         when a value does not fit.
         """
+        # SELECT COUNT(*): only the number of rows
         if not self._wanted:
             return batch_of([], (), batch.num_rows)
+        # nothing to convert or reorder; parquet returns columns in the order of the file
         if self.exact and batch.schema.names == self._schema.names:
             return pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
         arrays = [
@@ -58,6 +62,7 @@ class ColumnAdapter:
 
     def fault(self, batch: pa.RecordBatch) -> PenstockError | None:
         """Describe the fault of an invalid batch: the first column whose values violate its type."""
+        # the column at fault is named, which Arrow's error for the whole batch does not do
         for name, field in zip(self.names, self._wanted, strict=True):
             try:
                 batch.column(name).validate(full=True)
@@ -110,10 +115,12 @@ def the_one(path: str, names: Sequence[str], field: Field) -> int:
 
 
 def _paths(name: str, have: pa.DataType, declared: DataType) -> list[str]:
+    # a whole column
     if not isinstance(declared, Row) or not pa.types.is_struct(have):
         return [name]
     places = [place for place in row_positions(have, declared) if place is not None]
     inside = [(have.field(place), kind) for place, (_, kind) in zip(places, declared.fields, strict=True)]
+    # all fields are needed, or a name with a dot in it would read as a path
     if len(inside) == have.num_fields or any("." in field.name for field, _ in inside):
         return [name]
     return [path for mine, kind in inside for path in _paths(f"{name}.{mine.name}", mine.type, kind)]

@@ -22,6 +22,7 @@ from penstock.engine.formats.line_reader import LineReader
 from penstock.engine.formats.record_blocks import Block, RecordBlocks, record_ends
 from penstock.engine.formats.text_conversion import checked, from_text
 
+# the wording of Arrow's csv reader
 _COUNT_AT_FAULT = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -33,6 +34,7 @@ class CsvReader(LineReader):
         super().__init__(
             task, anchor, self._csv, task.dialect.quote.encode() if task.dialect.multiline else None
         )
+        # a resumed reader, and a range that is not the first, begin after the header
         self._skip_header = task.dialect.header and not self._resumed and task.start == 0
 
     def _next_block(self) -> Block | None:
@@ -44,6 +46,7 @@ class CsvReader(LineReader):
         return block
 
     def _decode(self, block: Block) -> Decoded:
+        # first our own kernels; None: the block needs Arrow's parser
         rows = self._csv.plain(block.data)
         return super()._decode(block) if rows is None else Decoded(rows, self._ordinal, rows.num_rows)
 
@@ -58,7 +61,9 @@ class CsvParser:
             field.name for field in task.declared
         ]
         positions = [csv_position(field, self._names, task.path) for field in task.wanted]
+        # columns are named by position: a header may have a name twice
         self._columns = [f"c{index}" for index in range(len(self._names))]
+        # for COUNT(*) one column is parsed, since rows are counted by it
         self._include = [self._columns[index] for index in positions] or self._columns[:1]
         self._types = {
             self._columns[index]: _wire_type(field)
@@ -68,6 +73,7 @@ class CsvParser:
         self._parse = arrow_csv.ParseOptions(
             delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=dialect.multiline
         )
+        # an unquoted empty value is NULL whatever the null literal is
         self._nulls = sorted({"", dialect.null_literal})
         self._plain = PlainCsv(
             task.wanted, positions, len(self._names), dialect.delimiter, dialect.quote, dialect.null_literal
@@ -84,6 +90,7 @@ class CsvParser:
         """Return the rows of whole records; ``None`` when a value or a record does not fit, or the end is
         inside quotes.
         """
+        # no bytes: no rows, with the right columns
         if not data:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
         # Arrow accepts an end of data inside quotes: look for it in the last record, or in all
@@ -117,6 +124,7 @@ class CsvParser:
                 if table.column(index).num_chunks != 1
                 else table.column(index).chunk(0)
             )
+            # Arrow has parsed the declared type, or a text that our own rule converts
             arrays.append(
                 checked(column, data)
                 if column.type == to_arrow(field.type)
@@ -128,7 +136,10 @@ class CsvParser:
         return arrow_csv.read_csv(
             pa.BufferReader(data),
             read_options=arrow_csv.ReadOptions(
-                use_threads=False, block_size=len(data) + 1, column_names=self._columns
+                # one block: a record never spans two, and rows keep their order; slots are the parallelism
+                use_threads=False,
+                block_size=len(data) + 1,
+                column_names=self._columns,
             ),
             parse_options=self._parse,
             convert_options=arrow_csv.ConvertOptions(
@@ -149,14 +160,17 @@ class CsvParser:
     def explain(self, raw: bytes) -> tuple[str | None, str]:
         """Return the column at fault and the error of one bad record."""
         try:
+            # as bytes, so that a record that is not UTF-8 can still be shown
             texts = self._read(raw, self._columns, dict.fromkeys(self._columns, pa.binary()))
         except pa.ArrowInvalid as error:
             counted = _COUNT_AT_FAULT.search(str(error))
             if counted is not None:
                 return None, f"{counted[2]} values where the file has {counted[1]} columns"
             return None, str(error).split("\n")[0].removeprefix("CSV parse error: ")[:200]
+        # a line end inside an open quote made more or fewer rows of it
         if texts.num_rows != 1:
             return None, "a quoted value does not end"
+        # value by value: the first that does not convert is at fault
         for name, field in zip(self._include, self._wanted, strict=False):
             value = texts.column(name)[0].as_py()
             reason = self._why(raw, name, field)
@@ -186,6 +200,7 @@ def header_names(task: FileTask) -> list[str] | None:
     """
     quote = task.dialect.quote.encode() if task.dialect.multiline else None
     blocks = RecordBlocks(
+        # the file itself, not the range of the task: its header is at the start
         FileTask(task.filesystem, task.path, (), (), task.compression),
         0 if task.compression is None else None,
         quote,
@@ -209,6 +224,7 @@ def header_names(task: FileTask) -> list[str] | None:
             pa.BufferReader(line),
             read_options=options,
             parse_options=parse,
+            # every name as text; quoted delimiters make the count too high, which does no harm
             convert_options=_texts(line.count(task.dialect.delimiter.encode()) + 1),
         )
     except pa.ArrowInvalid as error:
@@ -218,6 +234,7 @@ def header_names(task: FileTask) -> list[str] | None:
             detail=str(error)[:200],
             kind=Kind.EXTERNAL,
         ) from error
+    # names are compared without surrounding blanks
     return [str(column[0].as_py()).strip() for column in table.columns]
 
 
@@ -233,6 +250,7 @@ def csv_position(field: Field, names: Sequence[str], path: str) -> int:
     try:
         return the_one(path, names, field)
     except PenstockError as error:
+        # two frequent mistakes have a hint of their own
         if any(delimiter in names[0] for delimiter in ";\t|,") and len(names) == 1:
             error.hint = "the header has one column only: is 'csv.delimiter' right?"
         elif error.code == "DAT-4203" and any(re.fullmatch(r"\s*[-+]?\d*\.?\d+\s*", name) for name in names):
@@ -242,6 +260,7 @@ def csv_position(field: Field, names: Sequence[str], path: str) -> int:
 
 def _wire_type(field: Field) -> pa.DataType:
     """Return the type Arrow's reader converts to: the declared one, or text where our rule differs."""
+    # Arrow reads no instants without a zone and no intervals
     if isinstance(field.type, TimestampLtz | DayTimeInterval):
         return pa.string()
     arrow = to_arrow(field.type)

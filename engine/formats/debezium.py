@@ -57,6 +57,7 @@ class EnvelopeParser:
             pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else plain.field(i)
             for i, f in enumerate(self._read)
         ]
+        # schemas for Arrow's reader, the fast one first
         self._wires = [self._wire(plain), self._wire(pa.struct(careful))]
 
     def _wire(self, row: pa.DataType) -> pa.Schema:
@@ -68,8 +69,10 @@ class EnvelopeParser:
         if not data.strip():
             return self._changes([pa.array([], pa.struct(list(self._types)))] * 2, pa.array([], pa.string()))
         try:
+            # Arrow does not check UTF-8; decode() does, and ASCII needs no check
             if not data.isascii():
                 data.decode()
+            # a tombstone ``null`` would crash Arrow's reader
             if begins_with_null(data):
                 return None
             try:
@@ -84,16 +87,19 @@ class EnvelopeParser:
         parse = arrow_json.ParseOptions(explicit_schema=wire, unexpected_field_behavior="ignore")
         table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
         columns = [column.combine_chunks() for column in table.columns]
+        # {"schema": .., "payload": {"before": .., "after": .., "op": ..}}
         if self._in_payload:
             columns = columns[0].flatten()
         before, after, op = columns
         changes = self._changes([self._typed(before), self._typed(after)], op)
+        # one bad change sends the block to the bisection of LineReader
         return changes if bool(_well_formed(changes).all()) else None
 
     def _typed(self, side: pa.StructArray) -> pa.StructArray:
         columns = [
             converted(column, field.type) for field, column in zip(self._read, side.flatten(), strict=True)
         ]
+        # a missing side stays NULL, which is not a row of NULLs
         return pa.StructArray.from_arrays(columns, fields=list(self._types), mask=pc.is_null(side))
 
     def _changes(self, sides: list[pa.Array], op: pa.Array) -> pa.RecordBatch:
@@ -119,6 +125,7 @@ class EnvelopeParser:
         sides = np.stack([taken, added], axis=1).ravel()
         places = np.stack([np.arange(count), np.arange(count, 2 * count)], axis=1).ravel()[sides]
         pairs = zip(changes.column("before").flatten(), changes.column("after").flatten(), strict=True)
+        # rows of both sides in one array: before at i, after at count + i
         columns = [pa.concat_arrays(pair).take(array_of(places)) for pair in pairs]
         weights = np.tile(np.array([-1, 1]), count)[sides]
         return Decoded(
@@ -135,6 +142,7 @@ class EnvelopeParser:
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
         """Return the column at fault, if it is one, and the error of one bad line."""
+        # Debezium writes ``null`` after a delete, for Kafka's compaction
         if raw.strip() == b"null":
             return None, "a tombstone tells of no change"
         try:
@@ -159,6 +167,7 @@ class EnvelopeParser:
         op = found["op"]
         if op not in _OPS:
             return None, f"op is {json.dumps(op)[:40]}; {_ENVELOPE}"
+        # the sides that this op needs: c and r after, d before, u both
         for side in ("before", "after"):
             if (side == "after") != (op == "d") or op == "u":
                 if not isinstance(found.get(side), dict):
@@ -178,6 +187,7 @@ def _is(changes: pa.RecordBatch, *ops: str) -> np.ndarray:
 
 def _well_formed(changes: pa.RecordBatch) -> np.ndarray:
     """Return which changes carry the sides their op needs; a side it does not need is not looked at."""
+    # c, r: after; u: both; d: before
     before, after = truths(changes.column("before").is_valid()), truths(changes.column("after").is_valid())
     return (
         (_is(changes, "c", "r") & after) | (_is(changes, "u") & before & after) | (_is(changes, "d") & before)
@@ -190,13 +200,18 @@ def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
     """
     op, plain = rows.column(0), rows.select(rows.schema.names[1:])
     before, after = (is_true(pc.equal(op, OPS[index])) for index in (UPDATE_BEFORE, UPDATE_AFTER))
+    # row i is a -U and row i + 1 its +U
     paired = np.append(before[:-1] & after[1:], np.zeros(min(len(before), 1), np.bool_))
+    # one line a change: the +U of a pair is written with its -U
     kept = np.flatnonzero(~np.insert(paired[:-1], 0, False)[: len(paired)])
+    # the change has a row before: -U or -D
     taken = (before | is_true(pc.equal(op, OPS[DELETE])))[kept]
     updated = paired[kept]
     objects = pc.utf8_rtrim(json_lines(plain), characters="\n")
+    # NULL where there is no such side; it becomes the word null below
     old = objects.take(array_of(kept, ~taken))
     new = objects.take(array_of(kept + updated, taken & ~updated))
+    # 0: created, 1: deleted (a row before), 2: updated (before and after)
     names = texts(["c", "d", "u"]).take(array_of(taken.astype(np.int64) + updated))
     head, tail = '{"before":', "}\n"
     if with_schema:

@@ -35,6 +35,7 @@ class BadRecord:
 def escaped(raw: bytes) -> str:
     """Return bytes as printable text of at most 200 bytes."""
     text = raw[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    # control characters would change the terminal of whoever reads the message
     text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)[:SHOWN_BYTES]
     return text + ("..." if len(raw) > SHOWN_BYTES else "")
 
@@ -64,6 +65,7 @@ class Decoded:
         return (
             end
             if self.ordinals is None or end >= len(self.ordinals)
+            # both rows of an update have one ordinal: go past the last row of it
             else int(np.searchsorted(self.ordinals, self.ordinals[end - 1], "right"))
         )
 
@@ -73,6 +75,7 @@ class Decoded:
 
     def rows_before(self, ordinal: int) -> int:
         """Return how many rows of the piece have a smaller ordinal."""
+        # ordinals are consecutive from ``first``
         if self.ordinals is None:
             return max(0, min(ordinal - self.first, self.rows.num_rows))
         return int(np.searchsorted(self.ordinals, ordinal))
@@ -92,6 +95,7 @@ class FileReader(Protocol):
 
 def empty_columns(rows: int) -> pa.RecordBatch:
     """Return a batch of no columns that still counts rows, for example for SELECT COUNT(*)."""
+    # Arrow takes the length of a batch from its columns; a struct without fields has a length of its own
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
 
 

@@ -44,20 +44,24 @@ class PlainCsv:
         self._quote = quote.encode()
         self._literal = np.frombuffer(null_literal.encode(), np.uint8)
         self._seen = 0
+        # ends of all values, record by record: (records * width); reused for the next block
         self._ends = np.empty(0, np.int32)
         self._ascii = False
+        # with one column a blank line would count as a record; without a column nothing is decoded
         self._usable = width > 1 and bool(wanted) and all(_is_plain(field) for field in wanted)
 
     def columns(self, data: bytes) -> list[pa.Array] | None:
         """Return the requested columns of a block; ``None`` when anything in it is not plain, which leaves
         the block to Arrow's reader.
         """
+        # another reader of this process may have loaded the kernels
         begun, self._seen = self._seen >= _WORTH_BYTES or _KERNELS in sys.modules, self._seen + len(data)
         if not begun or not self._usable or len(data) > _MOST_BYTES or self._quote in data or b"\r" in data:
             return None
         from penstock.engine.kernels.csv_fields import find_ends
 
         view = np.frombuffer(data, np.uint8)
+        # a block cannot have more values than bytes, plus one
         if len(self._ends) <= len(data):
             self._ends = np.empty(len(data) + 1, np.int32)
         bits = np.empty(1, np.uint64)
@@ -70,6 +74,7 @@ class PlainCsv:
             self._ends,
             bits,
         )
+        # a record with more or fewer values than columns: Arrow's reader reports it
         if records <= 0:
             return None
         # all words or-ed: without a high bit the block is ASCII and needs no UTF-8 test
@@ -91,11 +96,13 @@ class PlainCsv:
         read = read_timestamps if isinstance(field.type, Timestamp) else read_integers
         values = np.empty(records, np.int64)
         count = read(data, self._ends, records, self._width, position, self._literal, values, nulls)
+        # a spelling that the kernel does not know: the whole block goes to Arrow's reader
         if count < 0:
             return None
         array = array_of(values, nulls.view(np.bool_) if count else None)
         try:
             return (
+                # timestamps are int64 microseconds already; integers are narrowed, which checks their range
                 array.view(to_arrow(field.type))
                 if isinstance(field.type, Timestamp)
                 else array.cast(to_arrow(field.type))
@@ -106,6 +113,7 @@ class PlainCsv:
     def _texts(self, position: int, data: np.ndarray, records: int, nulls: np.ndarray) -> pa.Array | None:
         from penstock.engine.kernels.csv_fields import find_texts
 
+        # start and end of each text: even positions are texts, odd ones what is between them
         bounds = np.empty(2 * records + 1, np.int32)
         count = find_texts(data, self._ends, records, self._width, position, self._literal, bounds, nulls)
         # texts and what lies between

@@ -12,6 +12,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.planner.expressions.nodes import Expression
 
+# words of Arrow's errors from a store, which may pass
 _REMOTE = ("AWS Error", "Azure", "HDFS", "google::cloud")
 
 
@@ -56,6 +57,7 @@ class FileTask:
         """
         try:
             if (
+                # an empty file cannot be mapped into memory
                 isinstance(self.filesystem, pafs.LocalFileSystem)
                 and self.filesystem.get_file_info(self.path).size
             ):
@@ -75,6 +77,7 @@ class FileTask:
 def unreadable(path: str, error: BaseException) -> PenstockError:
     """Return the error for a file that cannot be opened or read further."""
     name = redact_url(path)
+    # Arrow appends the errno as a detail
     reason = str(error).split(" Detail:")[0][:200]
     if isinstance(error, PermissionError):
         return PenstockError("DAT-4104", f"no permission to read {name}", detail=reason, kind=Kind.EXTERNAL)

@@ -67,8 +67,10 @@ def fit(have: pa.DataType, declared: DataType) -> Fit | None:
     """Return the fit of a file's type to a declared type, ``None`` where it is refused: values are never
     rounded, kinds never mixed.
     """
+    # dictionary and extension types are ways to store; the values decide
     have, wrapped = _bare(have)
     found = Fit.WIDER if pa.types.is_null(have) else _fit(have, declared)
+    # other readers see the storage of an extension type, so only ours converts it
     return max(found, Fit.TESTED) if wrapped and found is not None else found
 
 
@@ -89,11 +91,14 @@ def matching(names: Sequence[str], wanted: str) -> list[int]:
 def read_as(column: pa.Array, declared: DataType) -> pa.Array:
     """Return a file's column as a declared type it fits; ArrowInvalid when a value does not."""
     target = to_arrow(declared)
+    # the usual case: nothing to do
     if column.type == target and not holds_map(declared):
         return column
+    # a UUID is a text of 36 characters or its 16 bytes
     if isinstance(column, pa.ExtensionArray):
         texts = isinstance(declared, String) and isinstance(column.type, pa.UuidType)
         return _uuid_texts(column.storage) if texts else read_as(column.storage, declared)
+    # the values decide, so the dictionary is decoded first
     if isinstance(column, pa.DictionaryArray):
         return read_as(column.cast(column.type.value_type), declared)
     if pa.types.is_null(column.type):
@@ -120,6 +125,7 @@ def _fit(have: pa.DataType, declared: DataType) -> Fit | None:
             return None  # a column of nothing but NULL is of any type
         case Boolean():
             return Fit.SAME if pa.types.is_boolean(have) else None
+        # months as an integer of 32 bits
         case YearMonthInterval():
             return _integer_fit(have, 31) if pa.types.is_integer(have) else None
         case Float() | Double():
@@ -137,8 +143,10 @@ def _fit(have: pa.DataType, declared: DataType) -> Fit | None:
 
 def _integer_fit(have: pa.DataType, bits: int) -> Fit | None:
     """The fit of numbers to integers of so many bits, the sign bit excluded."""
+    # 3.0 is an integer, 3.5 is refused: each value is tested
     if not pa.types.is_integer(have):
         return Fit.TESTED if pa.types.is_floating(have) or pa.types.is_decimal(have) else None
+    # uint32 has 32 bits of value and does not fit INT, which has 31
     mine = have.bit_width - pa.types.is_signed_integer(have)
     if mine > bits:
         return Fit.TESTED
@@ -148,6 +156,7 @@ def _integer_fit(have: pa.DataType, bits: int) -> Fit | None:
 def _floating_fit(have: pa.DataType, declared: DataType) -> Fit | None:
     if pa.types.is_integer(have):
         return Fit.WIDER if have.bit_width <= _EXACT_BITS[str(declared)] else Fit.TESTED
+    # a DOUBLE in a FLOAT would be rounded
     if not pa.types.is_floating(have) or have.bit_width > to_arrow(declared).bit_width:
         return None
     if pa.types.is_float16(have):
@@ -158,12 +167,14 @@ def _floating_fit(have: pa.DataType, declared: DataType) -> Fit | None:
 def _decimal_fit(have: pa.DataType, declared: Decimal) -> Fit | None:
     room = declared.precision - declared.scale
     if pa.types.is_integer(have):
+        # 2^64 - 1 has 20 digits, one more than int64
         digits = 20 if have == pa.uint64() else _DIGITS[have.bit_width]
         return Fit.WIDER if digits <= room else Fit.TESTED
     if not pa.types.is_decimal(have):
         return None
     if have == to_arrow(declared):
         return Fit.SAME
+    # digits before and after the point must both fit; negative scales are left to our conversion
     fits = (
         pa.types.is_decimal128(have)
         and 0 <= have.scale <= declared.scale
@@ -175,6 +186,7 @@ def _decimal_fit(have: pa.DataType, declared: Decimal) -> Fit | None:
 def _bytes_fit(have: pa.DataType, declared: DataType) -> Fit | None:
     texts = pa.types.is_string(have) or pa.types.is_large_string(have) or pa.types.is_string_view(have)
     raw = pa.types.is_binary(have) or pa.types.is_large_binary(have) or pa.types.is_binary_view(have)
+    # bytes as text are tested for UTF-8
     if isinstance(declared, String):
         return Fit.SAME if texts else Fit.TESTED if raw or pa.types.is_fixed_size_binary(have) else None
     return Fit.SAME if raw else Fit.TESTED if texts or pa.types.is_fixed_size_binary(have) else None
@@ -184,11 +196,14 @@ def _time_fit(have: pa.DataType, declared: DataType) -> Fit | None:
     match declared:
         case Date() if pa.types.is_date(have):
             return Fit.SAME if pa.types.is_date32(have) else Fit.TESTED
+        # only a timestamp at midnight is a DATE: tested value by value
         case Date() if pa.types.is_timestamp(have) and have.tz is None:
             return Fit.TESTED
+        # midnight of the day
         case Timestamp() if pa.types.is_date32(have):
             return Fit.WIDER
         case Timestamp() | TimestampLtz() if pa.types.is_timestamp(have):
+            # ns: digits beyond microseconds are cut. A zone on one side only: both are equal at UTC.
             unzoned = have.tz is None
             return (
                 Fit.TESTED
@@ -199,6 +214,7 @@ def _time_fit(have: pa.DataType, declared: DataType) -> Fit | None:
             )
         case Time() if pa.types.is_time(have):
             return Fit.SAME if have == pa.time64("us") else Fit.TESTED
+        # an int64 is a count of microseconds
         case DayTimeInterval() if pa.types.is_duration(have) or have == pa.int64():
             return Fit.SAME if have == pa.duration("us") else Fit.TESTED
     return None
@@ -213,12 +229,14 @@ def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
             parts = [fit(have.key_type, key), fit(have.item_type, value)]
         case Row(fields) if pa.types.is_struct(have):
             places = row_positions(have, declared)
+            # fields by name; a field that the file lacks refuses the row
             parts = [
                 None if place is None else fit(have.field(place).type, kind)
                 for place, (_, kind) in zip(places, fields, strict=True)
             ]
         case _:
             return None
+    # one part that is refused refuses the whole type
     if None in parts:
         return None
     return (
@@ -261,6 +279,7 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
     have = column.type
     match declared:
         case Array(element):
+            # element type by element type, with the lists' lengths and NULLs unchanged
             lists = lists_of(column)
             return Lists(read_as(lists.flat, element), lists.lengths, lists.missing).column()
         case Map(key, value):
@@ -307,14 +326,17 @@ def _micros(column: pa.Array, target: pa.DataType) -> pa.Array:
     instant are equal at UTC.
     """
     have = column.type
+    # a day is midnight
     if pa.types.is_date(have):
         return column.cast(target)
+    # the raw counts of whatever unit; time32 has 32 bits
     counts = column.view(pa.int32() if have.bit_width == 32 else pa.int64()).cast(pa.int64())
     if pa.types.is_int64(have) or have.unit == "us":
         return counts.view(target)
     # floor division truncates towards the past, also before 1970
     if have.unit == "ns":
         return array_of(words(counts) // _NS_PER_US, nulls_of(counts)).view(target)
+    # checked: a time in seconds may be beyond what microseconds can count
     return pc.multiply_checked(counts, _US_PER[have.unit]).view(target)
 
 
@@ -326,8 +348,10 @@ def _uuid_texts(raw: pa.Array) -> pa.Array:
     octets = np.frombuffer(filled.buffers()[1], np.uint8)[
         filled.offset * 16 : (filled.offset + size) * 16
     ].reshape(size, 16)
+    # (rows, 16, 2): the two hexadecimal digits of each byte
     pairs = np.stack([digits[octets >> 4], digits[octets & 15]], axis=2).reshape(size, 32)
     texts = np.full((size, 36), ord("-"), np.uint8)
+    # 8-4-4-4-12 digits; the dashes between them are there already
     for into, begin, end in ((0, 0, 8), (9, 8, 12), (14, 12, 16), (19, 16, 20), (24, 20, 32)):
         texts[:, into : into + end - begin] = pairs[:, begin:end]
     offsets = np.arange(size + 1, dtype=np.int32) * 36

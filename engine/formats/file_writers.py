@@ -21,6 +21,7 @@ from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.json_text import json_lines, json_tokens
 from penstock.engine.formats.text_conversion import to_text
 
+# a row group ends at whichever comes first, so that a writer's memory is bounded
 ROW_GROUP_ROWS = 1 << 18
 ROW_GROUP_BYTES = 64 << 20
 
@@ -72,6 +73,7 @@ class _SummedFile(io.BufferedWriter):
     crc32 = 0
 
     def write(self, data: Any) -> int:
+        # summed while writing: the file is not read again for its checksum
         self.crc32 = zlib.crc32(data, self.crc32)
         return super().write(data)
 
@@ -86,6 +88,7 @@ class _DurableFile:
         self._path = path
         self._file = _SummedFile(io.FileIO(path, "wb"))
         raw = pa.PythonFile(self._file, "w")
+        # the checksum is that of the compressed bytes, as a reader of the file sees them
         self.sink = raw if codec is None else pa.CompressedOutputStream(raw, codec)
 
     def finish(self) -> WrittenFile:
@@ -114,6 +117,7 @@ class TextWriter:
         self._dialect = task.dialect
         self._file = _DurableFile(task.path, task.codec)
         self.bytes = 0
+        # names are quoted by the rule of values: one may contain the delimiter
         if kind == "csv" and task.dialect.header:
             names = pa.array(task.schema.names)
             line = task.dialect.delimiter.join(_csv_quoted(names, task.dialect).to_pylist()) + "\n"
@@ -124,6 +128,7 @@ class TextWriter:
             lines = self._lines(rows)
         except pa.ArrowInvalid:
             raise _not_text(rows, self._kind) from None
+        # every line ends with its line end
         self._put("".join(lines.to_pylist()).encode())
 
     def finish(self) -> WrittenFile:
@@ -149,7 +154,11 @@ class ParquetWriter:
         self._schema = task.schema
         self._file = _DurableFile(task.path)
         self._writer = pq.ParquetWriter(
-            self._file.sink, task.schema, compression=task.codec or "none", write_page_checksum=True
+            # a reader finds a damaged page by its checksum
+            self._file.sink,
+            task.schema,
+            compression=task.codec or "none",
+            write_page_checksum=True,
         )
         self._gathered: list[pa.RecordBatch] = []
         self._rows = 0
@@ -159,6 +168,7 @@ class ParquetWriter:
     def write(self, rows: pa.RecordBatch) -> None:
         self._gathered.append(rows)
         self._rows += rows.num_rows
+        # in memory; the file's bytes are fewer once encoded, so files roll earlier than at their limit
         self._gathered_bytes += rows.nbytes
         self.bytes += rows.nbytes
         if self._rows >= ROW_GROUP_ROWS or self._gathered_bytes >= ROW_GROUP_BYTES:
@@ -178,7 +188,9 @@ class ParquetWriter:
     def _flush(self) -> None:
         if self._gathered:
             self._writer.write_table(
-                pa.Table.from_batches(self._gathered, self._schema), row_group_size=self._rows
+                # exactly one row group for what was gathered
+                pa.Table.from_batches(self._gathered, self._schema),
+                row_group_size=self._rows,
             )
         self._gathered, self._rows, self._gathered_bytes = [], 0, 0
 
@@ -241,8 +253,10 @@ def csv_lines(rows: pa.RecordBatch, dialect: CsvDialect) -> pa.Array:
     """Return one csv line a row, each with its line end; only texts that need it are quoted, NULL is the
     null literal.
     """
+    # column by column: no loop over rows
     columns = []
     for column in rows.columns:
+        # only texts can contain a delimiter or quote; numbers and times never need quotes
         plain = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
         texts = _csv_quoted(to_text(column), dialect) if plain else to_text(column)
         columns.append(pc.fill_null(texts, dialect.null_literal))
@@ -258,9 +272,11 @@ def _csv_quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
     needs = pc.or_(
         pc.match_substring_regex(texts, special), pc.is_in(texts, pa.array(["", dialect.null_literal]))
     )
+    # a quote inside is written twice: "a ""b"""
     doubled = pc.replace_substring(texts, dialect.quote, dialect.quote * 2)
     return pc.if_else(needs, pc.binary_join_element_wise(dialect.quote, doubled, dialect.quote, ""), texts)
 
 
 def _in_brackets(char: str) -> str:
+    # these have a meaning inside [..] of a regular expression
     return "\\" + char if char in "\\]^-[" else char

@@ -17,6 +17,7 @@ from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
 from penstock.engine.formats.line_reader import LineReader
 
+# a line whose first character is an n: null, or no JSON at all
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
 _KINDS = {
     dict: "an object",
@@ -39,6 +40,7 @@ class JsonParser:
 
     def __init__(self, wanted: tuple[Field, ...]) -> None:
         self._wanted = wanted
+        # maps are read by DuckDB, out of the lines; all other columns by Arrow
         self._maps = {field.name: MapColumn(field) for field in wanted if holds_map(field.type)}
         plain = [field for field in wanted if field.name not in self._maps]
         self._wire = pa.schema([pa.field(field.name, wire_type(field, field.type)) for field in plain])
@@ -46,6 +48,7 @@ class JsonParser:
             pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i)
             for i, f in enumerate(plain)
         ]
+        # timestamps as texts, for our own rule where Arrow's fails
         self._careful_wire = pa.schema(texts)
 
     def parse(self, data: bytes) -> pa.RecordBatch | None:
@@ -61,6 +64,7 @@ class JsonParser:
         return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
 
     def _typed(self, data: bytes) -> pa.RecordBatch:
+        # Arrow does not check UTF-8; decode() does
         if not data.isascii():
             data.decode()
         if begins_with_null(data):
@@ -68,6 +72,7 @@ class JsonParser:
         try:
             return self._columns_of(data, self._wire)
         except pa.ArrowInvalid:
+            # no timestamps: a second attempt would fail in the same way
             if self._careful_wire == self._wire:
                 raise
             return self._columns_of(data, self._careful_wire)
@@ -75,13 +80,17 @@ class JsonParser:
     def _columns_of(self, data: bytes, wire: pa.Schema) -> pa.RecordBatch:
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
         parse = arrow_json.ParseOptions(
-            explicit_schema=wire, unexpected_field_behavior="ignore" if len(wire) else "infer"
+            # without a schema Arrow would drop all fields and could not count the rows
+            explicit_schema=wire,
+            unexpected_field_behavior="ignore" if len(wire) else "infer",
         )
         table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
         lines = lines_of(data) if self._maps else None
+        # columns from both readers must have the same rows: two objects in a line would shift them
         if lines is not None and len(lines) != table.num_rows:
             raise pa.ArrowInvalid("a line must hold exactly one object")
         arrays = []
+        # column by column: the first that fails alone is at fault
         for field in self._wanted:
             if lines is not None and field.name in self._maps:
                 arrays.append(self._maps[field.name].of(lines))
@@ -103,6 +112,7 @@ class JsonParser:
             return None, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.colno}"
         except (RecursionError, ValueError):
             return None, "not JSON that can be read: nested too deep, or a number with too many digits"
+        # valid JSON, but no object
         if not isinstance(found, dict):
             return None, f"{_KINDS[type(found)]} stands where a line must hold one object"
         for field in self._wanted:
@@ -113,6 +123,7 @@ class JsonParser:
                     return field.name, "the name stands twice in the object"
                 shown = escaped(json.dumps(found.get(field.name), ensure_ascii=False).encode())
                 return field.name, f"{shown} is not a valid {field.type}"
+            # {"a": 1}{"a": 2} in one line
             if rows.num_rows != 1:
                 break
         return None, "a line must hold exactly one object"
@@ -121,5 +132,6 @@ class JsonParser:
 def begins_with_null(data: bytes) -> bool:
     """Whether some line may begin with the word null, on which Arrow's reader crashes."""
     view = np.frombuffer(data, np.uint8)
+    # 0x0A is the line end, 0x7B the brace of an object; the slow search only if a line begins otherwise
     firsts = view[np.append(0, np.flatnonzero(view[:-1] == 0x0A) + 1)]
     return not bool((firsts == 0x7B).all()) and _NO_OBJECT.search(data) is not None

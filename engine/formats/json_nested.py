@@ -38,9 +38,11 @@ def wire_type(field: Field, kind: DataType, inside: bool = False) -> pa.DataType
     for a type JSON cannot express.
     """
     match kind:
+        # JsonParser reads columns with maps by MapColumn; a Debezium change has no such reader
         case YearMonthInterval() | Map():
             message = f"column {field.name} of type {field.type} cannot be read from json"
             raise PenstockError("DAT-4204", message, hint="declare it STRING, or use format parquet")
+        # types inside others: timestamps as texts too, since there is no second attempt for them
         case Array(element):
             return pa.list_(wire_type(field, element, True))
         case Row(fields):
@@ -66,6 +68,7 @@ def holds_map(kind: DataType) -> bool:
 
 def converted(column: pa.Array, kind: DataType) -> pa.Array:
     """Return a column Arrow read as values of a SQL type; ArrowInvalid when one does not fit."""
+    # Arrow parsed the declared type: only what it is too lenient about is tested
     if column.type == to_arrow(kind):
         return checked(column, b"")
     match kind:
@@ -86,6 +89,7 @@ class MapColumn:
     def __init__(self, field: Field) -> None:
         self._arrow = to_arrow(field.type)
         self._name = field.name
+        # a JSON path in a SQL text in a Python format string: three levels of escapes
         path = (
             '$."'
             + field.name.replace('"', '\\"').replace("'", "''").replace("{", "{{").replace("}", "}}")
@@ -126,5 +130,6 @@ def _json_words(field: Field, kind: DataType) -> str:
 
 def lines_of(data: bytes) -> pa.Array:
     """Return the lines of a block that are not blank."""
+    # blank lines are no rows for Arrow either
     lines = pc.list_flatten(pc.split_pattern(pa.array([data.decode()]), "\n"))
     return lines.filter(pc.not_equal(pc.utf8_trim_whitespace(lines), ""))

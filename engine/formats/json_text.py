@@ -13,6 +13,7 @@ _CONTROLS = [chr(code) for code in range(0x20)]
 
 def json_lines(rows: pa.RecordBatch) -> pa.Array:
     """Return one JSON object a row, each with its line end."""
+    # constants and columns in turn: {"a": <a>,"b": <b>}
     parts: list[pa.Array | str] = []
     for index, name in enumerate(rows.schema.names):
         parts += [("{" if index == 0 else ",") + json_string(name) + ":", json_tokens(rows.column(index))]
@@ -32,14 +33,17 @@ def json_tokens(values: pa.Array) -> pa.Array:
     elif pa.types.is_map(kind):
         tokens = _maps(values)
     elif pa.types.is_list(kind):
+        # the elements of all lists in one call, joined list by list
         inner = pa.ListArray.from_arrays(values.offsets, json_tokens(values.values))
         tokens = pc.binary_join_element_wise("[", pc.binary_join(inner, ","), "]", "")
     elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         tokens = values.cast(pa.string())
+    # NaN and Infinity have no form in JSON: they are written as bare words
     elif pa.types.is_floating(kind):
         tokens = to_text(values)
     else:
         tokens = _quoted(to_text(values))
+    # a struct or list that is NULL has parts all the same
     if values.null_count:
         tokens = pc.if_else(pc.is_valid(values), tokens, None)
     return pc.fill_null(tokens, "null")
@@ -47,6 +51,7 @@ def json_tokens(values: pa.Array) -> pa.Array:
 
 def _quoted(texts: pa.Array) -> pa.Array:
     texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+    # 32 passes over the column only where a control character occurs at all
     if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
         for control in _CONTROLS:
             texts = pc.replace_substring(texts, control, _ESCAPES.get(control, f"\\u{ord(control):04x}"))
@@ -64,6 +69,7 @@ def _objects(values: pa.Array) -> pa.Array:
 
 
 def _maps(values: pa.Array) -> pa.Array:
+    # names of a JSON object are texts: {"1":"a"} for MAP[1, 'a']
     keys = json_tokens(values.keys)
     if not (pa.types.is_string(values.type.key_type)):
         keys = _quoted(keys)

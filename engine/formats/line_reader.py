@@ -35,6 +35,7 @@ def _records(data: bytes, quote: bytes | None) -> _Records:
     starts = np.concatenate(([0], ends[:-1]))
     view = np.frombuffer(data, np.uint8)
     lengths = ends - starts
+    # LF or CR LF and nothing else
     blank = (lengths <= 2) & (view[starts] <= 0x0D) & ((view[starts] == 0x0A) | (view[starts] == 0x0D))
     return _Records(data, starts[~blank], ends[~blank])
 
@@ -70,6 +71,7 @@ def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explai
             middle = (low + high) // 2
             # a stack: the lower half is next, so rows stay in order
             todo += [(middle, high), (low, middle)]
+    # when every record was bad: no rows, but the right columns
     empty = parse(b"")
     assert empty is not None, "a parser reads no bytes as no rows"
     rows = pa.concat_batches(pieces) if pieces else empty

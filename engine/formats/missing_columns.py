@@ -23,14 +23,20 @@ def with_columns_there(task: FileTask, kind: str) -> FileTask:
     In json any row may lack any.
     """
     names = _names(task, kind)
+    # json, where any row may lack any column, or a csv file without records
     if names is None:
         return task
     there = {name.lower() for name in names}
     wanted = tuple(field for field in task.wanted if field.name.lower() in there or not field.nullable)
+    # values are matched by position, so the declared columns are cut to the width of the file
     headless = kind == "csv" and not task.dialect.header
     declared = task.declared[: len(names)] if headless else task.declared
     return replace(
-        task, wanted=wanted, declared=declared, predicate=task.predicate if wanted == task.wanted else None
+        # the predicate refers to positions in ``wanted``, which have moved
+        task,
+        wanted=wanted,
+        declared=declared,
+        predicate=task.predicate if wanted == task.wanted else None,
     )
 
 
@@ -74,6 +80,7 @@ def _schema(file: pa.NativeFile, kind: str) -> pa.Schema:
         return pq.read_schema(file)
     try:
         return pa.ipc.open_file(file).schema
+    # not an Arrow file, so an Arrow stream
     except pa.ArrowInvalid:
         file.seek(0)
         return pa.ipc.open_stream(file).schema

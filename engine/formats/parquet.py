@@ -36,6 +36,7 @@ class RowGroupFilter:
     def __init__(self, task: FileTask, file: pq.ParquetFile, names: list[str]) -> None:
         self._metadata = file.metadata
         self._skipping = task.skipping
+        # statistics are kept by leaf column: path to its index
         leaves = {file.schema.column(index).path: index for index in range(len(file.schema))}
         self._bounds = []
         for part in conjuncts(task.predicate) if task.predicate is not None else ():
@@ -47,6 +48,7 @@ class RowGroupFilter:
                     and file.schema_arrow.field(name).type == to_arrow(field.type)
                 ):
                     self._bounds.append((leaves[name], operator, values))
+        # for runtime filters, which arrive during the read
         self._leaves = {
             field.name: leaves[name]
             for field, name in zip(task.wanted, names, strict=True)
@@ -63,6 +65,7 @@ class RowGroupFilter:
         """Return whether a row group can contain a matching row, by the filters known now. Skipped row groups
         are counted.
         """
+        # no runtime filter for this scan
         if self._skipping is None:
             return True
         rows = self._metadata.row_group(group)
@@ -154,11 +157,13 @@ class ParquetReader:
             self._file.num_row_groups if task.end is None else min(task.end, self._file.num_row_groups)
         )
         self._group = anchor["group"] if anchor else task.start
+        # ordinals count from the file's start, whatever the range
         self._ordinal = anchor["row"] if anchor else sum(self._rows_in(group) for group in range(task.start))
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._group_start = self._ordinal
 
     def next(self) -> Decoded | None:
+        # the next batch of the open row group, else the next group that may match
         while self._group < self._end:
             if self._batches is None:
                 self._group_start = self._ordinal
@@ -189,7 +194,11 @@ class ParquetReader:
 
     def _open_group(self) -> Iterator[pa.RecordBatch]:
         return self._file.iter_batches(
-            self._task.batch_rows, row_groups=[self._group], columns=self._adapter.paths, use_threads=False
+            # only the requested columns are decompressed
+            self._task.batch_rows,
+            row_groups=[self._group],
+            columns=self._adapter.paths,
+            use_threads=False,
         )
 
     def _read(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
@@ -207,6 +216,7 @@ class ParquetReader:
 
     def _decode(self, batch: pa.RecordBatch) -> Decoded:
         decoded = Decoded(self._adapter.adapt(batch), self._ordinal, batch.num_rows)
+        # an anchor is the start of a row group: Arrow cannot begin inside one
         decoded.anchor.update(group=self._group, row=self._group_start)
         self._ordinal += batch.num_rows
         return decoded
@@ -220,6 +230,7 @@ def row_group_ranges(task: FileTask, least_rows: int) -> list[tuple[int, int]]:
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(task.path, error) from error
     ranges, begin, rows = [], 0, 0
+    # gather groups until a range is worth a split; the last range may be smaller
     for group in range(metadata.num_row_groups):
         rows += metadata.row_group(group).num_rows
         if rows >= least_rows or group + 1 == metadata.num_row_groups:

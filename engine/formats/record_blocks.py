@@ -11,6 +11,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.formats.file_task import FileTask, may_pass, unreadable
 
+# read at a time; a block is as much, cut at its last line end
 BLOCK_BYTES = 1 << 21
 MAX_RECORD_BYTES = 64 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -43,6 +44,7 @@ class RecordBlocks:
         self._task = task
         self._quote = quote
         self._block_bytes = block_bytes
+        # bytes after the last cut, the start of the next block
         self._rest = b""
         self._ended = False
         seekable = task.compression is None
@@ -60,6 +62,7 @@ class RecordBlocks:
         """Return the next block, or ``None`` when the file or the range has ended."""
         data, self._rest = self._rest, b""
         while not self._ended:
+            # enough bytes: cut after the last whole record, if one ends here
             cut = self._cut(data) if len(data) >= self._block_bytes else 0
             self._check_length(data.find(b"\n") if cut else len(data))
             if cut:
@@ -67,6 +70,7 @@ class RecordBlocks:
             more = self._read()
             self._ended = not more
             cut = (
+                # without quotes a line end always ends a record, so the cut is found before joining
                 more.rfind(b"\n") + 1
                 if self._quote is None and len(data) + len(more) >= self._block_bytes
                 else 0
@@ -93,10 +97,12 @@ class RecordBlocks:
         """Return a block, cut at the end of the range; the bytes after it remain for the next range."""
         block = Block(data, self._offset)
         end = self._task.end
+        # the range ends in this block
         if end is not None and self._offset + len(data) >= end:
             # the range's last record begins before its end and may end after it
             cut = data.find(b"\n", max(0, end - 1 - self._offset)) + 1
             self._ended, rest = True, b""
+            # the block begins after the range: its records belong to the next range
             if self._offset >= end:
                 return None
             block = Block(data[:cut] if cut else data, self._offset)
@@ -108,6 +114,7 @@ class RecordBlocks:
         try:
             return self._file.read(self._block_bytes)
         except (OSError, pa.ArrowInvalid) as error:
+            # a disk or a connection; anything else is bad compressed data
             if self._task.compression is None or may_pass(error):
                 raise unreadable(self._task.path, error) from error
             message = f"{self._task.path} is not valid {self._task.compression} data, or is cut off"
@@ -126,6 +133,7 @@ class RecordBlocks:
             if cut or not more:
                 self._rest, self._ended = more[cut:], not more
                 break
+        # one record is longer than the whole range: no record begins in it
         if self._task.end is not None and self._offset >= self._task.end:
             self._rest, self._ended = b"", True
 
@@ -133,10 +141,12 @@ class RecordBlocks:
         head = self._read()
         self._ended = not head
         self._rest = head.removeprefix(_BOM)
+        # byte offsets count the mark
         self._offset = len(head) - len(self._rest)
 
     def _cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of the bytes; 0 when no record ends here."""
+        # 0 when there is no line end
         cut = data.rfind(b"\n") + 1
         if self._quote is None:
             return cut
@@ -158,6 +168,7 @@ def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
         # a line end after an odd number of quotes is inside a value
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
     ends = ends + 1
+    # the last record of a file may lack its line end
     return ends if len(ends) and ends[-1] == len(data) else np.append(ends, len(data))
 
 

@@ -37,12 +37,14 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
         if not pa.types.is_integer(to_arrow(kind)):
             return _plainly(texts, kind)
     except pa.ArrowInvalid:
+        # a count of microseconds or months has one spelling only
         if isinstance(kind, DayTimeInterval | YearMonthInterval):
             raise
     # then by the rule of CAST, value by value
     if isinstance(kind, Timestamp) and pc.any(pc.match_substring_regex(texts, _ZONE)).as_py():
         raise pa.ArrowInvalid("a TIMESTAMP has no zone, TIMESTAMP_LTZ has")
     values = casts_from_text.from_text(kind, "UTC")(texts)
+    # the kernel of TRY_CAST returns NULL for a value that does not fit
     if values.null_count > texts.null_count:
         raise pa.ArrowInvalid(f"not a valid {kind}")
     return values.cast(to_arrow(kind))
@@ -62,6 +64,7 @@ def checked(column: pa.Array, raw: bytes) -> pa.Array:
 def _may_be_hexadecimal(raw: bytes) -> bool:
     """Return whether any value contains a 0 followed by an x."""
     # 0x or 0X: the bit 0x20 turns an upper letter into a lower one
+    # a test over the whole block: a text column with 0x in it only costs the slower parse
     view = np.frombuffer(raw, np.uint8)
     return bool(np.any((view[:-1] == ord("0")) & ((view[1:] | 0x20) == ord("x"))))
 
@@ -79,6 +82,7 @@ def _plainly(texts: pa.Array, kind: DataType) -> pa.Array:
 
 
 def _instants(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
+    # Arrow parses either zoned or unzoned texts in one call: both, and then whichever is there
     zoned = pc.fill_null(pc.match_substring_regex(texts, _ZONE), False)
     with_zone = pc.if_else(zoned, texts, None).cast(arrow)
     without = pc.assume_timezone(pc.if_else(zoned, None, texts).cast(pa.timestamp("us")), "UTC")
@@ -95,6 +99,7 @@ def to_text(values: pa.Array) -> pa.Array:
     kind = values.type
     if pa.types.is_string(kind):
         return values
+    # raises ArrowInvalid for bytes that are not UTF-8
     if pa.types.is_binary(kind):
         return values.cast(pa.string())
     if pa.types.is_duration(kind):

@@ -24,6 +24,7 @@ def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.
     """
     function, kind, groups = call.body, to_arrow(call.type), offsets.size - 1
     try:
+        # one call for all groups, with the offsets; else one call per group with slices
         if function.mode is CallMode.ARROW:
             return as_column(function, called(function, offsets, *columns), kind, groups)
         bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
@@ -32,6 +33,7 @@ def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.
             [called(function, *(c.slice(first, end - first) for c in columns)) for first, end in bounds],
             kind,
         )
+    # the call's position is added here: the function itself does not know it
     except Fault as fault:
         raise PenstockError(
             fault.code,
@@ -85,20 +87,25 @@ class PythonTableRows:
         while first < count or not first:
             # one without arguments cannot see how many rows it is called for
             rows = min(count - first, self._rows_a_call) if columns else count
+            # ``parents`` count from the first row of this call
             parents, columns_of_rows = self._called([column.slice(first, rows) for column in columns], rows)
             yield parents + first if first else parents, columns_of_rows
+            # rows of output, or their bytes in units of rows, whichever is nearer its limit
             cost = max(
                 parents.size,
                 sum(column.nbytes for column in columns_of_rows) * LIMITS.piece_rows // LIMITS.piece_bytes,
             )
             self._rows_a_call = max(
-                1, min(LIMITS.piece_rows, 8 * self._rows_a_call, LIMITS.piece_rows * rows // max(cost, 1))
+                # as many input rows as make about one piece; at most eight times more than the last call
+                1,
+                min(LIMITS.piece_rows, 8 * self._rows_a_call, LIMITS.piece_rows * rows // max(cost, 1)),
             )
             first += max(rows, 1)
 
     def _called(self, columns: list[pa.Array], count: int) -> RowsAndColumns:
         function, wanted = self._function, len(self._kinds)
         result = called(function, *columns)
+        # (row numbers, column, column, ..)
         if not isinstance(result, tuple | list) or len(result) != wanted + 1:
             raise _bad(
                 function, f"gave no tuple of {wanted + 1}: the rows its rows belong to, and {wanted} columns"
@@ -127,6 +134,7 @@ class PythonTableRows:
         values: list[tuple[Any, ...]] = []
         size, asked, none = 0, 0, True
         for number, row in enumerate(rows):
+            # a generator is read in steps: it may be endless, and one row may make many
             iterator = _iterator(self._function, called(self._function, *row))
             more = True
             while more:
@@ -153,8 +161,10 @@ class PythonTableRows:
         self, parents: list[int], counts: list[int], values: list[tuple[Any, ...]]
     ) -> RowsAndColumns:
         width = len(self._kinds)
+        # the set of lengths, so that the usual case is one comparison
         if any(length != width for length in set(map(len, values))):
             raise _bad(self._function, f"gave a row that has not {width} value{'s' if width != 1 else ''}")
+        # rows to columns
         turned = list(zip(*values, strict=True)) or [()] * width
         columns = [
             values_as_column(self._function, list(column), kind)

@@ -32,6 +32,7 @@ in pieces.
 
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
     """Return the kernel of a call. It raises a fault for argument values that are not allowed."""
+    # a Python table function
     if (body := call.body) is not None:
         return PythonTableRows(body).pieces
     maker = _MAKERS.get(call.function)
@@ -44,6 +45,7 @@ def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
 
 def _unnested(call: TableCall, context: EvaluationContext) -> TableKernel:
     kind = call.args[0].type
+    # UNNEST of ARRAY<ROW<a, b>> or of a MAP: one column a field; EXPLODE of ARRAY<ROW> keeps one column
     if isinstance(kind, Map) or (isinstance(kind, Array) and isinstance(kind.element, Row)):
         return lambda columns, rows: iter([_with_fields(lists_of(columns[0]))])
     return lambda columns, rows: iter([_whole(lists_of(columns[0]))])
@@ -60,6 +62,7 @@ def _numbered(call: TableCall, context: EvaluationContext) -> TableKernel:
 
     def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
         for parents, exploded in explode(columns, rows):
+            # POSEXPLODE: the position within its array, from 0
             yield parents, [arrow_numpy.array_of(lists_of(columns[0]).nth.astype(np.int32)), *exploded]
 
     return run
@@ -77,6 +80,7 @@ def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
     width = len(call.columns)
 
     def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
+        # STACK(n, v1, v2, ..): the first argument is the number of rows; values fill them from left to right
         values = columns[1:]
         # STACK fills its last row with NULLs
         short = -len(values) % width
@@ -105,6 +109,7 @@ def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
 
     def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
         first, last, step = (values_of(column).astype(np.int64) for column in columns)
+        # SEQUENCE raises an error for a step away from the end; a series is empty then
         reached = arrow_numpy.array_of((first == last) | ((first < last) == (step > 0)))
         column = kernel(*(pc.if_else(reached, part, pa.scalar(None, part.type)) for part in columns))
         yield _whole(lists_of(aligned(column)[0]))
@@ -114,6 +119,7 @@ def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
 
 def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
     def run(columns: list[pa.Array], rows: int) -> Iterator[RowsAndColumns]:
+        # RANGE(n) is RANGE(0, n)
         if len(columns) == 1:
             columns = [arrow_numpy.array_of(np.zeros(len(columns[0]), np.int64)), columns[0]]
         return _steps(columns, pa.int64(), inclusive=False)
@@ -129,6 +135,7 @@ def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Itera
         raise bad_argument("the step of a series is 0")
     # steps of 0 remain only in rows with a NULL argument, which have no elements
     safe = np.where(step == 0, 1, step)
+    # SERIES includes its end, RANGE does not; the second is a division that rounds up
     counts = (last - first) // safe + 1 if inclusive else -((first - last) // safe)
     counts = np.maximum(counts if missing is None else np.where(missing, 0, counts), 0)
     ends = np.cumsum(counts)
@@ -136,6 +143,7 @@ def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Itera
     # positions in all series end to end; one piece at least, so that no rows still have a column
     for start in range(0, max(total, 1), LIMITS.piece_rows):
         positions = np.arange(start, min(start + LIMITS.piece_rows, total))
+        # the series a position belongs to; series without elements are skipped
         parents = np.searchsorted(ends, positions, side="right")
         nth = positions - (ends[parents] - counts[parents])
         values = arrow_numpy.array_of(first[parents] + nth * step[parents])

@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 from penstock.catalog.errors import Kind, PenstockError
 
+# seconds between two checks of a call that has not ended
 LOOK_S = 0.25
+# a probe asks the virtual machine itself, so only every two seconds
 _ASK_EVERY_LOOKS = 8
 SILENT_S = 30.0
 IDLE_S = 120.0
@@ -58,18 +60,23 @@ class SparkWatch:
         if gone is not None:
             raise gone
         self._looks += 1
+        # at most one probe is pending: a hung machine must not collect threads
         pulse = self._pulse
         if pulse is None:
             self._pulse = _Pulse(self._watched) if self._looks % _ASK_EVERY_LOOKS == 0 else None
+        # no answer yet: count the silence
         elif not pulse.done.is_set():
             self._silent += LOOK_S
         else:
+            # an answer ends the silence; it also says whether Spark works for anybody
             self._silent, self._pulse = 0.0, None
             self._idle = 0.0 if pulse.busy else self._idle
         self._idle += LOOK_S
+        # hung: end it, because other threads wait in calls that would never return
         if self._silent > self._silent_s:
             self._watched.abandon()
             raise _stuck(f"Spark has not answered for {self._silent_s:.0f} s, in a call to {what}")
+        # it answers, but runs nothing for us: a lost job, say; the machine itself is sound
         if self._idle > self._idle_s:
             raise _stuck(f"Spark has run nothing for {self._idle_s:.0f} s and a call to {what} has not ended")
 

@@ -27,6 +27,7 @@ SEGMENT_BYTES = 64 << 20
 class BufferedBytes:
     """The buffered bytes of all queues of a query, and their limits."""
 
+    # a frame is about 4 MB (push_task.FRAME_BYTES)
     memory_limit: int = 32 << 20
     disk_limit: int = 4 << 30
     memory: int = 0
@@ -56,6 +57,7 @@ class _Segment:
         """Append a frame and return its offset. A frame that did not fit (OSError) is not counted."""
         begin, view = self.written, memoryview(frame)
         while view:
+            # pwrite may write less than asked; ``written`` moves only when the whole frame is there
             view = view[os.pwrite(self._file.fileno(), view, begin + len(frame) - len(view)) :]
         self.written += len(frame)
         self.unread += 1
@@ -83,6 +85,7 @@ class FrameQueue:
         """``path`` returns the name of a new file in an existing directory."""
         self._held = held
         self._path = path
+        # a frame in memory, or (segment, offset, size) of one on disk
         self._frames: deque[bytearray | tuple[_Segment, int, int]] = deque()
         self._segment: _Segment | None = None
 
@@ -112,12 +115,14 @@ class FrameQueue:
         segment, begin, size = entry
         frame = segment.read(begin, size)
         self._held.disk -= size
+        # every frame of the file was read: its space is free again
         if segment.unread == 0:
             self._drop(segment)
         return frame
 
     def clear(self) -> None:
         """Drop all frames and their files."""
+        # each file once, whatever the number of its frames
         segments = {id(entry[0]): entry[0] for entry in self._frames if not isinstance(entry, bytearray)}
         for entry in self._frames:
             if isinstance(entry, bytearray):
@@ -130,6 +135,7 @@ class FrameQueue:
 
     def _written(self, frame: bytearray) -> tuple[_Segment, int, int]:
         segment = self._segment
+        # several files, so that the space of frames that were read is freed early
         if segment is None or segment.written >= SEGMENT_BYTES:
             segment = self._segment = _Segment(self._path())
         return segment, segment.write(frame), len(frame)
@@ -140,7 +146,9 @@ class FrameQueue:
         segment.close()
 
 
+# how often connections that have not said hello are checked
 _LOOK_S = 0.1
+# a header with more is no header of ours: do not allocate for it
 _LONGEST_FRAME = 1 << 34
 _SENT_AT_ONCE = 16  # pieces, before the other connections have their turn
 
@@ -168,10 +176,12 @@ class TaskWire:
         self.connection = connection
         self.receiver: Receiver | None = None
         self.partition = self.attempt = self.task = -1
+        # credits granted and not yet used
         self.owed = 0
         self.outgoing: Iterator[bytes] | None = None
         """The pieces that a receiver sends to a task after its hello."""
         self._unsent = memoryview(b"")
+        # the first part is the hello; after it every part begins with a header
         self._head = bytearray(HELLO.size)
         self._payload: bytearray | None = None
         self._kind = b""
@@ -192,6 +202,7 @@ class TaskWire:
         assert self.outgoing is not None
         for _ in range(_SENT_AT_ONCE):
             if not self._unsent:
+                # the next piece; b"" when all pieces are sent
                 self._unsent = memoryview(next(self.outgoing, b""))
             if not self._unsent:
                 return True
@@ -213,6 +224,7 @@ class TaskWire:
             got = self.connection.recv_into(memoryview(target)[self._filled :])
         except BlockingIOError:
             return False
+        # closed by the task
         if got == 0:
             raise EOFError
         self._filled += got
@@ -229,12 +241,15 @@ class TaskWire:
         read.
         """
         self._filled = 0
+        # the payload is complete: a frame of rows
         if self._payload is not None:
             payload, self._payload = self._payload, None
             return self._kind, payload
         self._kind, size = HEADER.unpack(self._head)
+        # the end of rows has no payload; its size field is the number of rows
         if self._kind != b"R":
             return self._kind, size
+        # closes the connection as if the task were gone
         if not 0 < size < _LONGEST_FRAME:
             raise EOFError
         self._payload = bytearray(size)
@@ -268,6 +283,7 @@ class RowListener:
 
     def _run(self) -> None:
         while True:
+            # without a timeout while every connection is admitted: an idle listener costs nothing
             for key, events in self._selector.select(_LOOK_S if self.admission.watching else None):
                 if key.data is self.admission:
                     self._accept()
@@ -285,6 +301,7 @@ class RowListener:
             return
         connection.setblocking(False)
         with contextlib.suppress(OSError):  # gone again already: reading it tells
+            # a machine that has lost its network is noticed after some 14 s (5 + 3 x 3)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3)):
                 if hasattr(socket, name):
@@ -308,6 +325,7 @@ class RowListener:
             self._close(wire)
 
     def _take(self, wire: TaskWire) -> None:
+        # after the hello: frames
         if wire.receiver is not None:
             frame = wire.frame()
             if frame is not None:
@@ -315,14 +333,17 @@ class RowListener:
             return
         said = wire.hello()
         with self._lock:
+            # tokens are compared in constant time; there are as many as queries that run
             known = [
                 receiver for token, receiver in self._receivers.items() if hmac.compare_digest(token, said)
             ]
+        # a task of a query that has ended, or a stranger
         if not known:
             raise EOFError
         self.admission.admit(wire)
         wire.receiver = known[0]
         self._notify(wire, lambda receiver: receiver.greeted(wire))
+        # this task pulls: it is served whenever its connection accepts bytes
         if wire.outgoing is not None:
             self._selector.modify(wire.connection, selectors.EVENT_READ | selectors.EVENT_WRITE, wire)
 

@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+# token, partition or segment, attempt of the task, task id
 HELLO = struct.Struct(">32sqqq")
+# kind, then bytes of the payload (rows) or number of rows (end)
 HEADER = struct.Struct(">cq")
 GO, THERE, CREDIT = b"G", b"T", b"C"
 ROWS, END = b"R", b"E"
@@ -59,6 +61,7 @@ def pushing_task(
                 f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}"
             ) from None
         with wire:
+            # once connected a task waits as long as the reader is slow: that is the backpressure
             wire.settimeout(None)
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -71,12 +74,14 @@ def pushing_task(
             for batch in batches if verdict == go else ():
                 schema = batch.schema.serialize()
                 for piece in pieces(batch):
+                    # one byte a credit; several may have arrived
                     while credits == 0:
                         given = wire.recv(64)
                         if not given:
                             raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
                         credits += len(given)
                     message = piece.serialize()
+                    # schema and batch are one Arrow stream; its end marker is not needed
                     wire.sendall(struct.pack(header, rows_kind, schema.size + message.size))
                     wire.sendall(schema)
                     wire.sendall(message)
@@ -87,6 +92,7 @@ def pushing_task(
                 wire.shutdown(socket.SHUT_WR)
                 while wire.recv(64):
                     pass
+        # also when another attempt has pushed the rows: the job's result has one row per partition
         names = pa.schema([("partition", pa.int32()), ("pushed", pa.int64())])
         yield pa.RecordBatch.from_arrays(
             [pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names
@@ -126,6 +132,7 @@ def pulling_task(
                 raise ConnectionError("PENSTOCK_REFUSED nobody gives these rows any more")
             _, size = struct.unpack(header, incoming.read(struct.calcsize(header)))
             segment = bytearray(size)
+            # the query was closed while its task fetched
             if incoming.readinto(segment) != size:
                 raise ConnectionError("PENSTOCK_REFUSED the rows ended in the middle of a segment")
             return segment

@@ -22,6 +22,7 @@ from penstock.engine.bounded.spark_results.listener import BufferedBytes, FrameQ
 from penstock.engine.bounded.spark_results.push_task import END, GO, THERE
 from penstock.engine.network.admission import ROW_LISTENERS
 
+# credits: of any task, of the task that is read now, of all together
 _OWED_EACH, _OWED_FIRST, _OWED_ALL = 2, 4, 16
 _LOOK_S = 0.25
 
@@ -36,6 +37,7 @@ class _Partition:
         self.wire: TaskWire | None = None
         self.waiting: list[TaskWire] = []
         self.rows: int | None = None
+        # once rows of a partition are with the reader, another attempt cannot begin again
         self.handed = False
 
 
@@ -63,6 +65,7 @@ class PushedRows:
         self._files = itertools.count()
         self._changed = threading.Condition()
         self._partitions: dict[int, _Partition] = {}
+        # the partition that is read now; all before it are complete
         self._first = 0
         self._wires: list[TaskWire] = []
         self._error: Exception | None = None
@@ -80,11 +83,13 @@ class PushedRows:
         counts: Mapping[int, int] | None = None
         while True:
             with self._changed:
+                # under the lock only for the queue: the frame is decoded outside
                 frame = self._next(counts)
             if frame is not None:
                 came()
                 yield pa.ipc.open_stream(pa.py_buffer(frame)).read_next_batch()
                 continue
+            # the job has ended and every partition was emitted
             if counts is not None and self._is_past(counts):
                 return
             counts = self._checked(check) if counts is None else counts
@@ -100,6 +105,7 @@ class PushedRows:
             return check()
         except Exception:
             with self._changed:
+                # our reason explains the failure of the job better than Spark's text
                 if self._error is not None:
                     raise self._error from None
             raise
@@ -112,6 +118,7 @@ class PushedRows:
             for wire in self._wires:
                 wire.hang_up()
             for partition in self._partitions.values():
+                # frames of an attempt that died, none of which the reader has had
                 partition.queue.clear()
             self._changed.notify_all()
 
@@ -135,6 +142,7 @@ class PushedRows:
         """Return the next frame, ``None`` when there is none now."""
         if self._error is not None:
             raise self._error
+        # emit a frame of the first partition, or go to the next partition when it is complete
         while not self._closed:
             first = self._partitions.get(self._first)
             if first is not None and self._is_due(first):
@@ -142,6 +150,7 @@ class PushedRows:
                 first.handed = True
                 self._ask_for_more()
                 return frame
+            # A partition without rows may never connect: the job's counts say that it is complete.
             ended = first is not None and first.rows is not None
             if not ended and (counts is None or self._is_past(counts)):
                 return None
@@ -165,11 +174,13 @@ class PushedRows:
 
     def greeted(self, wire: TaskWire) -> None:
         with self._changed:
+            # forget closed connections, so that close() touches each open one once
             self._wires = [known for known in self._wires if known.connection.fileno() >= 0]
             self._wires.append(wire)
             partition = self._partitions.setdefault(
                 wire.partition, _Partition(FrameQueue(self.held, self._new_file))
             )
+            # four cases: nobody reads, already complete, another attempt runs, this attempt may begin
             if self._closed:
                 wire.hang_up()
             elif partition.rows is not None:
@@ -183,12 +194,14 @@ class PushedRows:
     def received(self, wire: TaskWire, kind: bytes, payload: bytearray | int) -> None:
         with self._changed:
             partition = self._partitions[wire.partition]
+            # an attempt that was replaced may still have frames in transit
             if self._closed or partition.wire is not wire:
                 wire.hang_up()
                 return
             if isinstance(payload, bytearray):
                 wire.owed -= 1
                 partition.queue.push(payload, wire.partition == self._first)
+            # complete: attempts that waited behind this one need not send anything
             elif kind == END:
                 partition.rows, partition.wire = payload, None
                 wire.hang_up()
@@ -204,6 +217,7 @@ class PushedRows:
             partition = self._partitions[wire.partition]
             if wire in partition.waiting:
                 partition.waiting.remove(wire)
+            # the attempt died before its end: the next that waits begins from the first row
             if partition.wire is wire:
                 partition.wire = None
                 if partition.waiting and not self._closed:
@@ -241,6 +255,7 @@ class PushedRows:
 
     def _ask_for_more(self) -> None:
         """Grant credits, to the lowest partitions first."""
+        # in order of partition: credits go first to the task that the reader waits for
         running = sorted(
             (w for w in (p.wire for p in self._partitions.values()) if w is not None),
             key=lambda wire: wire.partition,
@@ -250,13 +265,17 @@ class PushedRows:
         for wire in running:
             first = wire.partition == self._first
             mine = _OWED_FIRST if first else _OWED_EACH
+            # the first task is never limited by the sum: it could not finish behind the others
             while wire.owed < mine and (first or owed < _OWED_ALL) and self._may_ask(wire, first, first_runs):
                 wire.credit(1)
                 owed += 1
 
     def _may_ask(self, wire: TaskWire, first: bool, first_runs: bool) -> bool:
+        # While the first task has not begun, the others continue in spite of full buffers: they may occupy
+        # the slots it needs.
         if self.held.has_capacity(first) or (not first and not first_runs):
             return True
+        # buffers are full: the first still gets a few frames, else nobody could proceed
         return first and len(self._partitions[wire.partition].queue) + wire.owed < _OWED_FIRST
 
     def _new_file(self) -> Path:

@@ -38,6 +38,7 @@ class ServedRows:
         self._token = secrets.token_bytes(32)
         self._listener: RowListener | None = None
         self._lock = threading.Lock()
+        # (file, offset, size) by segment number
         self._segments: list[tuple[IO[bytes], int, int]] = []
         self._files: list[IO[bytes]] = []
         self._wires: list[TaskWire] = []
@@ -79,6 +80,7 @@ class ServedRows:
 
     def _append(self, segment: list[pa.RecordBatch], first: int) -> None:
         """Append a segment to those of its relation."""
+        # the first segment of a relation: one file a relation, unnamed, so it disappears with the process
         if len(self._segments) == first:
             self._files.append(tempfile.TemporaryFile(dir=self._scratch))  # noqa: SIM115  closed with the query
         sink = pa.BufferOutputStream()
@@ -99,6 +101,7 @@ class ServedRows:
         with self._lock:
             self._wires = [known for known in self._wires if known.connection.fileno() >= 0]
             self._wires.append(wire)
+            # a task of a query that has ended, or a number that was never given out
             if self._closed or not 0 <= wire.partition < len(self._segments):
                 wire.hang_up()
                 return
@@ -138,5 +141,6 @@ def _segments(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    # one large batch is cut, because a segment must fit in a task's memory
     step = max(1, batch.num_rows * SEGMENT_BYTES // max(batch.nbytes, 1))
     return (batch.slice(start, step) for start in range(0, batch.num_rows, step))

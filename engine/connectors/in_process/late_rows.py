@@ -1,5 +1,5 @@
-"""Late rows, stored in this process for `<job>$late`: the service that stores them, the log through which
-operators report them, and the source that reads them as a table.
+"""Late rows, stored in this process for `<job>$late`. Operators report them to a log of the service that
+stores them; a source reads them as a table.
 """
 
 from __future__ import annotations
