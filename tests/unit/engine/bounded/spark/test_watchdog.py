@@ -113,12 +113,13 @@ def until(wanted: object, told: object, within_s: float = PATIENCE_S) -> None:
     assert told() == wanted  # type: ignore[operator]
 
 
-LARGE = "SELECT a.n, b.t FROM n AS a JOIN n AS b ON a.n / 100 = b.n / 100"  # 10 million rows
+# 10,000 million rows: no machine, however slow its reader, has sent them all before the test acts
+ENDLESS = "SELECT a.n, b.t FROM n AS a JOIN n AS b ON a.n / 100000 = b.n / 100000"
 
 
 @pytest.mark.spark
 def test_a_reader_that_leaves_cancels_the_job_and_leaves_no_zombies(conn: Connection) -> None:
-    cursor = conn.execute(LARGE)
+    cursor = conn.execute(ENDLESS)
     assert cursor.fetchone() is not None
     place = SESSIONS.application
     assert isinstance(place, OwnSpark)
@@ -140,7 +141,7 @@ def test_a_large_result_is_in_its_order(conn: Connection) -> None:
 
 @pytest.mark.spark
 def test_a_machine_that_is_killed_is_told_and_replaced(conn: Connection) -> None:
-    cursor = conn.execute(LARGE)
+    cursor = conn.execute(ENDLESS)
     assert cursor.fetchone() is not None
     place = SESSIONS.application
     assert isinstance(place, OwnSpark)
