@@ -41,6 +41,7 @@ class Pump:
         """
         with self._changed:
             taken = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
+            # items that arrived before the exception are returned first
             if not taken and self._error is not None:
                 error, self._error = self._error, None
                 raise error
@@ -66,6 +67,7 @@ class Pump:
 
     def _put(self, item: Any) -> bool:
         with self._changed:
+            # backpressure on the iterator; close() wakes the thread
             self._changed.wait_for(lambda: len(self._ready) < self._capacity or self._stopped)
             self._ready.append(item)
             return not self._stopped

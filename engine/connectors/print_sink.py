@@ -23,10 +23,12 @@ class PrintSink(DirectSink):
     def __init__(self, request: SinkRequest) -> None:
         identifier = str(option(request.table, "print-identifier")) if request.table is not None else ""
         words = [identifier] if identifier else []
+        # as Flink prints: ``identifier> 3> +I[..]``
         words += [f"{request.subtask + 1}"] if request.parallelism > 1 else []
         self._prefix = "> ".join((*words, ""))
         self._key = request.upsert_key
         try:
+            # a session may print elsewhere: into a cell, or to the coordinator of a worker
             self._write = request.services.get(PrintStream).write
         except KeyError:
             self._write = to_stdout
@@ -34,6 +36,7 @@ class PrintSink(DirectSink):
     def write(self, batch: Batch) -> None:
         rows, ops = change_rows(batch, self._key)
         values = [
+            # arrays, maps and rows as JSON, everything else as text
             pc.fill_null(to_text(c) if not pa.types.is_nested(c.type) else json_tokens(c), "NULL")
             for c in rows.columns
         ]

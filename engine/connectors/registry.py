@@ -89,6 +89,7 @@ def _database_sink(request: SinkRequest) -> SinkWriter:
     return DatabaseSink(request)
 
 
+# No databases: a scan of one is a bounded input, which runs on a bounded backend.
 SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "filesystem": _filesystem_source,
     "datagen": _datagen_source,

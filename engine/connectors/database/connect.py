@@ -25,7 +25,9 @@ from penstock.catalog.types import (
 )
 from penstock.engine.connectors.database.database import Database, WritableDatabase
 
+# Ranks of integer types. A column fits a declared type of the same rank or a higher one.
 _WIDTHS = {"TINYINT": 1, "SMALLINT": 2, "INT": 3, "BIGINT": 4}
+# by the database's name of a type; an unsigned one needs the next signed type
 _INTEGERS = {
     "tinyint": 1,
     "utinyint": 2,
@@ -36,6 +38,7 @@ _INTEGERS = {
     "uinteger": 4,
     "bigint": 4,
 }
+# the database's types that are read as each declared type without loss
 _KINDS: dict[type[DataType], frozenset[str]] = {
     Boolean: frozenset({"boolean"}),
     Float: frozenset({"real", "float"}),
@@ -46,6 +49,7 @@ _KINDS: dict[type[DataType], frozenset[str]] = {
     Timestamp: frozenset({"timestamp without time zone", "timestamp", "timestamp_s", "timestamp_ms"}),
     TimestampLtz: frozenset({"timestamp with time zone"}),
 }
+# what to declare instead, for the hint
 _NAMES = {
     "boolean": "BOOLEAN",
     "real": "FLOAT",
@@ -102,14 +106,17 @@ def stored(table: CatalogTable, fields: Sequence[Field], database: Database) -> 
         hint = did_you_mean(name, database.tables(), others=True) or "it has no tables"
         message = f'table {table.name}: the database has no table "{name}"'
         raise PenstockError("DAT-4702", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42P01")
+    # of columns that differ by case only the first wins
     folded: dict[str, str] = {column.lower(): column for column in reversed(columns)}
     found = []
     for field in fields:
+        # the exact name before one in another case
         known = field.name if field.name in columns else folded.get(field.name.lower())
         if known is None:
             message = f'table {table.name}: table "{name}" of the database has no column {field.name}'
             near = did_you_mean(field.name, list(columns), others=True)
             raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
+        # SQLite's declared types bind no value: each value is tested when it is read
         if table.connector != "sqlite":
             _check(table, field, columns[known])
         found.append(field.renamed(known))
@@ -117,10 +124,13 @@ def stored(table: CatalogTable, fields: Sequence[Field], database: Database) -> 
 
 
 def _check(table: CatalogTable, field: Field, kind: str) -> None:
+    # numeric(10,2) -> numeric
     plain = re.sub(r"\(.*?\)", "", kind.lower()).strip()
+    # every type of a database has a text form
     if isinstance(field.type, String):
         return
     fits = (
+        # 9: no integer at all
         _INTEGERS.get(plain, 9) <= _WIDTHS[str(field.type)]
         if is_integer(field.type)
         else plain in _KINDS[type(field.type)]

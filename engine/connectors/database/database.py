@@ -16,6 +16,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 from penstock.planner.expressions.nodes import LiteralValue
 
+# as the readers of files
 BATCH_ROWS = 32_768
 
 
@@ -111,6 +112,7 @@ def select_text(select: Select, placeholder: str, item: ITEM) -> tuple[str, list
     """Return a SELECT with a placeholder per value, and the values. A SELECT of no columns returns one
     constant per row.
     """
+    # SELECT 1 FROM t: as many rows, no columns
     items = ", ".join(map(item, select.fields)) or "1"
     values: list[object] = []
     tests = []
@@ -174,6 +176,7 @@ def insert_text(table: str, names: Sequence[str], source: str) -> str:
 
 def conflict_text(names: Sequence[str], keys: Sequence[str]) -> str:
     """Return the ON CONFLICT clause by which an INSERT replaces the row of the same key."""
+    # a table of nothing but its key has nothing to update
     others = [name for name in names if name not in keys]
     action = (
         f"UPDATE SET {', '.join(f'{name} = EXCLUDED.{name}' for name in others)}" if others else "NOTHING"

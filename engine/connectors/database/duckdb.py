@@ -30,6 +30,7 @@ from penstock.engine.formats.decoded_batch import empty_columns
 
 _KEYS = "penstock_keys"
 _ONE_AT_A_TIME = threading.Lock()  # two that open a file at once may each make it a database of their own
+# two seconds in all, for a close that takes long
 _CONNECTS, _CONNECT_PAUSE_S = 100, 0.02
 
 
@@ -52,6 +53,7 @@ class DuckDbFile:
             ) from error
         self.path = path
         self._errors = duckdb.Error
+        # DuckDB would create the file
         if not writes and not Path(path).is_file():
             raise PenstockError(
                 "DAT-4701",
@@ -61,6 +63,7 @@ class DuckDbFile:
                 sqlstate="08001",
             )
         try:
+            # DuckDB refuses a second connection of a process with another mode
             self.connection: Any = _connected(path, read_only=not (writes or os.access(path, os.W_OK)))
             self.connection.execute("SET TimeZone = 'UTC'")
         except duckdb.Error as error:
@@ -70,10 +73,12 @@ class DuckDbFile:
                 str,
                 state=type(error).__name__,
                 code="DAT-4701",
+                # another process has the file open: it may close it
                 transient="lock" in str(error),
             ) from error
 
     def columns(self, table: str) -> dict[str, str]:
+        # "main.t" or "t"
         schema, _, name = table.rpartition(".")
         text = (
             "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $1 AND schema_name "
@@ -103,6 +108,7 @@ class DuckDbFile:
     def look_up(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
         text, values = select_text(select, "?", _item)
         names = ", ".join(map(quoted, keys.schema.names))
+        # keys as an Arrow table, without a copy
         self.connection.register(_KEYS, keys)
         try:
             # WHERE ROW(k1, k2) IN (SELECT ROW(k1, k2) FROM keys); a single key needs no ROW
@@ -126,6 +132,7 @@ class DuckDbFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        # DuckDB reports a conflict at the statement or at COMMIT; both roll back
         self.run("BEGIN")
         try:
             yield
@@ -155,6 +162,7 @@ class DuckDbFile:
         )
 
     def delete(self, table: str, keys: pa.RecordBatch) -> None:
+        # DELETE .. USING joins the table with our keys
         same = " AND ".join(f"t.{quoted(name)} = k.{quoted(name)}" for name in keys.schema.names)
         self._over(keys, f"DELETE FROM {quoted_table(table)} AS t USING {_KEYS} AS k WHERE {same}")
 
@@ -204,6 +212,7 @@ def _connected(path: str, *, read_only: bool) -> Any:
 
 
 def _item(field: Field) -> str:
+    # a column of any type may be declared as STRING
     return f"CAST({quoted(field.name)} AS VARCHAR)" if isinstance(field.type, String) else quoted(field.name)
 
 
@@ -211,6 +220,7 @@ def exact(batch: pa.RecordBatch, select: Select) -> pa.RecordBatch:
     """Return rows with exactly the types of a SELECT's columns. DAT-4704 names the column whose values do
     not fit.
     """
+    # SELECT 1: only the number of rows
     if not select.fields:
         return empty_columns(batch.num_rows)
     arrays = []

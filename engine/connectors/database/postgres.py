@@ -58,6 +58,7 @@ def copied(
     """
     held: list[bytes | memoryview] = []
     size = 0
+    # one message a row; parsed in batches, since a call of Arrow per row would dominate
     for line in lines:
         held.append(line)
         size += len(line)
@@ -82,6 +83,7 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
             name: _read_as(field.type, kind)
             for name, field, kind in zip(names, fields, schema.types, strict=True)
         },
+        # PostgreSQL's text form of booleans
         true_values=["t"],
         false_values=["f"],
         null_values=[_NULL],
@@ -149,12 +151,15 @@ def _bytes_of(texts: pa.Array) -> pa.Array:
     )
 
 
+# seconds, libpq's own option
 _CONNECT_S = 10
 _SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
 """Session settings for the text form of values. Every value can be read back exactly, whatever the server's
 defaults are.
 """
+# temporary tables are private to a connection, so one name is enough
 _BESIDE = "penstock_beside"
+# the array type of a parameter for each Arrow type of a key
 _ARRAYS = {
     pa.int8(): "int2",
     pa.int16(): "int2",
@@ -200,6 +205,7 @@ class PostgresConnection:
         try:
             self.connection: Any = psycopg.connect(
                 url,
+                # a transaction is begun explicitly, and a read needs none
                 autocommit=True,
                 connect_timeout=_CONNECT_S,
                 application_name="penstock",
@@ -235,6 +241,7 @@ class PostgresConnection:
     def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
         text, values = select_text(select, "%s", _item)
         try:
+            # COPY takes no parameters: the driver writes the values into the text
             whole = self._driver.ClientCursor(self.connection).mogrify(text, values)
             with self.connection.cursor() as cursor, cursor.copy(copy_text(whole, select.fields)) as copy:
                 yield from copied(copy, select.fields, select.table)
@@ -279,6 +286,7 @@ class PostgresConnection:
         try:
             with (
                 self.connection.cursor() as cursor,
+                # an unquoted empty value is NULL, the default of FORMAT csv
                 cursor.copy(f"COPY {quoted_table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy,
             ):
                 copy.write(csv_text(rows))
@@ -314,6 +322,7 @@ class PostgresConnection:
     def ask(self, text: str, values: list[Any]) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
         try:
+            # binary results: numbers and times need no parsing of texts
             with self.connection.cursor(binary=True) as cursor:
                 cursor.execute(text, values)
                 return cursor.fetchall() if cursor.description is not None else []
@@ -365,8 +374,10 @@ def _hexadecimal(column: pa.Array) -> pa.Array:
     """Encode bytes as the server reads them from text. The bytes of a column are contiguous, and so are the
     digits, hence one call encodes all.
     """
+    # a slice becomes an array of its own, with offsets from 0
     column = pa.concat_arrays([column, pa.array([], column.type)])
     valid, offsets, values = column.buffers()
+    # a column without any byte has no buffer of values
     if column.offset or values is None:
         return pa.array(
             [None if value is None else "\\x" + value.hex() for value in column.to_pylist()], pa.string()

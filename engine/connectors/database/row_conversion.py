@@ -18,6 +18,7 @@ def rows_of(rows: Sequence[tuple[Any, ...]], fields: tuple[Field, ...], table: s
     """Return rows as a batch of these columns. DAT-4704 names the column whose values do not fit its type."""
     if not fields:
         return empty_columns(len(rows))
+    # rows to columns, once
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     arrays = [_column(list(values), field, table) for values, field in zip(columns, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=Schema(fields).to_arrow())
@@ -26,6 +27,7 @@ def rows_of(rows: Sequence[tuple[Any, ...]], fields: tuple[Field, ...], table: s
 def _column(values: list[Any], field: Field, table: str) -> pa.Array:
     arrow = Schema((field,)).to_arrow().field(0).type
     try:
+        # types that SQLite has no storage for; all others must match as they are
         if is_timestamp(field.type) or isinstance(field.type, Date | Decimal | Boolean):
             return _converted(values, field, arrow)
         return pa.array(values, arrow)
@@ -44,6 +46,7 @@ def _converted(values: list[Any], field: Field, arrow: pa.DataType) -> pa.Array:
     """Dates, times and decimals may arrive as texts, and booleans as numbers: SQLite has no types of its own
     for them.
     """
+    # the first value decides for the column: a driver returns one type per column
     sample = next((value for value in values if value is not None), None)
     if isinstance(sample, str):
         return from_text(pa.array(values, pa.string()), field.type)

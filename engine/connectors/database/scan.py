@@ -14,7 +14,9 @@ from penstock.engine.connectors.database.database import Condition, Database, Se
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, conjuncts
 
 _OPERATORS = {"equal": "=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+# constant < column is column > constant
 _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# a longer IN list is tested here: statements have limits, and the text would be long
 _MAX_VALUES = 500
 
 Pushes = Callable[[DataType, str], bool]
@@ -31,10 +33,12 @@ def conditions_of(
 def _condition(part: Expression, fields: Sequence[Field]) -> Condition | None:
     if not isinstance(part, Call) or not part.args:
         return None
+    # three forms: column IS [NOT] NULL, column IN (constants), column op constant
     first, rest = part.args[0], part.args[1:]
     if part.function in ("is_null", "is_not_null") and isinstance(first, Column):
         return Condition(fields[first.index], "IS NULL" if part.function == "is_null" else "IS NOT NULL")
     if part.function == "in" and isinstance(first, Column) and len(rest) <= _MAX_VALUES:
+        # x IN (1, NULL) is never FALSE: not pushed, nor lists with expressions or casts
         values = tuple(arg.value for arg in rest if isinstance(arg, Literal) and arg.value is not None)
         whole = len(values) == len(rest) and all(arg.type == first.type for arg in rest)
         return Condition(fields[first.index], "IN", values) if whole and values else None
@@ -42,12 +46,14 @@ def _condition(part: Expression, fields: Sequence[Field]) -> Condition | None:
     if operator is None or len(rest) != 1:
         return None
     left, right = first, rest[0]
+    # 3 < a  ->  a > 3
     if isinstance(left, Literal):
         left, right, operator = right, left, _FLIPPED[operator]
     if (
         isinstance(left, Column)
         and isinstance(right, Literal)
         and right.value is not None
+        # a database would compare values of two types by its own rule
         and left.type == right.type
     ):
         return Condition(fields[left.index], operator, (right.value,))
@@ -74,6 +80,7 @@ def scanned(
     try:
         select = select_of(table, columns, predicate, database)
         schema = table.source_schema.select(columns).to_arrow()
+        # names of the database back to the declared ones
         for batch in database.rows(select):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if columns else batch
     finally:

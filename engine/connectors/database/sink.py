@@ -39,11 +39,13 @@ class DatabaseSink:
         assert request.table is not None, "a database sink has a table"
         self._request = request
         self._table = request.table
+        # the first attempt and the retries
         self._tries = int(option(request.table, "sink.max-retries") or 0) + 1
         self._database = opened_for_writing(request.table)
         fields = stored(request.table, request.table.physical_fields, self._database)
         self._names = [field.name for field in fields]
         declared = {name.lower() for name in request.table.primary_key}
+        # positions of the key's columns; () appends
         self._key = tuple(
             i for i, field in enumerate(request.table.physical_fields) if field.name.lower() in declared
         )
@@ -53,6 +55,7 @@ class DatabaseSink:
                 for name, kind in zip(self._names, request.schema.to_arrow().types, strict=True)
             ]
         )
+        # rows wait in the database, not here: any process may commit them after a crash
         self._transactions = StagedTransactions(self._database, request)
         self._buffered: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -65,6 +68,7 @@ class DatabaseSink:
     def write(self, batch: Batch) -> None:
         if not batch.num_rows:
             return
+        # without a key there are only inserts: the planner refuses other changes
         rows = self._changes(batch) if self._key else batch.rows
         if not rows.num_rows:  # changes that cancel out
             return
@@ -121,6 +125,7 @@ class DatabaseSink:
         """Return why a commit failed. A permanent refusal fails the job: its rows stay staged, and no later
         rows are written.
         """
+        # a lost connection, or a fenced-off attempt: neither is a refusal of rows
         if error.retriable or error.code.startswith("STA-"):
             return error
         message = (
@@ -138,6 +143,7 @@ class DatabaseSink:
         if not self._key:
             self._database.insert(name, pa.RecordBatch.from_arrays(rows.columns, schema=self._schema))
             return
+        # column 0 is the deleted flag
         deleted, keys = rows.column(0), [self._names[i] for i in self._key]
         whole = pa.RecordBatch.from_arrays(rows.columns[1:], schema=self._schema)
         # a staged batch has each key once, so deletes and upserts may be done in any order
@@ -170,6 +176,7 @@ class DatabaseSink:
             try:
                 return act()
             except PenstockError as error:
+                # an unknown outcome is no danger: a commit that was done is recognised by its number
                 if not error.retriable or attempt == self._tries:
                     raise
                 self._request.metrics.count("database_retries")

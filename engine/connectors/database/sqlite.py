@@ -52,11 +52,17 @@ class SqliteFile:
                 kind=Kind.EXTERNAL,
                 sqlstate="08001",
             )
+        # a read-only connection must not create the file
         mode = "rwc" if writes else "ro"
         try:
             uri = f"file:{quote(str(Path(path).absolute()))}?mode={mode}"
             self.connection = sqlite3.connect(
-                uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+                # isolation_level None: transactions begin only where we say BEGIN
+                uri,
+                uri=True,
+                timeout=BUSY_S,
+                isolation_level=None,
+                check_same_thread=False,
             )
             # connect() opens nothing: this read shows whether the file is a database
             self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
@@ -98,6 +104,7 @@ class SqliteFile:
     def _select_matching(self, select: Select, keys: pa.RecordBatch) -> list[tuple[Any, ...]]:
         text, values = select_text(select, "?", _item)
         names = ", ".join(map(quoted, keys.schema.names))
+        # WHERE (k1, k2) IN (VALUES (?, ?), (?, ?))
         row = f"({', '.join('?' * keys.num_columns)})"
         text += (
             f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (VALUES "
@@ -108,6 +115,7 @@ class SqliteFile:
 
     def pushes(self, kind: DataType, operator: str) -> bool:
         return (
+            # Only these compare as ours do: dates, times and decimals are texts here.
             operator.startswith("IS ")
             or is_integer(kind)
             or (isinstance(kind, String) and operator in ("=", "IN"))
@@ -139,6 +147,7 @@ class SqliteFile:
         return text
 
     def insert(self, table: str, rows: pa.RecordBatch) -> None:
+        # executemany reads an iterator: rows are made one at a time, in the driver's loop
         self._many(_insert(table, rows), rows)
 
     def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
@@ -197,6 +206,7 @@ def _item(field: Field) -> str:
 def parameters(column: pa.Array) -> list[Any]:
     """Return values as SQLite stores them: dates, times and decimals as texts, booleans as 0 and 1."""
     kind = column.type
+    # an instant is written at UTC with a Z
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return [
             None if text is None else f"{text}Z"

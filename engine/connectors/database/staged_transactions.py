@@ -18,12 +18,14 @@ from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.connectors.database.database import WritableDatabase
 
+# epoch: attempt that may write; staged: last number given out; committed: last number moved
 EPOCHS = (
     "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) "
     "NOT NULL, subtask INTEGER NOT NULL, "
     "epoch BIGINT NOT NULL, staged BIGINT NOT NULL, committed BIGINT NOT NULL, checkpoint_id BIGINT "
     "NOT NULL, PRIMARY KEY (job, operator, subtask))"
 )
+# payload: rows as an Arrow IPC stream
 _STAGED = (
     "CREATE TABLE IF NOT EXISTS penstock_staged (job VARCHAR(200) NOT NULL, operator VARCHAR(64) "
     "NOT NULL, subtask INTEGER NOT NULL, "
@@ -72,6 +74,7 @@ class StagedTransactions:
             mine = f"{_OWN} AND subtask % ? = ?"
             database.run(
                 "INSERT INTO penstock_epochs VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT DO NOTHING",
+                # epoch 0: nobody has written yet
                 (*self._sink, self._subtask),
             )
             for sink in sorted(own):
@@ -81,6 +84,7 @@ class StagedTransactions:
                 for subtask, number in database.run(
                     f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose
                 ):
+                    # staged after the restored checkpoint: its rows will be read and staged again
                     if (*sink, subtask, number) not in kept:
                         self._forget(sink, subtask, number)
             self._epoch = self._read_epoch_column("epoch")
@@ -108,6 +112,7 @@ class StagedTransactions:
             writer.write_batch(rows)
         with self._database.transaction():
             self._check_epoch()
+            # number and rows in one transaction: a crash leaves neither or both
             number = self._read_epoch_column("staged") + 1
             self._database.run(
                 f"UPDATE penstock_epochs SET staged = ? WHERE {_OWN} AND subtask = ?",
@@ -169,6 +174,7 @@ class StagedTransactions:
         """Delete staged transactions."""
         with self._database.transaction():
             for item in items:
+                # those of the job this one was copied from belong to that job
                 if self._sink_of(item) == self._sink:
                     self._forget(self._sink, item["subtask"], item["number"])
 

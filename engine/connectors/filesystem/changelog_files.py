@@ -13,6 +13,7 @@ from penstock.engine.api.source import Position, SplitReader
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.filesystem.listing import FileSplit
 
+# the split's id
 SEQUENCE = "changes"
 ListFiles = Callable[[], list[FileSplit]]
 OpenFile = Callable[[str, Position | None], SplitReader]
@@ -45,10 +46,12 @@ class ChangeSequence:
         return self._ended
 
     def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        # the rows of the open file, then of the next
         while self._reader is not None or self._begin_next():
             assert self._reader is not None
             rows = self._reader.poll(max_rows)
             done = rows is None and self._reader.ended
+            # "file": its split id, "files": how many were begun, "done": whether this one is finished
             self._position |= {"done": done, **self._reader.position()}
             if not done:
                 return rows
@@ -67,16 +70,19 @@ class ChangeSequence:
         """Open the file at the position, or the next one when that file is finished. Return whether there is
         one.
         """
+        # resumed in the middle of a file
         if self._position and not self._position["done"]:
             self._reader = self._opened(self._position["file"], self._position)
             return True
         now_ms = self._clock.monotonic_ms()
+        # listing may be slow at a store: only once an interval
         if now_ms < self._next_look_ms:
             return False
         following = self._following()
         if following is not None:
             self._reader = self._opened(following.split_id, None)
             return True
+        # bounded: the listing that finds no further file is the end
         if self._watch_ms is None:
             self._ended = True
         else:
@@ -92,6 +98,7 @@ class ChangeSequence:
         passed = self._position.get("files", 0)
         if len(earlier) > passed:
             raise _out_of_order(max(earlier, key=lambda file: file.mtime_us).path, last)
+        # nothing sorts after the last file yet
         if len(earlier) == len(files):
             return None
         self._position = {"file": files[len(earlier)].split_id, "done": False, "files": passed + 1}

@@ -25,6 +25,7 @@ from penstock.engine.storage import sealed_json
 
 COMMITS = ".penstock.commits"
 FORMAT, VERSION = "penstock-commits", 1
+# twelve digits: names sort as numbers do
 _ENTRY = re.compile(r"(\d{12})\.commit")
 # two subtasks of a process may write the same entry at one moment, each a file of its own
 _WRITES = itertools.count()
@@ -102,6 +103,7 @@ class CommitLog:
         """Return the number of the last entry, -1 when there is none. Later calls look only for newer
         entries.
         """
+        # the first call lists the directory; later ones only look for the next name
         if self._last < 0:
             self._last = max(self.numbers(), default=-1)
         while self._path(self._last + 1).exists():
@@ -147,6 +149,7 @@ class CommitLog:
         while True:
             last = self.last()
             # drop the files that entries since the last look name: another writer was first
+            # newest first: a repeated commit finds its files soon
             for number in self._backwards(last, seen):
                 named = {file.path for file in self.read(number).files}
                 files = tuple(file for file in files if file.path not in named)
@@ -186,6 +189,7 @@ def make_new(staged: Path, target: Path, data: bytes) -> None:
     """Create a file of these bytes, whole and durable; FileExistsError when the name is in use."""
     with staged.open("wb") as file:
         file.write(data)
+        # data first, then the name, then the directory: an entry that has a name is whole after a power loss
         file.flush()
         os.fsync(file.fileno())
     try:
@@ -267,6 +271,7 @@ def _encoded(commit: Commit) -> bytes:
 
 def _decoded(path: Path, number: int, data: bytes) -> Commit:
     fields = unseal(path, data)
+    # the seal is right, so another program or version wrote it
     if fields.get("format") != FORMAT or fields.get("version") != VERSION:
         found = f"{fields.get('format')} {fields.get('version')}"
         message = f"{path} has format {found}; this penstock reads {FORMAT} {VERSION}"

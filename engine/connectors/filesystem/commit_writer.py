@@ -29,7 +29,9 @@ from penstock.engine.connectors.filesystem.commit_log import (
 )
 
 _UNDER_WAY = "under-way"
+# <checkpoint>-<digest of its files>.part
 _PART = re.compile(r"(\d{12})-.*\.part")
+# <what>-<subtask>-<parallelism>: another parallelism is another deployment
 _OWN = re.compile(r"(?:reached|being-written)-(\d+)-(\d+)")
 
 
@@ -66,16 +68,19 @@ class SinkCommits:
         self._former_is_own = request.origin is not None and request.origin.owner == request.owner
         self._log = CommitLog(root, f"{self._owner}-{request.subtask}")
         self._parts = self._log.directory / _UNDER_WAY / self._owner
+        # by checkpoint; only a single subtask uses it
         self._published: dict[int, _Published] = {}
 
     def start(self) -> None:
         """Delete the checkpoints an earlier deployment recorded, and its unfinished files."""
         for path in list(self._parts.iterdir()) if self._parts.is_dir() else ():
             match = _OWN.match(path.name)
+            # a stale record would let an entry be written before all subtasks have published
             if match and (int(match[1]) == self._subtask or int(match[2]) != self._parallelism):
                 path.unlink(missing_ok=True)
         # an entry in whose writing a process was killed
         for path in self._log.directory.glob(f".{self._owner}-*.tmp"):
+            # files of a lost subtask fall to the one with its remainder
             if int(path.name.split("-")[1]) % self._parallelism == self._subtask:
                 path.unlink(missing_ok=True)
         if self._origin is not None and self._subtask == 0:
@@ -86,6 +91,7 @@ class SinkCommits:
         are not deleted: it may still run.
         """
         former = self._parts_of(origin)
+        # the same sink, or a former job without part files
         if former == self._parts or not former.is_dir():
             return
         found: dict[int, _Published] = {}
@@ -150,6 +156,7 @@ class SinkCommits:
         """Record that everything up to a checkpoint is published. Write the entries of the checkpoints that
         all subtasks have reached.
         """
+        # with one subtask it is the last to publish
         reached = checkpoint_id
         if self._parallelism > 1:
             self._record_checkpoint(checkpoint_id)
@@ -159,6 +166,7 @@ class SinkCommits:
         for number in sorted(found):
             held = found[number]
             files = tuple(
+                # a file in two parts (a commit that was repeated) is named once
                 sorted({file.path: file for file in held.files}.values(), key=lambda file: file.path)
             )
             self._log.append(
@@ -186,6 +194,7 @@ class SinkCommits:
 
         def write() -> None:
             staged.write_text(str(checkpoint_id), encoding="ascii")
+            # by rename: a reader sees the old number or the new one
             staged.replace(self._subtask_file("reached"))
 
         self._in_parts(write)
@@ -222,6 +231,7 @@ def _standing(root: Path, file_format: str) -> Iterable[CommittedFile]:
     """Yield the files of a format in a directory, in order and without hidden ones."""
     kind = FILE_KINDS.get(file_format, file_format)
     for directory, folders, names in os.walk(root):
+        # _a=1 is a partition of column _a, not a hidden directory
         folders[:] = sorted(name for name in folders if not name.startswith((".", "_")) or "=" in name)
         for name in sorted(names):
             path = Path(directory) / name

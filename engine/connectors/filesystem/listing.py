@@ -17,6 +17,7 @@ from penstock.catalog.name_suggestions import did_you_mean_file
 from penstock.catalog.secrets import redact_url
 from penstock.engine.formats.file_task import unreadable
 
+# path@size-mtime, with #start-end for a range
 _SPLIT_ID = re.compile(
     r"(?P<path>.*)@(?P<size>\d+)-(?P<mtime>\d+)(?:#(?P<start>\d+)-(?P<end>\d+))?", re.DOTALL
 )
@@ -39,6 +40,7 @@ class FileSplit:
     @property
     def split_id(self) -> str:
         """The stable id: path, size, time and range."""
+        # padded, so that ranges of a file sort in their order
         cut = "" if self.range is None else f"#{self.range[0]:015d}-{self.range[1]:015d}"
         return f"{self.path}@{self.size}-{self.mtime_us}{cut}"
 
@@ -70,6 +72,7 @@ class FileListing:
         ):
             self._pattern = _glob(self.root)
             parts = self.root.split("/")
+            # list below the last directory without a wildcard
             first = next(index for index, part in enumerate(parts) if _WILDCARD.search(part))
             self.root = "/".join(parts[:first]) or "/"
 
@@ -113,6 +116,7 @@ class FileListing:
                 hint=self._elsewhere(),
                 kind=Kind.EXTERNAL,
             )
+        # the table is one file
         if info.type != pafs.FileType.Directory:
             return [info]
         try:
@@ -153,6 +157,7 @@ class FileListing:
         kind, _ = split_suffixes(info.path)
         if kind is not None and kind != FILE_KINDS.get(self._format, self._format):
             hint = f"write 'format' = '{kind}', or leave the format out"
+            # a stray file in a directory: a glob leaves it out
             if info.path != self.root:
                 hint = (
                     f"give a path that names only its {self._format} files, such as "
@@ -166,6 +171,7 @@ def resolve(path: str) -> tuple[pafs.FileSystem, str]:
     """Return the filesystem of a path or URL, and the path within it. DAT-4109 for a URL that cannot be
     opened.
     """
+    # a plain path is local, relative to the working directory
     if "://" not in path:
         return pafs.LocalFileSystem(), str(Path(path).expanduser().absolute())
     try:
@@ -183,6 +189,7 @@ def resolve(path: str) -> tuple[pafs.FileSystem, str]:
 
 
 def _hidden(relative: str) -> bool:
+    # _a=1 is a partition, not hidden
     return any(part.startswith((".", "_")) and "=" not in part for part in relative.split("/"))
 
 
@@ -203,6 +210,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
             inside = pattern[index + 1 : close].replace("\\", "\\\\")
             out, index = out + "[" + ("^" + inside[1:] if inside[0] == "!" else inside) + "]", close + 1
             continue
+        # everything else stands for itself
         out += {"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char))
         index += 1
     return re.compile(out, re.DOTALL)

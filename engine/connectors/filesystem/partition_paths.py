@@ -35,6 +35,7 @@ def partition_values(relative: str) -> Mapping[str, str | None]:
 
     An empty text is not NULL here, although Spark writes both as NULL.
     """
+    # the last part is the file's own name
     pairs = (part.split("=", 1) for part in relative.split("/")[:-1] if "=" in part)
     return {
         _unescape(name).lower(): None if value == NULL_PARTITION else _unescape(value)

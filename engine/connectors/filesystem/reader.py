@@ -48,12 +48,14 @@ class FilesystemReader:
         self._request = request
         self._policy = option(request.table, "on-error")
         self._next_row: int = position.get("row", 0)
+        # where the format's reader can begin; ``row`` is how far rows were emitted after it
         self._anchor: dict[str, Any] | None = position.get("anchor")
         self._piece: Decoded | None = None
         self._given = 0
         self._ended = False
         schema = request.table.source_schema
         self._fields = tuple(schema[index] for index in request.columns)
+        # nothing to add or reorder
         self._as_stored = stored == self._fields
         self._places = {field.name: place for place, field in enumerate(stored)}
         self._facts = _facts(request, split, listing, self._places)
@@ -69,9 +71,11 @@ class FilesystemReader:
                 self._take(self._reader.next())
             if self._piece is None:
                 return None
+            # rows left to emit
             if self._given < self._piece.rows.num_rows:
                 break
             self._pass_piece()
+        # an empty batch: more is to come, but the task should handle its messages meanwhile
         if self._piece is None:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._fields], self._fields, 0)
         piece, begin = self._piece, self._given
@@ -112,6 +116,7 @@ class FilesystemReader:
         self._piece = None
 
     def _reject(self, bad: list[BadRecord]) -> None:
+        # on-error: fail raises for the first record, skip counts, table counts and stores
         if self._policy == "fail":
             raise self._failure(min(bad, key=lambda record: record.ordinal))
         self._request.metrics.count("bad_records", len(bad))
@@ -123,6 +128,7 @@ class FilesystemReader:
             self._request.services.get(BadRecords).add(name, rows)
 
     def _failure(self, record: BadRecord) -> PenstockError:
+        # in a range the row number is unknown, the byte is not
         ranged = self._split.range is not None and record.byte is not None
         table = self._request.table
         header = file_format(table) == "csv" and option(table, "csv.header")
@@ -150,6 +156,7 @@ class FilesystemReader:
         return batch_of(arrays, self._fields, end - begin)
 
     def _fill(self, fact: pa.Scalar | str, piece: Decoded, begin: int, end: int) -> pa.Array:
+        # a constant of the file, else its row numbers
         if isinstance(fact, pa.Scalar):
             return pa.repeat(fact, end - begin)
         if piece.ordinals is None:
@@ -177,6 +184,7 @@ def _facts(
     }
     facts: list[pa.Scalar | str | None] = []
     for field in (table.source_schema[index] for index in request.columns):
+        # a directory's name; a stored column; the row number; a fact about the file
         if field.name in table.partitioned_by:
             facts.append(partition_value(field, partitions, split))
         elif field.name not in keys:

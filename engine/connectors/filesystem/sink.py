@@ -47,6 +47,7 @@ _SUFFIXES = {
 _CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
 # errors that may be gone at the next attempt
 _DISK_TROUBLE = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.ESTALE, errno.EMFILE, errno.ENFILE)
+# <subtask>-<process>-<n>.inprogress
 _SUBTASK = re.compile(r"(\d+)-\d+-\d+\.")
 
 
@@ -107,6 +108,7 @@ class FilesystemSink:
 
     def recover(self, pending: list[Committable]) -> None:
         self._commits.start()
+        # staged files of the restored checkpoint: they will be committed
         request, kept = self._request, {(item.get("folder"), item["staged"]) for item in pending}
         self._pending = {item["staged"] for item in pending if self._files.is_own(item)}
         own = {self._files.folder}
@@ -136,6 +138,7 @@ class FilesystemSink:
             file.writer.write(rows)
             file.rows += rows.num_rows
             full = 0 < self._rows_per_file <= file.rows
+            # rolled: complete now, published with the next checkpoint
             if full or file.writer.bytes >= self._bytes_per_file:
                 self._finish(directory)
 
@@ -153,6 +156,7 @@ class FilesystemSink:
             return self._prepare(checkpoint_id)
 
     def _prepare(self, checkpoint_id: int) -> list[Committable]:
+        # a checkpoint ends every open file: its rows must be in files that are complete
         for directory in list(self._open):
             self._finish(directory)
         items, number = [], 0
@@ -171,6 +175,7 @@ class FilesystemSink:
         self._complete = []
         if items:
             failpoint("S2")
+            # the names must be durable before the checkpoint that lists them
             self._files.sync()
         return items
 
@@ -186,11 +191,15 @@ class FilesystemSink:
         for item in items:
             published += self._files.publish(item, self._is_noted)
             failpoint("S5")
+        # the renames must be durable before the log names the files
         self._files.sync_published([item["final"] for item in items])
         self._request.metrics.count("files_committed", published)
         files = [self._committed(item) for item in items]
         self._commits.published(
-            int(items[0].get("checkpoint", 0)), files, known if published == len(items) else -1
+            # -1: some were published before, so an earlier entry may name them
+            int(items[0].get("checkpoint", 0)),
+            files,
+            known if published == len(items) else -1,
         )
 
     def _is_noted(self, item: Committable) -> bool:
@@ -202,6 +211,7 @@ class FilesystemSink:
     def _committed(self, item: Committable) -> CommittedFile:
         """Return the log's record of a file; checkpoints of earlier versions store only its rows."""
         length = item.get("bytes")
+        # the length of the published file, which is whole
         if length is None:
             length = (self._files.root / item["final"]).stat().st_size
         return CommittedFile(item["final"], item["rows"], length, item.get("crc32"))
@@ -221,6 +231,7 @@ class FilesystemSink:
         """Nothing: the final checkpoint prepares the open files."""
 
     def close(self) -> None:
+        # rows after the last checkpoint: a restored job reads them again
         for file in self._open.values():
             file.writer.discard()
         for file in self._complete:
@@ -233,6 +244,7 @@ class FilesystemSink:
         """Return the open file of a partition. Beyond 64 open files the oldest is completed."""
         file = self._open.get(directory)
         if file is None:
+            # the first key of a dict is the one opened first
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
             staged, self._number = self._files.reserve(
@@ -305,10 +317,12 @@ class _Layout:
 def _codec(table: CatalogTable, kind: str) -> tuple[str | None, str]:
     """Return the codec of a table's new files and their suffix."""
     suffix = _SUFFIXES[kind]
+    # parquet compresses pages, text formats the whole file
     if kind == "parquet":
         codec = str(option(table, "sink.parquet.compression"))
         return (None if codec == "none" else codec), suffix
     declared = str(option(table, "compression"))
+    # Arrow files are read at random, so they are not compressed as a whole
     if kind == "arrow" or declared in ("auto", "none"):
         return None, suffix
     return declared, suffix + _CODEC_SUFFIXES[declared]

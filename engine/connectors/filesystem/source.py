@@ -19,6 +19,7 @@ from penstock.engine.formats.missing_columns import columns_of, file_schema, wit
 from penstock.engine.formats.parquet import row_group_ranges
 from penstock.engine.formats.registry import READERS
 
+# large enough that opening a range is nothing beside reading it
 RANGE_BYTES = 32 << 20
 RANGE_ROWS = 1 << 20
 # files whose columns are looked at before the first is read: each is a small read, far away perhaps
@@ -52,8 +53,10 @@ class FilesystemSource:
         )
 
     def _files(self) -> list[FileSplit]:
+        # a watched directory may not exist yet
         files = self._listing.files(missing_ok=self._watch_ms is not None)
         for file in files:
+            # a file that grows after it was listed would lose or repeat rows
             _refuse_changed(self._known.setdefault(file.path, file), file)
         return files
 
@@ -61,6 +64,7 @@ class FilesystemSource:
         """Check that the files have the columns before any row is read. Files of later listings are checked
         when they are opened.
         """
+        # csv and json show their columns only when they are read
         if self._format not in ("parquet", "arrow"):
             return
         nulls = option(self._table, "source.missing-columns") == "null"
@@ -94,6 +98,7 @@ class FilesystemSource:
         return FilesystemReader(reader, task.wanted, split, self._request, self._listing, position or {})
 
     def recall(self, split_ids: list[str]) -> None:
+        # the sequence of a changelog has one id for ever; its reader checks each file
         for split_id in split_ids if not self._in_sequence else ():
             split = FileSplit.parse(split_id)
             now = self._listing.current(split.path)
@@ -126,6 +131,7 @@ class FilesystemSource:
         elif (
             self._format in ("csv", "json")
             and file.size > 2 * RANGE_BYTES
+            # a compressed file has no middle to begin at; a quoted line end cannot be found from there
             and self._compression(file.path) is None
             and not self._multiline
         ):
@@ -152,6 +158,7 @@ class FilesystemSource:
 
     def _compression(self, path: str) -> str | None:
         declared = option(self._table, "compression")
+        # parquet compresses its own pages
         if self._format == "parquet" or declared == "none":
             return None
         return split_suffixes(path)[1] if declared == "auto" else str(declared)
@@ -172,7 +179,9 @@ class FilesystemSource:
             csv_dialect(self._table) if self._format == "csv" else CsvDialect(),
             start,
             end,
+            # the predicate refers to positions of the requested columns
             request.predicate if wanted == asked else None,
+            # small batches are sliced later: decoding few rows at a time costs more
             min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
             bool(option(self._table, "debezium-json.schema-include")),
             request.skipping,
@@ -189,6 +198,7 @@ def check_unchanged(listing: FileListing, split: FileSplit) -> None:
 
 
 def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
+    # size and time identify the content: checksums would read every file twice
     if (now.size, now.mtime_us) == (was.size, was.mtime_us):
         return
     what = f"was {was.size} B, is {now.size} B" if now.size != was.size else "same size, written again"

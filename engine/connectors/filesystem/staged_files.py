@@ -14,6 +14,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.sink import Committable
 from penstock.engine.connectors.filesystem.commit_log import COMMITS, sync_directory
 
+# hidden: no listing reads it. In the table's directory, so that a rename stays in one file system.
 STAGING = ".penstock.staging"
 STAGED_SUFFIX = ".inprogress"
 _BLOCK_BYTES = 1 << 20
@@ -40,6 +41,7 @@ class StagedFiles:
         while True:
             staged = f"{name}-{number}{STAGED_SUFFIX}"
             try:
+                # O_EXCL: of two processes only one gets the name
                 if staged not in taken:
                     os.close(
                         os.open(
@@ -80,6 +82,7 @@ class StagedFiles:
 
     def sync(self) -> None:
         """Flush the staging directory and its parents, so that prepared names survive a power loss."""
+        # a new directory is durable only when its parent is flushed
         for directory in (self._staging / self.folder, self._staging, self.root, self.root.parent):
             sync_directory(directory)
 
@@ -100,6 +103,7 @@ class StagedFiles:
         """
         staged, final = item["staged"], item["final"]
         source, target = self.staged(staged, self._folder_of(item)), self.root / final
+        # names come from a checkpoint on disk: never write outside the table
         if ".." in Path(final).parts or Path(final).is_absolute():
             raise PenstockError(
                 "STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL
@@ -172,6 +176,7 @@ def _is_prepared(target: Path, item: Committable) -> bool:
     """
     if "bytes" not in item or "crc32" not in item:
         return True
+    # the length first: it costs nothing
     if target.stat().st_size != item["bytes"]:
         return False
     found = 0

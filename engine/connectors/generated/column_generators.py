@@ -74,6 +74,7 @@ def plan_field(table: CatalogTable, field: Field) -> FieldPlan:
     values = option(table, f"fields.{field.name.lower()}.values")
     timed = is_timestamp(field.type)
     if kind is None:
+        # the kind follows from the options that are set
         spaced = any(
             option(table, f"fields.{field.name.lower()}.{key}") is not None
             for key in ("step", "start", "end")
@@ -98,11 +99,13 @@ def plan_field(table: CatalogTable, field: Field) -> FieldPlan:
 
 def _seed(table: CatalogTable, field: Field) -> np.uint64:
     seed = option(table, "seed")
+    # another column name, other values; crc32 is the same in every process, hash() is not
     word = (int(seed or 0) << 32) ^ zlib.crc32(field.name.lower().encode())
     return mix(np.array([word & 0xFFFFFFFFFFFFFFFF], np.uint64))[0]
 
 
 def _words(seed: np.uint64, rows: np.ndarray) -> np.ndarray:
+    # mixed twice: neighbouring rows and columns must not be correlated
     return mix(mix(rows) ^ seed)
 
 
@@ -135,9 +138,11 @@ def _sequence(table: CatalogTable, field: Field) -> FieldPlan:
             hint="use kind 'random'",
         )
     end = option(table, f"fields.{field.name.lower()}.end")
+    # a sequence of STRING counts in BIGINT and is written as text
     counted = Field(field.name, BIGINT if field.type == STRING else field.type)
     start = _bound(table, counted, "start", _DEFAULT_START if timed else "0")
     step_ms = option(table, f"fields.{field.name.lower()}.step")
+    # times advance by a second unless 'step' is set; in microseconds
     step = (int(step_ms) if step_ms is not None else 1000) * 1000 if timed else 1
     last = None if end is None else _bound(table, counted, "end", "0")
     rows = None if last is None else max(0, (last - start) // max(step, 1) + 1)
@@ -191,6 +196,7 @@ def _random(table: CatalogTable, field: Field) -> Column:
             hint="leave the column out",
         )
     low, high = _integer_range(table, field)
+    # the remainder favours small values by less than span / 2^64
     span = np.uint64(high - low + 1)
 
     def make(numbers: np.ndarray, now_us: int) -> pa.Array:
@@ -209,6 +215,7 @@ def _integer_range(table: CatalogTable, field: Field) -> tuple[int, int]:
     elif is_timestamp(kind):
         default = ("2020-01-01 00:00:00", "2029-12-31 23:59:59")
     elif is_integer(kind):
+        # also of a BIGINT: at most 2^31 - 1, which a person can read
         default = ("0", str(min(2 ** (to_arrow(kind).bit_width - 1), 2**31) - 1))
     else:
         default = _DEFAULT_RANGE[kind]
@@ -248,9 +255,11 @@ def _strings(seed: np.uint64, length: int, arrow: pa.DataType) -> Column:
     shifts = (np.arange(12) * 5).astype(np.uint64)
 
     def make(numbers: np.ndarray, now_us: int) -> pa.Array:
+        # per_row words of randomness for each row, numbered without gaps
         words = _words(
             seed, (numbers[:, None] * np.uint64(per_row) + np.arange(per_row, dtype=np.uint64)).ravel()
         )
+        # (rows * per_row, 12) letters; cut to the length below
         letters = _LETTERS[((words[:, None] >> shifts) & np.uint64(31)).astype(np.uint8)]
         data = letters.reshape(len(numbers), -1)[:, :length].tobytes()
         offsets = (np.arange(len(numbers) + 1) * length).astype(np.int32)

@@ -33,6 +33,7 @@ class DatagenSource:
         ends = [plan.rows for plan in plans.values() if plan.rows is not None] + (
             [] if declared is None else [int(declared)]
         )
+        # a sequence with an end bounds the table, as number-of-rows does
         self._rows = min(ends) if ends else None
         self._splits = int(option(request.table, "splits") or 1)
         self._fields = tuple(request.table.source_schema[index] for index in request.columns)
@@ -42,12 +43,14 @@ class DatagenSource:
         return [f"{split:05d}/{self._splits}" for split in range(self._splits)]
 
     def recall(self, split_ids: list[str]) -> None:
+        # rows are numbered by the number of splits: another number would repeat and lose rows
         if sorted(split_ids) != self.splits():
             message = f"table {self._request.table.name} had {len(split_ids)} splits, it has {self._splits}"
             raise PenstockError("DAT-4107", message, hint="set 'splits' as it was to go on from a checkpoint")
 
     def open(self, split_id: str, position: Position | None) -> GeneratedReader:
         split = int(split_id.partition("/")[0])
+        # how many of 0 .. rows - 1 are this split's; rounded up
         rows = None if self._rows is None else max(0, -(-(self._rows - split) // self._splits))
         clock = self._request.clock
         return GeneratedReader(
@@ -62,6 +65,7 @@ class DatagenSource:
 
     def make(self, split: int, first: int, count: int, now_us: int) -> pa.RecordBatch:
         """Return rows first .. first + count of a split."""
+        # row i of split s is row i * splits + s of the table
         numbers = np.arange(first, first + count, dtype=np.uint64) * np.uint64(self._splits) + np.uint64(
             split
         )

@@ -23,6 +23,7 @@ from penstock.engine.connectors.generated.split_reader import GeneratedReader
 from penstock.engine.formats.decoded_batch import batch_of
 
 KINDS = ("person", "auction", "bid")
+# ids, hot ratios and lead as in the original generator of the NEXMark benchmark
 FIRST_ID = 1000
 HOT_BATCH = 100
 _LEAD = 10
@@ -50,6 +51,7 @@ class Events:
 
 def below(words: np.ndarray, bound: np.ndarray | int, *, low: bool = False) -> np.ndarray:
     """Map each word to an int64 in [0, bound), bound < 2^31, from its upper or its lower half."""
+    # multiply and shift instead of a remainder: no division per row
     half = words & _LOW if low else words >> _HALF
     return ((half * np.asarray(bound).astype(np.uint64)) >> _HALF).astype(np.int64)
 
@@ -61,6 +63,7 @@ class NexmarkModel:
         def number(key: str) -> int:
             return int(option(table, key) or 0)
 
+        # of every turn of ``total`` events
         self.people, self.auctions, self.bids = (number(f"{kind}.proportion") for kind in KINDS)
         self.total = self.people + self.auctions + self.bids
         self.rate = number("event-rate")
@@ -87,14 +90,17 @@ class NexmarkModel:
     def kinds(self, numbers: np.ndarray) -> np.ndarray:
         """Return the kind of each event, as a position in ``KINDS`` (int32)."""
         offsets = numbers % self.total
+        # 0 person, 1 auction, 2 bid: the number of bounds that are reached
         return (offsets >= self.people).astype(np.int32) + (offsets >= self.people + self.auctions)
 
     def time_us(self, numbers: np.ndarray) -> np.ndarray:
         """Return the time of each event: whole milliseconds, ascending with the number."""
+        # ``rate`` events a second, cut to milliseconds
         return self._base_us + numbers * 1000 // self.rate * 1000
 
     def last_person(self, numbers: np.ndarray) -> np.ndarray:
         """Return the last person at each event, counted from 0, including a person of the event itself."""
+        # people of whole turns, and those of this turn so far
         return numbers // self.total * self.people + np.minimum(numbers % self.total, self.people - 1)
 
     def last_auction(self, numbers: np.ndarray) -> np.ndarray:
@@ -120,6 +126,7 @@ class NexmarkModel:
         """Return the durations of auctions: on average, until as many others have begun as are open at a
         time.
         """
+        # the event at which as many auctions have begun
         ahead = numbers + self.in_flight * self.total // self.auctions
         horizon = (self.time_us(ahead) - self.time_us(numbers)) // 1000
         return 1 + below(words, np.minimum(np.maximum(horizon * 2, 1), 2**31 - 1))
@@ -170,6 +177,7 @@ def letters(words: np.ndarray, shortest: int, longest: int, *, spaces: bool = Fa
     """Return a text of random letters for each word, ``shortest`` to ``longest`` long."""
     from penstock.engine.kernels.letters import fill_letters  # only who generates auctions needs the compiler
 
+    # Arrow's offsets of texts: (rows + 1,)
     offsets = np.zeros(len(words) + 1, np.int32)
     np.cumsum(shortest + below(words, longest - shortest + 1), out=offsets[1:])
     data = np.empty(offsets[-1], np.uint8)
@@ -187,6 +195,7 @@ def emails(words: np.ndarray, others: np.ndarray) -> pa.Array:
 def credit_cards(words: np.ndarray) -> pa.Array:
     """Return four groups of four digits for each word."""
     text = np.full((len(words), 19), ord(" "), np.uint8)
+    # 16 bits of the word a group; digits from the right
     for group in range(4):
         number = ((words >> np.uint64(16 * group)) & np.uint64(0xFFFF)) % np.uint64(10_000)
         for place in range(4):
@@ -248,6 +257,7 @@ class NexmarkColumns:
         """Return a column of a table: a generated one, or in ``events`` a ROW that is NULL for events of
         another kind.
         """
+        # a table of one kind; in ``events`` an int column is the kind, and ROW columns are the three kinds
         if table != "events":
             return self._makers[table][name.lower()](events).cast(to_arrow(kind))
         if not isinstance(kind, Row):
@@ -291,6 +301,7 @@ class NexmarkColumns:
 
         def seller(events: Events) -> pa.Array:
             words = events.words(13)
+            # the hot one changes every HOT_BATCH people
             hot = model.last_person(events.numbers) // HOT_BATCH * HOT_BATCH
             return array_of(
                 FIRST_ID
@@ -345,6 +356,7 @@ class NexmarkColumns:
 
 def _prices(words: np.ndarray) -> np.ndarray:
     """Return prices in cents from 100 to 100,000,000, uniform over the magnitudes."""
+    # 53 bits as a double in [0, 1), then six magnitudes
     unit = (words >> np.uint64(11)) * 2.0**-53
     return np.rint(np.power(10.0, unit * 6.0) * 100.0).astype(np.int64)
 
@@ -402,6 +414,7 @@ class NexmarkSource:
 
     def _numbers(self, split: int, places: np.ndarray) -> np.ndarray:
         """Return the event numbers of rows of a split."""
+        # row to turn of this split, turn to turn of all splits, and the event within it
         turns, offsets = np.divmod(places, self._per_turn)
         return (turns * self._splits + split) * self._model.total + self._first + offsets
 
@@ -422,6 +435,7 @@ class NexmarkSource:
         """Return the size of a group whose times are within the bound, and a step that visits all of its
         rows.
         """
+        # events within the bound; a group spans at most so many
         events = out_of_order_ms * self._model.rate // 1000
         turns = (events // self._model.total - 1) // self._splits + 1 if events >= self._model.total else 0
         group = turns * self._per_turn
@@ -430,6 +444,7 @@ class NexmarkSource:
     def _rows(self, split: int) -> int | None:
         if self._events is None:
             return None
+        # whole turns, and the events of the last, incomplete one
         turns, rest = divmod(self._events, self._model.total)
         own = (turns - split + self._splits - 1) // self._splits if turns > split else 0
         last = min(max(rest - self._first, 0), self._per_turn) if turns % self._splits == split else 0

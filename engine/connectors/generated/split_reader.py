@@ -29,6 +29,7 @@ class GeneratedReader:
         count = max_rows if self._rows is None else min(max_rows, self._rows - self._given)
         if count <= 0:
             return None
+        # the position is the number of the next row, which makes any row again
         batch = self._make(self._given, count)
         self._given += count
         return batch

@@ -53,6 +53,7 @@ class BadRecords:
                 identity = (record.split, record.position)
                 if identity in ring.seen:
                     continue
+                # the deque drops its oldest on append; its identity must go too
                 if len(ring.kept) == MAX_KEPT:
                     ring.seen.discard((ring.kept[0].split, ring.kept[0].position))
                 ring.kept.append(record)

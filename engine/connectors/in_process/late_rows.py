@@ -19,6 +19,7 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US
 from penstock.engine.connectors.in_process.registered_source import TableReader
 from penstock.engine.metrics.operator_metrics import LateLog
 
+# rows of a job; whole batches are dropped, so fewer may remain
 MAX_KEPT = 10_000
 
 
@@ -77,11 +78,13 @@ def _shown(kept: _LateBatch, wanted: pa.Schema) -> pa.RecordBatch:
     known = {
         "operator": pa.repeat(pa.scalar(kept.operator), count),
         "window_end": ends.view(pa.timestamp("us")),
+        # no watermark yet is NULL
         "watermark": array_of(kept.watermarks, kept.watermarks == MIN_WATERMARK_US).view(pa.timestamp("us")),
     }
     columns = []
     for field in wanted:
         index = kept.rows.schema.get_field_index(field.name)
+        # a fact of the batch, a column of its operator, or a column of another operator of the job
         if field.name in known:
             columns.append(known[field.name])
         elif index >= 0 and kept.rows.schema.field(index).type == field.type:

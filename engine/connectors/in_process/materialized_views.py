@@ -48,10 +48,13 @@ class MaterializedContents:
         self._changed = threading.Condition()
         self._fold = Fold(schema)
         self._version = 0
+        # initial rows by subtask
         self._begun: dict[int, list[Batch]] = {}
         self._fresh = True
         self._attempt = 0
+        # changes by checkpoint, of all subtasks
         self._staged: dict[int, list[Batch]] = {}
+        # (version, changes that led to it)
         self._log: deque[tuple[int, list[Batch]]] = deque(maxlen=CHANGES_KEPT)
         self._snapshots: OrderedDict[int, pa.Table] = OrderedDict()
         self._finished = False
@@ -64,9 +67,11 @@ class MaterializedContents:
         job was redeployed.
         """
         with self._changed:
+            # redeployed: changes staged by the attempt before were never checkpointed
             if attempt != self._attempt:
                 self._attempt, self._begun, self._staged, self._fresh = attempt, {}, {}, True
             self._begun[subtask] = rows
+            # a restored job has rows before its first checkpoint: show them at once
             if (
                 self._version == 0
                 and len(self._begun) == parallelism
@@ -82,6 +87,7 @@ class MaterializedContents:
     def complete(self, checkpoint_id: int) -> None:
         """Make the state of a complete checkpoint visible; a repeated call changes nothing."""
         with self._changed:
+            # a checkpoint that was aborted is part of the next one that completes
             due = sorted(number for number in self._staged if number <= checkpoint_id)
             if due:
                 self._advance([batch for number in due for batch in self._staged.pop(number)])
@@ -94,6 +100,7 @@ class MaterializedContents:
             self._fresh = False
         for batch in changes:
             delta.add(batch)
+        # changes that cancel out make no new version, except for the first
         summed = delta.weighted()
         if summed or self._version == 0:
             for batch in summed:
@@ -125,6 +132,7 @@ class MaterializedContents:
                 raise self._error
             if not self._version and not self._finished:
                 return None
+            # computed by the first reader of a version; others share it
             if self._version not in self._snapshots:
                 self._snapshots[self._version] = self._fold.rows()
             self._snapshots.move_to_end(self._version)
@@ -145,6 +153,7 @@ class MaterializedContents:
         stored (read ``state`` instead).
         """
         with self._changed:
+            # the change to version + 1 is no longer in the log
             if version <= 0 or (self._version > version and self._log[0][0] > version + 1):
                 return None
             return self._version, [

@@ -17,6 +17,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import from_arrow
 
+# Python rows looked at for column types; rows a batch
 _PEEK_ROWS = 64
 _CHUNK_ROWS = 1024
 
@@ -95,6 +96,7 @@ class RegisteredSource:
         """Begin a reading: batches, or Python rows for ``make``. DAT-4503 when the source can be read only
         once and was.
         """
+        # a half-read iterator would lose rows in silence
         if self.once and self._taken:
             hint = "register a list, an Arrow table, or a function that returns a fresh iterator"
             raise PenstockError(
@@ -111,6 +113,7 @@ class RegisteredSource:
         if self.make is None:
             return (conform(batch, self.arrow) for batch in items)
         make = self.make
+        # lists of rows until one is empty
         chunks = iter(lambda: list(itertools.islice(items, _CHUNK_ROWS)), [])
         return (conform(make(rows), self.arrow) for rows in chunks)
 
@@ -134,6 +137,7 @@ def conform(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
     """Return a batch with exactly the fields of ``arrow``; columns are matched by name and cast. DAT-4504
     when one is missing or does not fit.
     """
+    # the usual case: types and order are right
     if batch.schema.equals(arrow):
         return batch
     columns = []
@@ -175,6 +179,7 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
         source = pa.Table.from_batches([source])
     elif isinstance(source, Mapping):
         source = _of_columns(source)
+    # by name: pandas is not imported for programs that do not use it
     elif type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         source = pa.Table.from_pandas(source, preserve_index=False)
     if isinstance(source, pa.Table):
@@ -225,6 +230,7 @@ def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Itera
     if isinstance(source, pa.RecordBatchReader):
         return source.schema, iter(source), False
     items = iter(source)
+    # a list is here already, so all of it decides the types
     head = list(items) if isinstance(source, list | tuple) else _peek(items)
     if not head:
         raise PenstockError(
@@ -234,6 +240,7 @@ def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Itera
         )
     if isinstance(head[0], pa.RecordBatch):
         return head[0].schema, itertools.chain(head, items), False
+    # the items that were looked at are part of the reading
     return rows_to_batch(head, columns, None).schema, itertools.chain(head, items), True
 
 
@@ -242,6 +249,7 @@ def _peek(items: Iterator[Any]) -> list[Any]:
     and no further item is waited for.
     """
     head = list(itertools.islice(items, 1))
+    # columns whose values were all NULL so far
     unknown = {index for index, value in enumerate(_values(head[0])) if value is None} if head else set()
     while unknown and len(head) < _PEEK_ROWS:
         more = list(itertools.islice(items, 1))
@@ -263,8 +271,10 @@ def rows_to_batch(rows: list[Any], columns: Sequence[str] | None, arrow: pa.Sche
     them so.
     """
     try:
+        # dicts: columns by name; a key that is missing in a row is NULL
         if isinstance(rows[0], Mapping):
             return pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=arrow)
+        # names of a namedtuple, else f0, f1, ..
         named = columns if columns is not None else getattr(rows[0], "_fields", ())
         names = [str(name) for name in named] or [f"f{index}" for index in range(len(rows[0]))]
         values = list(zip(*rows, strict=True))

@@ -15,6 +15,7 @@ from penstock.engine.formats.decoded_batch import batch_of
 
 # rows of a split of an Arrow table
 RANGE_ROWS = 1 << 20
+# items a thread reads ahead: Python rows are small, batches may be large
 _READ_AHEAD_ROWS = 16_384
 _READ_AHEAD_BATCHES = 8
 
@@ -42,6 +43,7 @@ class RegisteredTableSource:
     def recall(self, split_ids: list[str]) -> None:
         rows = None if self._table is None else self._table.num_rows
         for split_id in split_ids:
+            # the number of rows when the checkpoint was taken; an iterable has none
             was = split_id.rpartition("@")[2].partition("#")[0] if "@" in split_id else None
             if was is not None and was != str(rows):
                 message = f"the registered table '{self._name}' changed: it had {was} rows, it has {rows}"
@@ -73,6 +75,7 @@ class TableReader:
     def __init__(self, table: pa.Table, columns: list[str], begin: int) -> None:
         self._rows = table.num_rows
         self._batches = table.slice(begin).select(columns).to_batches() if columns else []
+        # without columns only rows are counted
         self._narrow = bool(columns)
         self._given = begin
         self._index = 0
@@ -88,6 +91,7 @@ class TableReader:
         if not self._narrow:
             batch = batch_of([], (), min(max_rows, self._rows - self._given))
         else:
+            # the next batch that has rows
             while self._offset >= self._batches[self._index].num_rows:
                 self._index, self._offset = self._index + 1, 0
             batch = self._batches[self._index].slice(self._offset, max_rows)
@@ -124,6 +128,7 @@ class IterableReader:
         batch = self._rest if self._rest is not None else self._next(max_rows)
         if batch is None:
             return None
+        # an iterable is read again from its start: rows emitted before are skipped
         skipped = min(self._skip, batch.num_rows)
         self._skip -= skipped
         batch = batch.slice(skipped)

@@ -34,6 +34,7 @@ class ResultChannel:
         ``taken`` is called when the client has read the batch, or never will.
         """
         with self._changed:
+            # False: the caller need not make further rows
             if self._closed:
                 return False
             if batch.num_rows:
@@ -71,6 +72,7 @@ class ResultChannel:
             if self._batches:
                 batch, taken = self._batches.popleft()
                 self._changed.notify_all()
+                # called under our lock: it must not block
                 taken()
                 return batch
             if self._error is not None and not self._closed:
@@ -96,6 +98,7 @@ class ResultChannel:
             dropped = [taken for _, taken in self._batches]
             self._batches.clear()
             self._changed.notify_all()
+        # outside the lock, since there may be many
         for taken in dropped:
             taken()
 

@@ -20,6 +20,7 @@ from penstock.engine.formats.record_blocks import Block, count_records
 
 MAX_LINE_BYTES = 16 << 20
 """A longer line is refused: a sender without line ends would otherwise fill our memory."""
+# bytes of one read
 _RECEIVE_BYTES = 1 << 16
 # Read ahead of the operator, 4 MiB at most; behind that the sender waits.
 _BLOCKS_AHEAD = 64
@@ -67,6 +68,7 @@ class SocketSource:
                 hint="start the sender first, for example: nc -lk 9999",
                 kind=Kind.EXTERNAL,
             ) from error
+        # a sender may be silent for ever
         connection.settimeout(None)
         return SocketReader(connection, self._address, self._request, position)
 
@@ -115,6 +117,7 @@ class SocketReader:
     def close(self) -> None:
         """Close the connection, which ends a read that blocks."""
         with contextlib.suppress(OSError):
+            # close() alone would not wake a thread in recv()
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
         self._blocks.close()
@@ -130,6 +133,7 @@ class SocketReader:
             decoded = separate(Block(data, 0), self._lines, None, self._parser.parse, self._parser.explain)
             self._reject(decoded)
             rows = decoded.rows
+        # blank lines count, so that an error names the sender's line
         self._lines += count_records(data, None)
         return rows
 

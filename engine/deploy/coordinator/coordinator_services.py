@@ -77,11 +77,13 @@ class JobStores:
                 channel = services.get(ResultChannels).channel(operator_id)
                 if not channel.offer(batch, lambda: reply(ResultCredit(operator_id, 1))):
                     reply(ResultCredit(operator_id, 1))  # nobody reads it: do not slow the job
+            # the end of one collect subtask; the client sees the end of all
             case ResultEnded(operator_id, subtask, parallelism):
                 services.get(ResultChannels).channel(operator_id).subtask_ended(subtask, parallelism)
             # a print sink writes to this process's output
             case Printed(text):
                 services.get(PrintStream).write(text)
+            # rows for <job>$late and <table>$errors
             case LateRowsSeen(operator, rows, watermarks, ends):
                 services.get(LateRows).add(self._job_id, operator, rows, watermarks, ends)
             case BadRecordsSeen(table, records):
@@ -100,15 +102,18 @@ class JobStores:
                 self._queries[worker, query] = RunningQuery(
                     query, partial(self._start, operator_id, staging, splits), reply
                 )
+            # a batch was read, or the task has closed the query, which may have ended already
             case BoundedDemand(query, closed):
                 running = self._queries.get((worker, query))
                 if running is not None:
                     running.acknowledge(closed=closed)
 
     def _start(self, operator_id: str, staging: Path | None, splits: tuple[str, ...]) -> BoundedResult:
+        # staged before the workers took Spark's cores
         if self._before is not None and operator_id in self._before.queries:
             return self._before.run(operator_id, staging)
         spec, backends = self._bounded[operator_id], self._services.get(BoundedBackends)
+        # a history over the splits that the worker names
         if isinstance(spec.node, HistorySource):
             return backends.run_history(spec, splits, time_zone=self._time_zone)
         return backends.for_plan(spec.node.plan).run(
@@ -137,6 +142,7 @@ class RunningQuery:
     def acknowledge(self, *, closed: bool) -> None:
         """The task has read a batch, or (``closed``) needs no more."""
         self._closed = self._closed or closed
+        # wakes the thread also when the query is closed, so that it ends
         self._room.release()
 
     def _run(self) -> None:
@@ -170,6 +176,7 @@ class BoundedBefore:
         staged = StagedRows(self._directory / operator_id)
 
         def produce(emit: Emit) -> None:
+            # a source that stages its own copy reads it again after a restart
             for batch in (staged if staging is None else stage(staging, staged.batches())).batches():
                 if not emit(batch):
                     return

@@ -89,6 +89,7 @@ class RemoteTask:
         if not delivered:
             return known
         operators = tuple(
+            # the worker's report may be older than rows that have arrived, or newer
             replace(each, rows_in=max(each.rows_in, delivered.get(each.operator_id, 0)))
             for each in known.operators
         )
@@ -121,6 +122,7 @@ class Member:
 
     process: WorkerProcess
     slots: tuple[int, ...]
+    # None until the worker has reported Prepared
     address: tuple[Any, ...] | None = None
     deployed: bool = False
     released: bool = False
@@ -140,6 +142,7 @@ class Underway:
     tasks: dict[TaskId, RemoteTask]
     members: list[Member]
     stores: JobStores
+    # whether the tasks were sent: messages for tasks wait in ``unsent`` until then
     sent: bool = False
     releasing: bool = False
     unsent: list[tuple[Member, PostToTask]] = field(default_factory=list)
@@ -178,6 +181,7 @@ class ProcessWorkers:
         self._later = later or _later
         self._bounded = bounded
         self._probe = probe
+        # reentrant: start() calls _on_lost while it has the lock
         self._lock = threading.RLock()
         self._processes: list[WorkerProcess] = []
         self._underway: Underway | None = None
@@ -243,6 +247,7 @@ class ProcessWorkers:
             underway = self._underway
             if underway is None:
                 return
+            # from here on no message goes to a task, and a lost worker is no failure
             underway.releasing = True
             underway.stores.close()
             for member in underway.members:
@@ -251,6 +256,7 @@ class ProcessWorkers:
                     # it has no tasks, and may never come to say so
                     member.released = member.process.state is WorkerState.STARTING
             self._end_when_released(underway)
+        # not ended at once: some worker has still to close its tasks
         if self._underway is not None:
             self._later(RELEASE_S, lambda: self._lose_unreleased(underway))
 
@@ -265,6 +271,7 @@ class ProcessWorkers:
 
     def members(self) -> list[Member]:
         """Return the workers of the current deployment with their slots."""
+        # read once: another thread may replace it
         underway = self._underway
         return [] if underway is None else list(underway.members)
 
@@ -293,6 +300,7 @@ class ProcessWorkers:
             underway = self._underway
             if underway is None or underway.releasing:
                 return
+            # slot i of a worker is subtask i of every chain
             member = next(member for member in underway.members if task.subtask in member.slots)
             body = PostToTask(task, message)
             if underway.sent:
@@ -333,6 +341,7 @@ class ProcessWorkers:
             # reports of tasks go to the master as they are
             case _ if isinstance(body, _REPORTS):
                 self._post(body)
+            # a snapshot that the worker itself has written to the job's storage
             case PartWritten() | EndWritten():
                 self._post(WrittenElsewhere(body))
             # a failed final snapshot has no checkpoint to abort: it costs the attempt
@@ -372,6 +381,7 @@ class ProcessWorkers:
 
     def _on_failure(self, underway: Underway, task: TaskId, error: Exception, peer: str | None) -> None:
         failure = TaskFailed(underway.id.attempt, task, error)
+        # an error of the task itself
         if peer is None:
             self._post(failure)
             return
@@ -391,6 +401,7 @@ class ProcessWorkers:
             if underway is None or member is None or member.released:
                 return
             member.released = True
+            # one failure per lost worker; which of its tasks is named does not matter
             if not underway.releasing:
                 error = process.error or PenstockError(
                     "RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000"
@@ -404,6 +415,7 @@ class ProcessWorkers:
         deployment, deployer = underway.deployment, underway.deployment.deployer
         functions = FunctionNames(deployer.options.python_modules)
         for member in underway.members:
+            # every other worker with its address: each pair has one link
             peers = tuple(
                 Peer(other.name, other.address or (), other.slots)
                 for other in underway.members
@@ -424,6 +436,7 @@ class ProcessWorkers:
             )
             member.process.send(ToTasks(underway.id, body), functions.name)
         underway.sent = True
+        # in the order they were posted, behind the tasks they are for
         for member, post in underway.unsent:
             member.process.send(ToTasks(underway.id, post))
         underway.unsent.clear()

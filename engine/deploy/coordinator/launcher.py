@@ -81,6 +81,7 @@ class WorkerHost(Protocol):
         """Release all containers; they end by themselves or are ended."""
 
 
+# seconds for a process to end once its connection has
 EXIT_WAIT_S = 1.0
 
 
@@ -109,6 +110,7 @@ class OwnProcess:
             # the worker leaves when this is no longer its parent
             "parent": os.getpid(),
         }
+        # only our own package: the job's modules are added when it is prepared
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
             # -P: the working directory is not on the path, so a user's client.py there shadows nothing
@@ -138,6 +140,7 @@ class OwnProcess:
         if self._process is not None:
             with contextlib.suppress(OSError):  # gone already
                 self._process.kill()
+            # reaps the process, so that no zombie remains
             self._process.wait()
 
     def leave(self) -> None:
@@ -151,6 +154,7 @@ class OwnProcesses:
     idle_ms: float | None = None
 
     def listen(self) -> tuple[socket.socket, Address]:
+        # any free port, reachable from this machine only
         listener = socket.create_server(("127.0.0.1", 0))
         return listener, listener.getsockname()[:2]
 

@@ -29,6 +29,7 @@ from penstock.engine.task_manager.task_manager import IoThread
 from penstock.planner.logical.scan import Scan
 from penstock.planner.physical.operator_specs import HistorySource, JobGraph
 
+# connectors whose rows are in this process only
 _ELSEWHERE = {
     "materialized": "reads a materialized view, which this process holds",
     "errors": "reads the records that could not be read, which this process holds",
@@ -75,6 +76,7 @@ class ProcessRuntime:
         bounded, probe = None, None
         if self._on_spark:
             bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
+            # only a job with files needs a directory that all machines share
             probe = leave_probe(scratch) if state is not None or held or bounded.queries else None
         return ProcessWorkers(self.pool, post, self._io, state, held, scratch, bounded=bounded, probe=probe)
 
@@ -82,6 +84,7 @@ class ProcessRuntime:
         """Return the workers of a job that has ended to the pool; its checkpoints can still be copied."""
         workers.close()
         shutil.rmtree(workers.scratch / "tables", ignore_errors=True)
+        # a directory of the pool is removed with the session
         if workers.scratch.name == HOSTED:
             shutil.rmtree(workers.scratch, ignore_errors=True)
 
@@ -112,6 +115,7 @@ class ProcessRuntime:
                 )
             path = scratch / "tables" / f"{number}.arrow"
             make_private(path.parent)
+            # readable by this user only: rows may be confidential
             with open_private(path) as sink, pa.ipc.new_file(sink, table.schema) as writer:
                 writer.write_table(table)
             held.append(TableFile(name, path))

@@ -51,6 +51,7 @@ class WorkerProcess:
         self._clock = clock
         self._heard_ms = self._free_ms = clock.monotonic_ms()
         self._connection: ControlConnection | None = None
+        # messages for a worker that has not connected yet
         self._unsent: list[tuple[Any, NameFunction]] = []
         self._changed = threading.Condition()
 
@@ -111,9 +112,11 @@ class WorkerProcess:
         with self._changed:
             if self.state is WorkerState.LOST:
                 return
+            # sent in order when it connects (attach)
             if self._connection is None:
                 self._unsent.append((message, name_function))
                 return
+            # queued outside the lock: encoding a large message takes time
             connection = self._connection
         connection.send(message, name_function)
 
@@ -125,8 +128,10 @@ class WorkerProcess:
         """Set the callbacks of the job that uses the worker from now on; None when it has no job."""
         with self._changed:
             self.on_message, self.on_lost = on_message, on_lost
+            # a job has had it: see WorkerPool._dismiss_idle
             self.used = True
             self._free_ms = self._clock.monotonic_ms()
+            # one that has not connected becomes idle or running in attach()
             if self.state in (WorkerState.IDLE, WorkerState.RUNNING):
                 self.state = WorkerState.IDLE if on_message is None else WorkerState.RUNNING
 
@@ -150,6 +155,7 @@ class WorkerProcess:
         status = self.container.ended()
         if status is not None:
             self.lose(status, self.container.fault)
+        # not connected yet: the pool decides which error that is
         elif self.state is WorkerState.STARTING:
             return f"did not connect within {start_ms / 1e3:g} s" if self.silence_ms > start_ms else None
         elif self.silence_ms > timeout_ms:
@@ -173,6 +179,7 @@ class WorkerProcess:
             return True
 
     def _close(self) -> None:
+        # taken out before it is closed, so that it is closed once
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -181,6 +188,7 @@ class WorkerProcess:
 
     def take(self, message: Any) -> None:
         """Process a message of the worker."""
+        # any message counts as a heartbeat
         self._heard_ms = self._clock.monotonic_ms()
         if isinstance(message, Alive):
             self.stale, self.refusals = message.stale, message.refusals

@@ -25,6 +25,7 @@ from penstock.engine.deploy.worker.registration import WorkerFacts, misfit, own_
 from penstock.engine.network.admission import CROWDED, Admission
 from penstock.engine.task_manager.task_manager import IoThread
 
+# seconds between two looks at listeners and workers
 ACCEPT_S = 0.1
 WATCH_S = 0.1
 # heartbeat timeout of a worker without a job; a job sets its own
@@ -43,7 +44,9 @@ class WorkerPool:
         self._clock = clock
         self._host: WorkerHost = host or OwnProcesses()
         self._workers: dict[int, WorkerProcess] = {}
+        # heartbeat timeout in ms by the number of a leased worker; a worker that is not here is free
         self._timeouts: dict[int, float] = {}
+        # containers whose worker has connected once
         self._came: set[int] = set()
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -100,6 +103,7 @@ class WorkerPool:
 
     def close(self) -> None:
         """End every worker and remove its files."""
+        # stop accepting first: a worker that connects now would not be dismissed
         self._closed.set()
         self._acceptor.join()
         self.admission.close()
@@ -139,6 +143,7 @@ class WorkerPool:
         """Accept connections until the pool is closed; no error of the system ends the loop."""
         while not self._closed.is_set():
             self._selector.select(ACCEPT_S)
+            # a thread for each connection: a stranger that is silent must not delay others
             while (connected := self.admission.accept()) is not None:
                 self.admission.add(connected)
                 try:
@@ -156,6 +161,7 @@ class WorkerPool:
         with contextlib.suppress(Exception):  # whatever a stranger says is no reason to do more than hang up
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = ControlConnection(self._host.accepted(connected), "worker-writer", stranger=True)
+            # only these classes are built from what a stranger sends
             hello = connection.receive(only=(Hello, WorkerFacts))
             worker = self._known(hello)
             known = worker is not None and self.admission.admit(connected)
@@ -170,6 +176,7 @@ class WorkerPool:
             connection.close()
             worker.lose(wrong.message, wrong)
             return
+        # of a worker that came once, a later loss is no failed registration
         self._came.add(worker.container.number)
         worker.connected(connection, hello.facts)
 
@@ -177,6 +184,7 @@ class WorkerPool:
         """Return the worker that a hello comes from; its token proves it. A container that has lost its
         worker may send another, which becomes a new worker.
         """
+        # another protocol, or a worker of another version of this program
         if not isinstance(hello, Hello) or hello.version != VERSION:
             return None
         with self._lock:
@@ -205,10 +213,12 @@ class WorkerPool:
             for worker in self.workers():
                 late = worker.check(self._timeouts.get(worker.number, IDLE_TIMEOUT_MS), self._host.start_ms)
                 if late is not None:
+                    # a host explains why workers do not connect at all; for one that came before, it cannot
                     worker.lose(
                         late,
                         None if worker.container.number in self._came else self._host.late(worker.number),
                     )
+                # a lost worker of a job stays until the job returns it
                 if worker.state is WorkerState.LOST and worker.on_lost is None:
                     with self._lock:
                         self._forget(worker)
@@ -223,6 +233,7 @@ class WorkerPool:
             return
         with self._lock:
             wanted = bool(self._timeouts)
+            # a container without a worker still occupies cores of Spark
             vacant = [] if wanted else self._vacant()
         for worker in self.workers():
             if worker.number in self._timeouts:

@@ -79,6 +79,7 @@ def decode(
         root, nodes = text["root"], text["nodes"]
         if len(nodes) > NODES_MAX:
             raise _damaged(f"{len(nodes)} nodes, at most {NODES_MAX}")
+        # values by node number: every reference is to one that is already made
         made: list[Any] = []
         for node in nodes:
             made.append(
@@ -144,6 +145,7 @@ class _Encoder:
         if plain is not None:
             tag, write = plain
             return [tag, write(value)]
+        # enums by the name of their member, so that values may change
         if isinstance(value, Enum):
             return ["enum", _registered(type(value)), value.name]
         if isinstance(value, Path):
@@ -164,6 +166,7 @@ class _Encoder:
                 _stream_of(value) if rows else np.ascontiguousarray(value, np.int64).data.cast("B")
             )
             return ["rows" if rows else "numbers", len(self._attached) - 1]
+        # all else is a dataclass of the closed list: its name and its fields in order
         name = _registered(type(value))
         return [
             "object",
@@ -200,6 +203,7 @@ def _registered(made: type[Any]) -> str:
 
 
 def _value(word: Any, made: list[Any]) -> Any:
+    # a scalar is the value itself, [n] is node n
     if type(word) is not list:
         return word
     (number,) = word
@@ -211,6 +215,7 @@ def _value(word: Any, made: list[Any]) -> Any:
 
 def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mapping[str, type[Any]]) -> Any:
     tag, *rest = node
+    # plain values: one text, or a few numbers
     read = _READERS.get(tag)
     if read is not None:
         return read(rest[0])
@@ -237,6 +242,7 @@ def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mappi
 
 def _class_of(known: Mapping[str, type[Any]], name: str, base: type[Any]) -> Any:
     found = known.get(name)
+    # an enum is not built by its constructor, nor a dataclass by a member's name
     if found is None or not issubclass(found, base) or (base is object and issubclass(found, Enum)):
         raise _damaged(f"class {name!r} is not known")
     return found

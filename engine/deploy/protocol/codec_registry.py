@@ -83,6 +83,7 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.planner.logical.operator_facts,
     penstock.planner.logical.windows,
 )
+# single classes, whose modules are not registered as a whole
 _SINGLE: tuple[type, ...] = (
     ObjectPath,
     JobOptions,
@@ -104,6 +105,7 @@ def registered_classes() -> dict[str, type[Any]]:
         value
         for module in modules.values()
         for value in vars(module).values()
+        # classes a module only imports belong to the module that defines them
         if inspect.isclass(value) and value.__module__ in modules and _is_value(value)
     ]
     by_name: dict[str, type[Any]] = {}
@@ -127,6 +129,7 @@ def fields_of(made: type[Any]) -> tuple[str, ...]:
 @cache
 def _fields(name: str) -> tuple[str, ...]:
     made = registered_classes()[name]
+    # a named tuple has no dataclass fields
     if issubclass(made, tuple):
         return made._fields  # type: ignore[attr-defined]  # a named tuple
     return tuple(field.name for field in dataclasses.fields(made) if field.init)
@@ -134,6 +137,7 @@ def _fields(name: str) -> tuple[str, ...]:
 
 def _is_value(made: type[Any]) -> bool:
     """Return whether objects of a class are plain values: members of an enum, or frozen fields."""
+    # an enum, a class that is listed by itself, or a frozen dataclass
     if issubclass(made, Enum):
         return True
     if made in _SINGLE:

@@ -32,6 +32,7 @@ MAX_MESSAGE_BYTES = 1 << 31
 MAX_HELLO_BYTES = 4096
 # Arrow reads attached rows in place, from aligned buffers
 _ALIGNMENT = 64
+# a payload: number of parts, length of each, then the parts at multiples of _ALIGNMENT
 _COUNT = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
 
@@ -66,6 +67,7 @@ def unpack(
     position = _COUNT.size + _LENGTH.size * count
     parts = []
     for length in lengths:
+        # skip the padding before the part
         position += -position % _ALIGNMENT
         # the lengths come from the peer: check before slicing
         if position + length > len(payload):
@@ -140,6 +142,7 @@ class ControlConnection:
 
     def finish(self, timeout_s: float) -> None:
         """Send the queued messages, wait at most ``timeout_s`` for that, and close."""
+        # None ends the writer, behind everything that is queued
         self._queue.put(None)
         self._writer.join(timeout_s)
         self.close()

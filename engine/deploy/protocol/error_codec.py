@@ -28,6 +28,7 @@ class SentError:
         not.
         """
         error = failure_in(where, cause)
+        # an OSError of storage is raised as an OSError again, with its errno
         errno = cause.errno if isinstance(cause, OSError) else None
         return cls(
             error.code,

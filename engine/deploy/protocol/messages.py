@@ -67,6 +67,7 @@ class ToTasks:
     """A message for one deployment; a worker that runs a newer deployment refuses it."""
 
     deployment: DeploymentId
+    # Prepare, DeployTasks, PostToTask, ReleaseTasks, ResultCredit or BoundedRows
     body: Any
 
 

@@ -21,6 +21,7 @@ a checkout.
 """
 ROOT = _BESIDE.parent if (_BESIDE / "__init__.py").is_file() else _BESIDE
 """The entry of ``sys.path`` from which ``penstock`` is imported."""
+# source and grammars; no byte code, which depends on the Python
 _SUFFIXES = (".py", ".lark")
 # the earliest date of a zip entry: the archive's bytes must not depend on file times
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -46,6 +47,7 @@ def write_archive(directory: Path, packages: Iterable[str] = PACKAGES) -> Path:
     with zipfile.ZipFile(building, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in package_files(packages).items():
             content = path.read_bytes()
+            # lengths, so that no two lists of files give the same bytes
             digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     # the name contains the digest: another version of the code is another file

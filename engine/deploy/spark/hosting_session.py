@@ -19,6 +19,7 @@ from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.deploy.spark import penstock_daemon
 from penstock.engine.deploy.spark.code_archive import ROOT, shipped
 
+# no second copy of a worker that takes long; a cancelled task's Python worker ends soon
 _HOSTING = {"spark.speculation": "false", "spark.python.task.killTimeout": "100ms"}
 _OPTIONS = "spark.executor.defaultJavaOptions"
 _JAVA = (
@@ -28,7 +29,9 @@ _JAVA = (
     "-XX:-UsePerfData",
 )
 """Executors do little work themselves and must start fast."""
+# Spark's default of spark.task.maxFailures
 _ATTEMPTS = 4
+# local, local[4], local[4, 3]: the number after the comma is that of attempts
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*(\d+))?\])?")
 _DAEMON = "spark.python.daemon.module"
 _FILES = "spark.files"
@@ -39,7 +42,9 @@ def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
     cluster fork their Python workers from our daemon.
     """
     wanted = {**_HOSTING, _OPTIONS: " ".join([*_JAVA, *_archived()])}
+    # the user's own settings win
     added = {key: value for key, value in wanted.items() if key not in said}
+    # executors of a cluster; a local Spark forks from its own daemon
     if _DAEMON not in said and _LOCAL.fullmatch(said.get("spark.master", "local")) is None:
         files = [said[_FILES]] if said.get(_FILES) else []
         added |= {_DAEMON: "penstock_daemon", _FILES: ",".join([*files, penstock_daemon.__file__])}
@@ -66,6 +71,7 @@ class HostingSession:
         RUN-2923 when speculation is on.
         """
         with self._lock:
+            # another part of the program may have started a new Spark after this one died
             if self._place is None or self._place is not SESSIONS.application or not self._place.alive:
                 self._start()
             assert self._place is not None
@@ -86,6 +92,7 @@ class HostingSession:
         has the same.
         """
         local = _LOCAL.fullmatch(str(self._session.conf.get("spark.master", "")))
+        # a local Spark has no resource profiles
         if cores == int(self._session.conf.get("spark.task.cpus", "1")) or local is not None:
             return None
         with self._lock:
@@ -102,6 +109,7 @@ class HostingSession:
                 "takes as long as its job"
             )
             raise PenstockError("RUN-2923", message, hint=hint, kind=Kind.USER, sqlstate="55000")
+        # Spark Connect uploads files; a classic session serves them from the driver
         if _is_remote(session):
             session.addArtifacts(str(self._code), pyfile=True)
         else:

@@ -26,6 +26,7 @@ from penstock.engine.network.tls_stream import SecureStream
 
 LEAVE_S = 3.0
 """How long a task may take to return once its worker is dismissed; then its job is cancelled."""
+# what Spark reports when its workers cannot be used at all: a retry would fail alike
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH\]?\s*(.*)", re.DOTALL)
 _LACKING = re.compile(r"ModuleNotFoundError: (No module named '[^']+')")
 _TAGS = itertools.count(1)
@@ -64,17 +65,20 @@ class SparkTask:
         return self._said if self._ended.is_set() else None
 
     def disconnected(self) -> str:
+        # Spark runs the task again until it has failed as often as its limit
         self._lost += 1
         return "its Python worker ended"
 
     def kill(self) -> None:
         if not self.unwanted:
             self.unwanted = True
+            # in a thread: a call into a hung Spark must not block the watchdog
             threading.Thread(target=self._cancel, name="spark-cancel", daemon=True).start()
 
     def leave(self) -> None:
         if not self.unwanted:
             self.unwanted = True
+            # the worker leaves by itself when its connection ends; cancel only if it does not
             timer = threading.Timer(LEAVE_S, self._cancel)
             timer.daemon = True
             timer.start()
@@ -92,6 +96,7 @@ class SparkTask:
                 session = self._session.begin(self._tag)
                 function = worker_function(self._orders(address))
                 rows = (
+                    # one row in one partition: one task, which is the worker
                     session.range(0, 1, 1, 1)
                     .mapInArrow(function, SCHEMA, profile=self._session.profile(self._options.slots))
                     .collect()
@@ -117,6 +122,7 @@ class SparkTask:
             "ports": list(self._options.ports),
             "certificates": None if files is None else [files.certificate, files.key, files.authority],
             "encrypted": self._options.encrypted,
+            # relative paths of tables mean the same in the task
             "directory": str(Path.cwd()),
             "code": self._session.code_name,
             "root": str(ROOT),
@@ -150,6 +156,7 @@ class SparkTasks:
 
     def container(self, number: int) -> Container:
         task = SparkTask(number, self._session, self._options)
+        # forget those that have ended
         self._tasks = [*(each for each in self._tasks if not each.wait(0)), task]
         return task
 
@@ -172,6 +179,7 @@ class SparkTasks:
         for task in self._tasks:
             if task.running:
                 task.leave()
+        # all were asked to leave before the first is waited for
         for task in self._tasks:
             task.wait(LEAVE_S + 2.0)
         self._session.close()
@@ -184,6 +192,7 @@ def _failure_of(error: BaseException) -> tuple[str, PenstockError | None]:
     except spark_failures():  # which is asked of the virtual machine
         return "the Java virtual machine of Spark is gone", None
     versions, lacking = _VERSIONS.search(text), _LACKING.search(text)
+    # environment errors stop the job with a hint; any other end of a task is a lost worker
     what = None if versions is None else f"have another Python: {' '.join(versions[1].split())[:200]}"
     if lacking is not None:
         what = f"have a Python without ours: {lacking[1]}"

@@ -40,6 +40,7 @@ def preload() -> None:
     reports it.
     """
     path = list(sys.path)
+    # only for these imports: a forked worker sets its own path
     sys.path[1:1] = [str(root) for root in code_roots()[:1]]
     try:
         with contextlib.redirect_stdout(sys.stderr):  # Spark reads stdout
@@ -58,9 +59,11 @@ def main() -> None:
     """Run Spark's daemon. A process with threads must not be forked: if an import has started one, Spark's
     own daemon replaces this process.
     """
+    # before Arrow is imported: its allocator would start a thread
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     preload()
     threads = Path("/proc/self/task")
+    # /proc/self/task has a directory for each thread, those of C libraries too
     if threads.is_dir() and len(list(threads.iterdir())) > 1:
         os.execv(sys.executable, [sys.executable, "-m", "pyspark.daemon", *sys.argv[1:]])
     gc.freeze()  # workers collect after each task, and would copy what they only share

@@ -57,8 +57,10 @@ def _work(orders: Mapping[str, Any], certificates: Certificates | None) -> str:
         )
         # messages are small and awaited: no delay to collect them
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # ports that peers may connect to; a firewall may open only these
         first, last = orders["ports"]
         clock = SystemClock()
+        # peers connect to the address from which this machine has reached the coordinator
         listening = Listening(connected.getsockname()[0], (first, last), tls, orders["encrypted"])
         connection = ControlConnection(
             connected if tls is None else SecureStream(connected, tls.client, server=False), "worker-control"
@@ -68,6 +70,7 @@ def _work(orders: Mapping[str, Any], certificates: Certificates | None) -> str:
         try:
             worker.run()
         finally:
+            # closed first, so that the coordinator sees the end before the tasks are closed
             connection.close()
             if not worker.leave(LEAVE_S):
                 os._exit(1)  # a task is in a step that does not end: Spark shall not use this process again

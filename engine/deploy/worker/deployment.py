@@ -121,6 +121,7 @@ class WorkerTasks:
             case PostToTask(task, message):
                 if task in self._tasks:
                     self._tasks[task].post(message)
+            # what the coordinator answers to this worker's services
             case ResultCredit():
                 self._results.credited(body)
             case BoundedRows() if self._backends is not None:
@@ -141,6 +142,7 @@ class WorkerTasks:
         return MetricsReport(tuple(task.figures() for task in self._tasks.values()))
 
     def _prepare(self, wanted: Prepare) -> None:
+        # first: without the job's directory nothing else can work
         if wanted.probe is not None:
             check_probe(*wanted.probe)
         identity = Identity(
@@ -150,9 +152,11 @@ class WorkerTasks:
         self._send(Prepared(() if self._plane is None else tuple(self._plane.address)))
 
     def _deploy(self, wanted: DeployTasks) -> None:
+        # which worker runs a subtask
         peers = {slot: peer.name for peer in wanted.peers for slot in peer.slots}
         if self._plane is not None:
             for peer in wanted.peers:
+                # one of each pair connects, the other expects it
                 self._plane.connect(peer.name, (str(peer.address[0]), int(peer.address[1])))
         self._store = self._open_store(wanted)
         restore = (
@@ -160,6 +164,7 @@ class WorkerTasks:
             if self._store is None or wanted.manifest is None
             else RestorePoint(self._store.storage, wanted.manifest)
         )
+        # before the tasks: their operators look it up when they are made
         self._backends = SentBackends(wanted.graph, wanted.scratch, self._send)
         deployer = Deployer(
             wanted.graph,
@@ -183,15 +188,18 @@ class WorkerTasks:
         """Open the job's checkpoints as a worker uses them: it reads parts and writes its own, but never a
         manifest.
         """
+        # a job without checkpoints
         if wanted.state is None or not wanted.keep_snapshots:
             return None
         store = CheckpointStore(self._means.storage(wanted.state), self.deployment.job_id)
+        # the epoch of the coordinator that this worker serves
         store.epoch = self.deployment.epoch
         return store
 
     def _services(self, wanted: DeployTasks) -> Services:
         tables = RegisteredTables()
         for held in wanted.tables:
+            # mapped into memory: workers of one machine share the pages
             tables.register(held.name, _map_table(held.path))
         stores = (SentLateRows(self._send), SentBadRecords(self._send), SentViews(self._send))
         printing = PrintStream(lambda text: self._send(Printed(text)))
@@ -204,6 +212,7 @@ class WorkerTasks:
             # write here: state does not travel through the coordinator
             case SnapshotCompleted() | TaskEnded() if self._store is not None:
                 self._write(self._store, report)
+            # the error as text and numbers: exceptions are not sent
             case TaskFailed(task=task, error=error):
                 self._send(TaskFailure(task, SentError.of(error, f"task {task}")))
             case TasksStarted():
@@ -222,6 +231,7 @@ class WorkerTasks:
             if isinstance(report, SnapshotCompleted):
                 written = store.write_task(attempt, report.checkpoint_id, task, report.operators)
                 return PartWritten(attempt, report.checkpoint_id, task, written)
+            # a task that has ended: its final state is part of every later checkpoint
             written = store.write_task(attempt, report.last_checkpoint_id + 1, task, report.operators)
             return EndWritten(attempt, report.last_checkpoint_id, task, written)
 
@@ -240,6 +250,7 @@ class WorkerTasks:
         self._io.submit(run)
 
     def _link_lost(self, peer: str, cause: PenstockError) -> None:
+        # which task is named does not matter: ``peer`` is the cause
         task = next(iter(self._tasks), TaskId(0, 0))
         self._send(TaskFailure(task, SentError.of(cause, "data plane"), peer))
 
@@ -247,11 +258,13 @@ class WorkerTasks:
         """Send the last figures and report that all tasks are closed; runs after the last write."""
         if self._plane is not None:
             self._plane.close()
+        # the last figures before Released, after which messages of this deployment are refused
         self._send(self.numbers())
         self.ended = True
         self._send(Released())
 
 
 def _map_table(path: Path) -> pa.Table:
+    # the arrays keep the mapping alive after the file is closed
     with contextlib.closing(pa.memory_map(str(path))) as source:
         return pa.ipc.open_file(source).read_all()

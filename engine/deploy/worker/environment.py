@@ -96,6 +96,7 @@ class ProcessMeans:
     def __init__(self, clock: Clock, listening: Listening = LOOPBACK) -> None:
         self._clock = clock
         self._listening = listening
+        # counted over all deployments of the process
         self._refused: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self.build: BuildOperator = build_operator

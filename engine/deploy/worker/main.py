@@ -44,6 +44,7 @@ def on_parents_death(parent: int, leave: Callable[[], None]) -> None:
 
     Call it from the main thread. Keyboard interrupts are ignored: the parent handles them.
     """
+    # Ctrl-C reaches the whole process group; the coordinator ends its workers in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, frame: leave())
     if sys.platform == "linux":
@@ -70,6 +71,7 @@ class Worker:
         self._means = means
         self._fenced = fenced
         self._current: WorkerTasks | None = None
+        # by job: (epoch, attempt) of the newest deployment seen
         self._newest: dict[str, tuple[int, int]] = {}
         self.stale = 0
         self._ended = threading.Event()
@@ -84,6 +86,7 @@ class Worker:
     def leave(self, timeout_s: float) -> bool:
         """Close the tasks of a process that outlives its worker; return whether they closed in time."""
         current, pause = self._current, threading.Event()
+        # no deployment has come: nothing to close
         if current is None:
             return True
         current.release()
@@ -101,6 +104,7 @@ class Worker:
             try:
                 return self._connection.receive()
             except PenstockError as error:
+                # a broken connection ends the worker; a broken message only its deployment
                 if error.code.startswith("NET-") or self._current is None:
                     raise
                 self._current.fail(error)

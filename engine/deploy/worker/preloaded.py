@@ -27,6 +27,7 @@ def make_ready() -> None:
     """Do the work of a process's first task: load a kernel, and with it what numba reads before its first;
     import pandas, as pyarrow does.
     """
+    # any kernel will do; this one is small
     counting_sort(np.zeros(0, np.int64), 1)
     with contextlib.suppress(ImportError):
         import pandas  # noqa: F401

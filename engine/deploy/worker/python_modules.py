@@ -61,6 +61,7 @@ class FunctionNames:
         return found
 
     def _allowed(self, module: str) -> bool:
+        # a package allows its submodules; "app" does not allow "apple"
         return any(module == name or module.startswith(f"{name}.") for name in self._modules)
 
 

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from penstock.catalog.errors import Kind, PenstockError
 
+# their versions decide the layout of what is sent and the code of kernels
 _LIBRARIES = ("pyarrow", "numpy", "numba")
 
 
@@ -46,6 +47,7 @@ def misfit(worker: WorkerFacts, mine: WorkerFacts) -> PenstockError | None:
     """Return RUN-2921 for a worker with another minor version of Python or other libraries than this process;
     None when they match.
     """
+    # 3.12.1 and 3.12.7 fit together, so only the minor version is compared
     theirs, ours = (
         {"Python": _minor(worker.python), **dict(worker.libraries)},
         {"Python": _minor(mine.python), **dict(mine.libraries)},

@@ -61,6 +61,7 @@ class SentLateRows(LateRows):
         watermarks: np.ndarray,
         ends: np.ndarray | None,
     ) -> None:
+        # more would be dropped on arrival
         first = max(0, rows.num_rows - MAX_KEPT)
         self._send(
             LateRowsSeen(
@@ -84,6 +85,7 @@ class SentView(MaterializedContents):
     """The writer of a materialized view whose contents are in the coordinator's process."""
 
     def __init__(self, name: str, send: Send) -> None:
+        # without contents: the coordinator has them, so this schema is never used
         super().__init__(name, pa.schema([]))
         self._send = send
 
@@ -91,6 +93,7 @@ class SentView(MaterializedContents):
         self._send(ViewBegun(self.name, subtask, parallelism, tuple(rows)))
 
     def stage(self, checkpoint_id: int, changes: list[Batch]) -> None:
+        # a message has a limit of size
         for batch in changes:
             self._send(ViewStaged(self.name, checkpoint_id, tuple(pieces_that_fit(batch))))
 
@@ -122,6 +125,7 @@ class SentResult(ResultChannel):
         super().__init__()
         self._operator_id = operator_id
         self._send = send
+        # batches sent and not yet read by the client
         self._ahead = 0
         self._lock = threading.Lock()
 
@@ -182,6 +186,7 @@ class SentQuery(BoundedResult):
         with self._lock:
             if message.rows is not None:
                 self._rows.append(message.rows)
+            # rows that came before the error are read first
             self._failure = None if message.error is None else message.error.raised()
             self._complete = self._complete or message.ended
 
@@ -192,6 +197,7 @@ class SentQuery(BoundedResult):
                     raise self._failure
                 return None
             rows = self._rows.popleft()
+        # one batch read: the coordinator may send another
         self._send(BoundedDemand(self._query))
         return rows
 
@@ -226,6 +232,7 @@ class SentBackends(BoundedBackends):
         self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
     ) -> BoundedResult:
         """Request a query's rows."""
+        # by identity: the graph was decoded once, and operators have its plans
         operator_id = next((spec.operator_id for spec in self._specs if spec.node.plan is plan), None)
         if operator_id is None:
             hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
