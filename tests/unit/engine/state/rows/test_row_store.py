@@ -1,4 +1,4 @@
-"""RowStore and MultiIndex against lists and dicts."""
+"""RowStore against a dict."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from penstock.engine.api.key_groups import key_group_range
 from penstock.engine.kernels.stable_hash import stable_hash
-from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.rows.row_store import RowStore
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])
@@ -113,38 +112,3 @@ def test_row_store_of_nothing():
     assert store.snapshot([0], 128).num_rows == 0
     assert store.snapshot([], 128).schema.names == ["key_group", "weight", "c0", "c1"]
     assert store.restore(store.snapshot([0], 128))[0].size == 0
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 5), max_size=10)), max_size=15),
-    st.randoms(use_true_random=False),
-)
-def test_multi_index_like_lists(steps, random):
-    index, lists, spare = MultiIndex(), {}, list(range(200))
-    for link, slots in steps:
-        if link:
-            ids = [spare.pop(0) for _ in slots]
-            index.link(np.array(slots, np.int64), np.array(ids, np.int64))
-            for slot, row in zip(slots, ids, strict=True):
-                lists.setdefault(slot, []).append(row)
-        else:
-            ids = random.sample(
-                [row for rows in lists.values() for row in rows],
-                k=min(len(slots), sum(map(len, lists.values()))),
-            )
-            empty = sorted(index.unlink(np.array(ids, np.int64)).tolist())
-            touched = {slot for slot, rows in lists.items() if set(rows) & set(ids)}
-            for slot in touched:
-                lists[slot] = [row for row in lists[slot] if row not in ids]
-            assert empty == sorted(slot for slot in touched if not lists[slot])
-            spare += ids
-        probe = [*random.choices(range(7), k=4), -1, 500]
-        positions, ids = index.expand(np.array(probe, np.int64))
-        assert list(zip(positions.tolist(), ids.tolist(), strict=True)) == [
-            (i, row) for i, slot in enumerate(probe) for row in lists.get(slot, [])
-        ]
-        assert index.counts(np.array(probe, np.int64)).tolist() == [
-            len(lists.get(slot, [])) for slot in probe
-        ]
-        assert len(index) == sum(map(len, lists.values()))

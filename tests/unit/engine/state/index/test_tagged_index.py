@@ -1,0 +1,108 @@
+"""Rows of words and strings to dense slots, against a dict: growth, removal, freed bytes, spilling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
+from penstock.engine.storage.spill_files import SpillFiles
+
+Row = tuple[int, ...]
+
+
+def words(rows: list[Row], width: int) -> np.ndarray:
+    return np.array(rows, np.int64).reshape(len(rows), width)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_rows_like_a_dict(width: int) -> None:
+    for seed in range(20):
+        random, index = Random(seed), RowIndex(width)
+        known = [tuple(random.choices((0, 1, -1, 2**63 - 1, 1 << 32), k=width)) for _ in range(150)]
+        model: dict[Row, int] = {}
+        for _ in range(8):
+            if random.random() < 0.6:
+                rows = random.choices(known, k=random.randrange(120))
+                new = [i for i, row in enumerate(rows) if row not in model and row not in rows[:i]]
+                slots, fresh = index.lookup_or_insert(words(rows, width))
+                assert fresh.tolist() == new
+                for row, slot in zip(rows, slots.tolist(), strict=True):
+                    assert model.setdefault(row, slot) == slot
+            elif model:
+                gone = random.sample(list(model), random.randint(1, len(model)))
+                index.remove(np.array([model.pop(row) for row in gone]))
+            assert len(index) == len(model) == len(set(model.values()))
+            assert index.live_slots().tolist() == sorted(model.values())
+            assert {tuple(index.keys[slot].tolist()) for slot in model.values()} == set(model)
+            assert index.lookup(words(known, width)).tolist() == [model.get(row, -1) for row in known]
+
+
+STRINGS: dict[pa.DataType, list[Any]] = {
+    pa.string(): [None, "", "a", "é", "abcdefgh", "abcdefghi", "x" * 300, *(f"key {i}" for i in range(90))],
+    pa.binary(): [None, b"", b"\x00", b"\x00\x00", b"\xff" * 20],
+}
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("kind", STRINGS, ids=str)
+def test_strings_like_a_dict(
+    kind: pa.DataType, on_disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
+    for seed in range(10 if on_disk else 30):
+        random, index = Random(seed), StringIndex(kind)
+        model: dict[Any, int] = {}
+        for _ in range(8):
+            if random.random() < 0.6:
+                values = random.choices(STRINGS[kind], k=random.randrange(120))
+                slots = index.lookup_or_insert(pa.array(values, kind)).tolist()
+                for value, slot in zip(values, slots, strict=True):
+                    assert model.setdefault(value, slot) == slot
+            elif model:
+                gone = random.sample(list(model), random.randint(1, len(model)))
+                index.remove(np.array([model.pop(value) for value in gone]))
+            if on_disk and random.random() < 0.4:
+                for mapped in (index, index._slots):
+                    mapped.spill(SpillFiles(tmp_path))
+                    assert mapped.spillable_bytes() == 0
+            assert len(index) == len(model) == len(set(model.values()))
+            assert index.live_slots().tolist() == sorted(model.values())
+            assert index.lookup(pa.array(STRINGS[kind], kind)).tolist() == [
+                model.get(value, -1) for value in STRINGS[kind]
+            ]
+            slots = np.array(list(model.values())[::-1], np.int64)
+            keys = index.keys(slots)
+            keys.validate(full=True)
+            assert keys.type == kind and keys.to_pylist() == list(model)[::-1]
+            lengths = [len(key.encode() if isinstance(key, str) else key or b"") for key in keys.to_pylist()]
+            assert index.widths(slots).tolist() == lengths
+
+
+def test_bytes_of_removed_strings_are_used_again() -> None:
+    index = StringIndex(pa.string())
+    index.lookup_or_insert(pa.array(["stays"]))
+    for round_ in range(200):
+        slots = index.lookup_or_insert(pa.array([f"{round_:03d}" + "x" * 200] * 2))
+        index.remove(slots[:1])
+    assert index.arena.size <= 2048, "40,000 bytes came and went"
+    assert index.keys(index.live_slots()).to_pylist() == ["stays"]
+
+
+def test_a_string_longer_than_the_arena_makes_it_grow() -> None:
+    index = StringIndex(pa.string())
+    values = pa.array(["a", "b" * 5_000, "c", "d" * 100_000])
+    slots = index.lookup_or_insert(values)
+    assert index.keys(slots).equals(values) and index.lookup(values).tolist() == slots.tolist()
+
+
+def test_a_sliced_column_is_read_from_where_it_begins() -> None:
+    column = pa.array(["zero", "one", None, "three"]).slice(1)
+    index = StringIndex(pa.string())
+    assert index.keys(index.lookup_or_insert(column)).to_pylist() == ["one", None, "three"]

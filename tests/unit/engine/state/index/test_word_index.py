@@ -1,0 +1,94 @@
+"""WordIndex against a dict: words and NULL to dense slots, through growth, removal and spilling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index.word_index import WordIndex, grown, pays_to_rebuild, slots_of
+from penstock.engine.storage.spill_files import SpillFiles, pages_of
+
+WORDS = [0, 1, -1, 2**63 - 1, -(2**63), 1 << 32, *range(100, 400)]
+Word = int | None
+
+
+def arrays(words: list[Word]) -> tuple[np.ndarray, np.ndarray]:
+    valid = np.array([word is not None for word in words], np.uint8)
+    return np.array([word or 0 for word in words], np.int64), valid
+
+
+def insert(index: WordIndex, model: dict[Word, int], words: list[Word]) -> None:
+    new = [word for word in dict.fromkeys(words) if word not in model]
+    slots = index.lookup_or_insert(*arrays(words)).tolist()
+    for word, slot in zip(words, slots, strict=True):
+        assert model.setdefault(word, slot) == slot
+    assert index.fresh.tolist() == [model[word] for word in new]
+
+
+def check(index: WordIndex, model: dict[Word, int]) -> None:
+    assert len(index) == len(model) == len(set(model.values()))
+    assert index.live_slots().tolist() == sorted(model.values())
+    assert all(slot < index.capacity for slot in model.values())
+    assert index.null_slot == model.get(None, -1)
+    for word, slot in model.items():
+        assert word is None or index.keys[slot] == word
+    asked: list[Word] = [*WORDS, None, 77]
+    assert index.lookup(*arrays(asked)).tolist() == [model.get(word, -1) for word in asked]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_like_a_dict(on_disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
+    for seed in range(10 if on_disk else 40):
+        random, index = Random(seed), WordIndex()
+        model: dict[Word, int] = {}
+        for _ in range(8):
+            if random.random() < 0.6:
+                insert(index, model, random.choices([*WORDS, None], k=random.randrange(150)))
+            elif model:
+                gone = random.sample(list(model), random.randint(0, len(model)))
+                index.remove(np.array([model.pop(word) for word in gone], np.int64))
+            if on_disk and random.random() < 0.4:
+                index.spill(SpillFiles(tmp_path))
+                assert index.spillable_bytes() == 0
+            check(index, model)
+
+
+def test_a_word_takes_the_slot_that_was_freed_last() -> None:
+    index = WordIndex()
+    slots = index.lookup_or_insert(np.arange(5))
+    index.remove(slots[[1, 3]])
+    assert index.lookup_or_insert(np.array([50, 51, 52])).tolist() == [1, 3, 5]
+
+
+def test_five_eighths_of_the_table_are_filled_before_it_grows() -> None:
+    assert slots_of(6) == 40
+    index = WordIndex()
+    index.lookup_or_insert(np.arange(40))
+    assert index.capacity == 40
+    index.lookup_or_insert(np.array([40]))
+    assert index.capacity == slots_of(8), "a small table grows fourfold"
+    assert index.lookup(np.arange(42)).tolist() == [*range(41), -1]
+
+
+@pytest.mark.parametrize("removed", [1, 24, 26, 60, 100])
+def test_few_and_many_removed_words_leave_the_same(removed: int) -> None:
+    """Few are removed one by one, many by a rebuild of the table."""
+    index = WordIndex()
+    slots = index.lookup_or_insert(np.arange(100) * 7)
+    index.remove(slots[:removed])
+    assert pays_to_rebuild(removed, 100) == (removed > 25)
+    found = index.lookup(np.arange(100) * 7)
+    assert (found[:removed] == -1).all() and found[removed:].tolist() == slots[removed:].tolist()
+
+
+def test_a_grown_array_has_zeros_behind_and_stays_on_disk(tmp_path: Path) -> None:
+    array = np.arange(6).reshape(3, 2)
+    for one in (array, SpillFiles(tmp_path).copied(array)):
+        wider = grown(one, 5)
+        assert wider.tolist() == [[0, 1], [2, 3], [4, 5], [0, 0], [0, 0]]
+        assert (pages_of(wider) is None) == (pages_of(one) is None)
