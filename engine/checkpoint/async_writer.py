@@ -20,6 +20,7 @@ from penstock.engine.task.messages import SnapshotCompleted, TaskEnded, TaskId
 if TYPE_CHECKING:
     from penstock.engine.checkpoint.plan_identity import PlanIdentity
 
+# Runs the first on the job's I/O thread and posts what it returns; of an error, what the second makes of it.
 RunIo = Callable[[Callable[[], Any], Callable[[Exception], Any]], None]
 
 
@@ -112,6 +113,7 @@ IoOutcome = (
 )
 
 
+# Such an outcome must not count down the master's outstanding I/O.
 @dataclass(frozen=True)
 class WrittenElsewhere:
     """The outcome of a write that a worker did without the master's request."""
@@ -125,6 +127,7 @@ def storage_failure(cause: Exception) -> Exception:
     """
     if isinstance(cause, MemoryError):
         return out_of_memory(cause, "write or read the job's state")
+    # Errors with a code of their own (a fenced epoch, damage) stay as they are.
     if not isinstance(cause, OSError):
         return cause
     message = f"the job's state cannot be written or read: {cause.strerror or cause}"
@@ -148,6 +151,7 @@ class StoreIo:
         """Write one task's snapshot."""
         if isinstance(report, SnapshotCompleted):
             checkpoint_id = report.checkpoint_id
+            # Only the snapshot is captured: it is frozen, so the task may go on while it is written.
             self._run_io(
                 lambda: PartWritten(
                     self._attempt, checkpoint_id, report.task, self._written(checkpoint_id, report)
@@ -157,6 +161,8 @@ class StoreIo:
         else:
             # a final snapshot belongs to the first checkpoint whose barrier the task does not see
             last_id = report.last_checkpoint_id
+            # The task is gone and cannot take its snapshot again, and every later checkpoint needs it: a
+            # failure costs the deployment, not only a checkpoint.
             self._run_io(
                 lambda: EndWritten(self._attempt, last_id, report.task, self._written(last_id + 1, report)),
                 lambda error: StorageFailed(self._attempt, error),
@@ -171,6 +177,7 @@ class StoreIo:
             job_id=self._store.job_id,
             epoch=self._store.epoch,
             checkpoint_id=checkpoint_id,
+            # The store sets parent and epoch: it knows what is current.
             parent=None,
             kind=kind,
             created_at_ms=self._clock.wall_ms(),
@@ -190,6 +197,7 @@ class StoreIo:
         self._run_io(work, lambda error: CheckpointFailed(self._attempt, checkpoint_id, error))
 
     def _written(self, checkpoint_id: int, report: SnapshotCompleted | TaskEnded) -> WrittenTask:
+        # Increments build on parts of this deployment only, which the attempt tells apart.
         written = self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)
         failpoint("W9")
         return written

@@ -26,6 +26,7 @@ from penstock.engine.task.messages import (
     TriggerCheckpoint,
 )
 
+# Completed checkpoints that users can list.
 HISTORY = 100
 
 
@@ -71,9 +72,12 @@ class PendingCheckpoint:
     checkpoint_id: int
     kind: CheckpointKind
     started_ms: float
+    # Tasks whose part is not written yet; the checkpoint is complete when none is left.
     awaiting: set[TaskId]
+    # The parts written so far. None: nothing is stored (``io`` is None).
     written: dict[TaskId, WrittenTask | None]
     ended: set[TaskId]
+    # Its manifest is being written: from here on it may be durable, so it is neither aborted nor replaced.
     publishing: bool = False
 
 
@@ -85,6 +89,7 @@ class LastCheckpoint:
 
     kind: CheckpointKind
     checkpoint_id: int
+    # Only when all tasks have committed may the job end: released tasks commit nothing.
     to_commit: set[TaskId]
     recording: bool = False
 
@@ -116,18 +121,24 @@ class CheckpointCoordinator:
         self._options = options
         self._clock = clock
         self._io = io
+        # Ids rise over all deployments and runs: those in the directory are below it.
         self._next_id = next_checkpoint_id
         self._send: Callable[[TaskId, TaskMessage], None] = lambda task, message: None
         self._tasks: frozenset[TaskId] = frozenset()
         self._sources: tuple[TaskId, ...] = ()
+        # Ended tasks with their final snapshots, None where nothing is stored.
         self._ended: dict[TaskId, WrittenTask | None] = {}
         self._pending: PendingCheckpoint | None = None
+        # By task: milliseconds until its part of the last checkpoint was written, and its bytes.
         self._task_parts: dict[TaskId, tuple[float, int]] = {}
+        # Monotonic milliseconds: when the next periodic checkpoint starts.
         self._due_ms = float("inf")
         self._failures_in_a_row = 0
         self.completed = 0
         self.failed = 0
+        # Whether sinks were ever notified: without a store, no restart is allowed after that.
         self.notified = False
+        # The tasks that have not acknowledged the newest checkpoint.
         self.committing: set[TaskId] = set()
         self.last_failure: str | None = None
         self.on_aborted: Callable[[str], None] = lambda cause: None
@@ -141,6 +152,7 @@ class CheckpointCoordinator:
         io: CheckpointIo | None,
     ) -> None:
         """Start a new deployment; the checkpoint in progress in the old one is aborted."""
+        # Parts and reports of the old deployment come with its attempt, which the master ignores.
         self._tasks, self._sources, self._send, self._io = frozenset(tasks), tuple(sources), send, io
         self._ended, self._pending, self.committing, self._task_parts = {}, None, set(), {}
         self._schedule(self._clock.monotonic_ms())
@@ -165,6 +177,7 @@ class CheckpointCoordinator:
         """When ``tick`` must start a checkpoint or abort one."""
         if self._pending is None:
             return self._due_ms
+        # What is being published may be durable already: only its outcome ends it.
         return (
             float("inf")
             if self._pending.publishing
@@ -181,6 +194,7 @@ class CheckpointCoordinator:
         now_ms = self._clock.monotonic_ms()
         if now_ms < self.due_ms:
             return
+        # Late: the tasks' snapshots of it are ignored when they come.
         if self._pending is not None:
             failpoint("C13")
             self.abort(
@@ -220,6 +234,7 @@ class CheckpointCoordinator:
 
     def on_snapshot(self, report: SnapshotCompleted) -> None:
         """Have a task's snapshot written, unless its checkpoint was aborted."""
+        # Of an aborted checkpoint, or of one that was replaced by a last one.
         if self._pending is None or report.checkpoint_id != self._pending.checkpoint_id:
             return
         if self._io is None:
@@ -234,6 +249,7 @@ class CheckpointCoordinator:
         else:
             self._io.write(report)
 
+    # Only parts of the pending checkpoint, and each once, may count.
     def on_written(self, checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
         """Count a task's part of a checkpoint as written."""
         if (
@@ -263,6 +279,7 @@ class CheckpointCoordinator:
         """Count a task as ended. Its final snapshot becomes its part of a checkpoint whose barrier it never
         saw.
         """
+        # Recorded even without a pending checkpoint: later ones start with it.
         self._ended[task] = written
         # the task ended before it saw the pending barrier: its final snapshot is its part
         if self._pending is not None and last_checkpoint_id < self._pending.checkpoint_id:
@@ -272,6 +289,7 @@ class CheckpointCoordinator:
     def on_published(self, checkpoint_id: int, kind: CheckpointKind, size_bytes: int, new_bytes: int) -> None:
         """A checkpoint is durable: notify every task, so that sinks commit."""
         now_ms = self._clock.monotonic_ms()
+        # Aborted or replaced meanwhile: it is durable, but nobody waits for it.
         if self._pending is None or self._pending.checkpoint_id != checkpoint_id:
             return
         duration_ms = now_ms - self._pending.started_ms
@@ -280,6 +298,7 @@ class CheckpointCoordinator:
         self._failures_in_a_row = 0
         self.completed += 1
         self.notified = True
+        # Rows that barriers had overtaken, over all tasks.
         rows, rows_bytes = (
             sum(task.channel_state_rows for task in written),
             sum(task.channel_state_bytes for task in written),
@@ -296,6 +315,7 @@ class CheckpointCoordinator:
                 rows_bytes,
             )
         )
+        # Sinks commit what they prepared before the barrier; the acknowledgements empty this set.
         self.committing = set(self._tasks)
         for task in sorted(self._tasks):
             self._send(task, CheckpointComplete(checkpoint_id))
@@ -305,6 +325,7 @@ class CheckpointCoordinator:
 
     def on_completion_acknowledged(self, checkpoint_id: int, task: TaskId) -> None:
         """A task has processed the notification of a complete checkpoint: its sinks have committed."""
+        # Acknowledgements of earlier checkpoints come late and mean nothing.
         if self.history and self.history[-1].checkpoint_id == checkpoint_id:
             self.committing.discard(task)
 
@@ -316,6 +337,7 @@ class CheckpointCoordinator:
             self.failed += 1
             self._failures_in_a_row += 1
             self.on_aborted(self.last_failure)
+            # A whole interval from now: a slow disk is not asked again at once.
             self._schedule(self._clock.monotonic_ms())
 
     def _complete_when_all_written(self) -> None:
@@ -329,6 +351,7 @@ class CheckpointCoordinator:
         if self._io is None:
             self.on_published(pending.checkpoint_id, pending.kind, 0, 0)
             return
+        # In the order of the tasks, whatever order they were written in.
         tasks = [pending.written[task] for task in sorted(self._tasks)]
         self._io.publish(
             pending.checkpoint_id,

@@ -14,6 +14,7 @@ from penstock.engine.checkpoint.manifest import FORMAT, VERSION, check_version, 
 from penstock.engine.checkpoint.snapshot_format import damaged
 from penstock.engine.storage.sealed_json import seal
 
+# The names of the two files.
 JOB = "JOB"
 OWNER = "OWNER"
 
@@ -22,6 +23,7 @@ def encode_record(job_id: str, record: JobRecord) -> bytes:
     """Return the bytes of a record."""
     return seal(
         {
+            # format, version: as in a manifest. Then the record's fields under their own names.
             "format": FORMAT,
             "version": list(VERSION),
             "job_id": job_id,
@@ -67,6 +69,7 @@ class JobOwner:
     name: str
 
 
+# place: where the directory was when the id was written. Older files have no name.
 def encode_owner(job_id: str, owner: JobOwner) -> bytes:
     """Return the bytes of an owner file."""
     fields = {"owner": owner.owner, "place": owner.place, "name": owner.name}
@@ -86,6 +89,7 @@ def recorded_name(read: Callable[[str], bytes]) -> str:
     """Return the name of the job of a directory, "" when no readable file names it. ``read`` returns the
     bytes of one of its files.
     """
+    # The owner file first: not every job has a record.
     with contextlib.suppress(FileNotFoundError, PenstockError):
         if name := decode_owner(read(OWNER)).name:
             return name

@@ -28,7 +28,9 @@ from penstock.planner.physical.state_compatibility import (
     StateCompatibility,
 )
 
+# Every sealed file of a job's directory names its format and version.
 FORMAT = "penstock-checkpoint"
+# Major and minor. A reader refuses another major; new minor versions only add fields.
 VERSION = (1, 4)
 FEATURES = ("layers", "passed times")
 """Features beyond version 1.0 that a reader must know to read what this engine writes."""
@@ -114,6 +116,7 @@ class Manifest:
     @property
     def new_bytes(self) -> int:
         """The bytes of the files written for it; the others are shared with earlier checkpoints."""
+        # A segment's name carries the checkpoint that wrote it.
         return sum(file.length for file in self.files if f"-c{self.checkpoint_id}-" in file.name)
 
     def finished(self, operator_id: str) -> bool:
@@ -136,6 +139,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
     """Return the bytes of a manifest."""
     return sealed_json.seal(
         {
+            # One line a field. Everything a reader of version 1.0 does not know has a default when it is
+            # read.
             "format": FORMAT,
             "version": list(VERSION),
             "requires": list(FEATURES),
@@ -149,15 +154,18 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "max_parallelism": manifest.max_parallelism,
             "fingerprint": manifest.fingerprint,
             "operators": [_operator_fields(o) for o in manifest.operators],
+            # By operator id: its digest without widths, and by input port the columns its state stores.
             "alike": {
                 i: [described.alike, _port_fields(described)]
                 for i, described in manifest.compatibility.operators.items()
             },
+            # The tables as they were declared, for added columns.
             "tables": [
                 [t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]]
                 for t in manifest.compatibility.tables
             ],
             "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
+            # Checksums of each block, and of the whole file.
             "files": {
                 f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256}
                 for f in manifest.files
@@ -167,6 +175,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def _operator_fields(o: OperatorEntry) -> list[Any]:
+    # The order is the format: fields are only added at the end.
     return [o.operator_id, o.name, o.keeps_state, o.parallelism, o.role, o.place, o.columns, o.former]
 
 
@@ -219,6 +228,7 @@ def _table(key: Any, name: Any, columns: Any) -> DeclaredTable:
 
 
 def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
+    # The parts of one task; offsets are into the files they name.
     return {
         "chain": task.task.chain,
         "subtask": task.task.subtask,
@@ -226,17 +236,20 @@ def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
         "operators": list(task.operators),
         "files": [file.name for file in task.files],
         "keyed": [
+            # keyed: [operator, state, schema offset, schema bytes, fingerprint, batches, file, changed].
             [
                 *p.key,
                 p.offset,
                 p.schema_length,
                 p.fingerprint,
+                # A record batch: [first group, offset, bytes, rows, last group].
                 [[g.group, g.offset, g.length, g.rows, g.last] for g in p.groups],
                 p.file,
                 p.changed,
             ]
             for p in task.keyed
         ],
+        # items: [operator, state, offset, bytes, count, file].
         "items": [[p.operator_id, p.state, p.offset, p.length, p.count, p.file] for p in task.items],
     }
 
@@ -253,6 +266,7 @@ def decode_manifest(name: str, data: bytes) -> Manifest:
 def check_version(name: str, fields: dict[str, Any]) -> None:
     """Refuse a format version, or a required feature, that this engine does not know."""
     version = fields.get("version")
+    # The same major version; what a minor version needs of its reader is in ``requires``.
     known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]
     reads = (
         f"this engine reads {FORMAT} {VERSION[0]}.x up to {VERSION[0]}.{VERSION[1]} with "
@@ -275,12 +289,14 @@ def _too_new(message: str) -> PenstockError:
 
 def _shaped(name: str, build: Callable[[], Manifest]) -> Manifest:
     try:
+        # The checksum matched, so a wrong field means a faulty writer; it is reported as damage all the same.
         return build()
     except (KeyError, TypeError, ValueError) as cause:
         raise damaged(name, f"a field is missing or of the wrong kind: {cause}") from cause
 
 
 def _manifest(fields: dict[str, Any]) -> Manifest:
+    # A name is checked before it becomes a path.
     files = {
         check_name(name): FileEntry(
             name, int(f["length"]), tuple(int(crc) for crc in f["crc32"]), str(f["sha256"])
@@ -309,8 +325,10 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
 
 def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
     """Version 1.0 had one file per task, one full snapshot per state and one key group per record batch."""
+    # Version 1.0: the single file of the task.
     own = entry.get("file")
     names = entry.get("files", [] if own is None else [own])
+    # Version 1.0: no file and no superseded slots in a part.
     keyed = tuple(_keyed(*part[:6], *(part[6:] or (own, None))) for part in entry["keyed"])
     items = tuple(
         ItemsPart(str(o), str(s), int(at), int(n), int(count), str(*(file or [own])))
@@ -323,6 +341,7 @@ def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
         keyed,
         items,
     )
+    # Offsets are only checked against the file a part names.
     if not {part.file for part in keyed} | {item.file for item in items} <= set(names):
         raise ValueError("a part lies in no file of its task")
     return task
@@ -332,6 +351,7 @@ def _keyed(
     operator: Any, state: Any, at: Any, length: Any, fingerprint: Any, groups: Any, file: Any, changed: Any
 ) -> KeyedPart:
     entries = tuple(
+        # Version 1.0: one key group a batch, so the last group is the first.
         GroupEntry(int(g), int(off), int(n), int(rows), int(*(last or [g])))
         for g, off, n, rows, *last in groups
     )

@@ -38,6 +38,7 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     or chaining.
     """
     below = _below(graph)
+    # The tables of sources: watermark generators are matched by them too.
     places = {
         spec.operator_id: table_text(spec.node.table)
         for chain in graph.chains
@@ -50,6 +51,7 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     # sorted: chaining and the order of chains do not matter
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
     fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
+    # Compatibility matters only where there is state.
     digests = {
         known: described for known, described in graph.compatibility.operators.items() if known in stateful
     }
@@ -66,10 +68,13 @@ def _entry(
     spec: AnyOperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]
 ) -> OperatorEntry:
     role, place = OperatorRole.INNER, ""
+    # A source is its table; what it reads of it may change.
     if isinstance(spec.node, Scan):
         role, place = OperatorRole.SOURCE, places[spec.operator_id]
+    # A sink without a table returns rows to a client and cannot resume.
     elif isinstance(spec.node, Sink) and spec.node.table is not None:
         role, place = OperatorRole.SINK, spec.node.table.name.lower()
+    # A watermark generator: its column, its expression, and the tables below.
     elif isinstance(spec.node, WatermarkAssign):
         column = spec.schema[spec.node.time_column].name
         read = sorted(places[operator] for operator in below[spec.operator_id] if operator in places)
@@ -81,11 +86,13 @@ def _entry(
 
 
 def _below(graph: JobGraph) -> dict[str, frozenset[str]]:
+    # Edges lead from the last operator of a chain.
     last = {chain.chain_id: chain.operators[-1].operator_id for chain in graph.chains}
     below: dict[str, frozenset[str]] = {}
     for chain in graph.chains:  # topological order
         feeding = {last[edge.source] for edge in graph.inputs_of(chain.chain_id)}
         for spec in chain.operators:
             below[spec.operator_id] = frozenset(feeding).union(*(below[operator] for operator in feeding))
+            # Within a chain each operator feeds the next.
             feeding = {spec.operator_id}
     return below

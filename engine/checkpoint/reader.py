@@ -17,6 +17,7 @@ from penstock.engine.checkpoint.snapshot_format import check_file, damaged, read
 from penstock.engine.checkpoint.store import CURRENT
 from penstock.engine.storage.storage import Storage
 
+# The number is the checkpoint's id.
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 
 
@@ -94,6 +95,7 @@ class CheckpointReader:
 
     def damage(self, manifest: Manifest) -> list[PenstockError]:
         """Read every byte of a checkpoint and return an error per damaged file."""
+        # A damaged file is one line of the report; the others are read all the same.
         found = []
         for file in manifest.files:
             try:
@@ -128,6 +130,7 @@ class CheckpointReader:
                 for part in task.items
             ]
             for key, keyed, rows, length, file in lines:
+                # Rows, bytes, bytes written for this checkpoint, the most increments of a subtask.
                 total = sums.setdefault((*key, keyed), [0, 0, 0, 0])
                 total[0] += rows
                 total[1] += length
@@ -156,6 +159,7 @@ class CheckpointReader:
         empty.
         """
         tasks = sorted(manifest.tasks, key=lambda task: task.task)
+        # All key groups of every subtask.
         pieces = [
             read_state(self._storage, task, task.increments(operator_id, state), 0, manifest.max_parallelism)
             for task in tasks
@@ -171,6 +175,7 @@ class CheckpointReader:
             return None
         fields = unseal(CURRENT, self._storage.read(CURRENT))
         check_version(CURRENT, fields)
+        # CURRENT names a file; only the pattern of a manifest is followed.
         match = _MANIFEST.fullmatch(str(fields.get("manifest")))
         if match is None:
             raise damaged(CURRENT, "it names no checkpoint")

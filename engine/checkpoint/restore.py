@@ -34,11 +34,13 @@ from penstock.engine.state.state_snapshot import OPTIONAL
 from penstock.engine.storage.storage import Storage
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 
+# Of a list type: the name its values have.
 _VALUES = re.compile(r"list<\w+: ")
 
 
 def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
     """Refuse channel state to operators that are not among these: STA-3045."""
+    # Channel state holds batches in the layout of the plan that wrote them.
     present = {operator.operator_id for operator in operators}
     names = {operator.operator_id: operator.name for operator in manifest.operators}
     lost = sorted(
@@ -87,12 +89,15 @@ class Restorer:
         Channel state follows: it is put back in front of the operator it was sent to, by the subtask's key
         groups.
         """
+        # By id: chaining may have changed since.
         for chained in chain.operators:
             if chained.context.operator_id in self._known:
+                # The id under which another plan wrote this state.
                 former = self._known[chained.context.operator_id].former
                 if former is not None:
                     # its pending commits carry the former operator id
                     chained.operator.succeeds(former)
+                # List states first: keyed states read the watermark they restore.
                 self._restore_items(chained)
                 self._restore_keyed(chained)
         for index, chained in enumerate(chain.operators):
@@ -113,7 +118,8 @@ class Restorer:
         mine = [
             stored for stored in _channel_state(self._manifest) if stored[0].operator_id == target.operator_id
         ]
-        # rows the receiver had buffered precede those the sender had not sent
+        # rows the receiver had buffered precede those the sender had not sent ``left``: the row had left the
+        # sender, so it precedes those that had not.
         for goal, task, part in sorted(mine, key=lambda stored: not stored[0].left):
             table = read_state(self._storage, task, (part,), groups.start, groups.end)
             for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
@@ -122,10 +128,12 @@ class Restorer:
 
     def _restore_keyed(self, chained: ChainedOperator) -> None:
         groups = chained.context.key_groups
+        # Of every subtask of the checkpoint: after rescaling, a key group's entries may be in any of them.
         for name, state in chained.operator.keyed_states().items():
             found = self._tasks_with(chained, name)
             migration = self._migrations.get(chained.context.operator_id)
             wanted: pa.Schema = state.snapshot().schema
+            # Migration compares and converts columns itself.
             if migration is None:
                 _check_schema(chained, name, wanted, found)
             for task, increments in found:
@@ -136,6 +144,7 @@ class Restorer:
                     else (groups.start, groups.end)
                 )
                 for table in read_pieces(self._storage, task, increments, start, end):
+                    # A large piece is cut further: a state restores parts of limited size.
                     for part in parts_by_group(
                         table if migration is None else _migrated(chained, name, wanted, table, migration)
                     ):
@@ -158,6 +167,7 @@ class Restorer:
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
         found = [(task, increments) for task in tasks if (increments := task.increments(operator_id, name))]
+        # Channel state lies under reserved names and is no state of the operator.
         states = {
             part.state
             for task in tasks
@@ -179,6 +189,7 @@ def _check_schema(
     found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]],
 ) -> None:
     for part in (part for _, increments in found for part in increments):
+        # An empty state of one column only has its key group: nothing to compare.
         if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
             raise _foreign(
                 chained,
@@ -191,6 +202,7 @@ def _migrated(
     chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table, migration: Migration
 ) -> pa.Table:
     """Return entries in the state's current columns; STA-3009 when they do not fit."""
+    # A state with the rows of one input port has that port's columns.
     port = chained.operator.state_ports().get(name, 0)
     found = migrated(table, wanted, migration.ports[port] if migration.ports else ())
     if found is None:
@@ -208,6 +220,7 @@ def _lasting(fingerprint: str) -> str:
 
     Checkpoints of format 1.2 and before may name the values of a list as a file did.
     """
+    # From the last one: they are written in the order of OPTIONAL.
     for name in reversed(OPTIONAL):
         fingerprint = fingerprint.removesuffix(f", {name} int64")
     return _VALUES.sub("list<item: ", fingerprint)

@@ -26,8 +26,10 @@ def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
     manifest = CheckpointReader(storage).manifest()
     target = directory / f"savepoint-{job_id}-{manifest.checkpoint_id}"
     try:
+        # Never into an existing directory: it may be another savepoint.
         if target.exists():
             raise _not_written(target, "it exists already")
+        # A store of its own: a savepoint is a job directory with one checkpoint.
         store = CheckpointStore(LocalStorage(target), job_id)
         try:
             store.open()
@@ -60,6 +62,7 @@ def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opene
 
 
 def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manifest:
+    # Before the copy: damage must be reported as damage of the source.
     for file in manifest.files:
         check_file(source, file)
         store.storage.create(file.name)
@@ -68,6 +71,7 @@ def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manife
         store.storage.sync(file.name)
         # read the copy back, since writing may have damaged it
         check_file(store.storage, file)
+    # Last, as for any checkpoint: until then the directory has no CURRENT.
     return store.publish(replace(manifest, job_id=store.job_id, kind=KIND))
 
 

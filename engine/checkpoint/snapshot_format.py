@@ -78,6 +78,7 @@ class KeyedPart:
 
     def among(self, start_group: int, end_group: int) -> tuple[GroupEntry, ...]:
         """Return its record batches with entries of groups ``start_group <= group < end_group``."""
+        # A batch holds a range of groups, some of which may be outside of the range asked for.
         return tuple(entry for entry in self.groups if start_group <= entry.last and entry.group < end_group)
 
     @property
@@ -144,6 +145,7 @@ def schema_fingerprint(schema: pa.Schema) -> str:
     """Return the columns of a state, names and types in order. Two states with equal fingerprints have the
     same layout.
     """
+    # SLOT is in the file, but not in the state's layout.
     return ", ".join(f"{field.name} {plain_type(field.type)}" for field in schema if field.name != SLOT)
 
 
@@ -174,6 +176,7 @@ def read_pieces(
     """Yield the result of ``read_state`` piece by piece; each is read on demand. Only a large key group may
     be split between pieces.
     """
+    # The slots that each increment supersedes: uint32, little-endian.
     changed = [
         part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4")
         for part in increments
@@ -184,6 +187,7 @@ def read_pieces(
             tables = _read_increment(storage, task, increments[0], start, end)
         else:
             tables = _superseded(storage, task, increments, changed, start, end)
+        # A state has no column of slots: they only tell entries of increments apart.
         yield from (
             table.drop_columns([SLOT]) if SLOT in table.column_names else table
             for table in tables
@@ -193,12 +197,14 @@ def read_pieces(
 
 def _bounds(increments: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
     """Split a range of key groups so that a piece reads about ``LIMITS.batch_bytes``; return the bounds."""
+    # Where the record batches of all increments begin, and their bytes.
     wanted = sorted(
         (max(start_group, entry.group), entry.length)
         for part in increments
         for entry in part.among(start_group, end_group)
     )
     lengths = np.array([length for _, length in wanted], np.int64)
+    # Cut by bytes over all increments: they are read together for a range of groups.
     firsts = {wanted[first][0] for first, _ in cut(lengths, lengths.size, LIMITS.batch_bytes)}
     return [start_group, *sorted(firsts - {start_group}), end_group]
 
@@ -217,6 +223,7 @@ def _superseded(
     # newest increment first: the slots it changed hide those of all older ones
     for part, slots in zip(reversed(increments), reversed(changed), strict=True):
         for table in _read_increment(storage, task, part, start_group, end_group):
+            # What a later increment changed or removed is not valid here.
             tables.append(
                 table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table
             )
@@ -225,6 +232,7 @@ def _superseded(
     whole = pa.concat_tables(tables) if tables else None
     if whole is not None:
         groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
+        # One table is in order already; several are sorted as a full snapshot would be.
         yield whole if len(tables) == 1 else take_rows(whole, np.lexsort((slots, groups)))
 
 
@@ -233,11 +241,13 @@ def _read_increment(
 ) -> Iterator[pa.Table]:
     file, wanted = task.file_of(part), part.among(start_group, end_group)
     if not wanted:
+        # Nothing in this range: not even the schema is read.
         return
     schema = pa.ipc.read_schema(pa.py_buffer(read_checked(storage, file, part.offset, part.schema_length)))
     for start, end in cut(np.array([entry.length for entry in wanted]), len(wanted), LIMITS.batch_bytes):
         some = wanted[start:end]
         first = some[0].offset
+        # The batches are neighbours in the file, so one read suffices.
         view = read_checked(storage, file, first, some[-1].offset + some[-1].length - first)
         pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in some]
         table = pa.Table.from_batches(
@@ -263,6 +273,7 @@ def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) ->
     begin = first * BLOCK_BYTES
     end = min((last + 1) * BLOCK_BYTES, file.length)
     if offset + length > file.length or last >= len(file.crc32):
+        # Checked before the read: offsets come from a manifest.
         raise damaged(file.name, f"bytes {offset}..{offset + length} are wanted of {file.length}")
     data = storage.read(file.name, begin, end - begin)
     if len(data) != end - begin:
@@ -285,6 +296,7 @@ def check_file(storage: Storage, file: FileEntry) -> None:
     """Read a whole segment and check all of it; raises STA-3005 naming file, block and checksums."""
     whole = hashlib.sha256()
     for begin in range(0, file.length, BLOCK_BYTES):
+        # Block by block: a file may be larger than memory.
         data = storage.read(file.name, begin, BLOCK_BYTES)
         block = begin // BLOCK_BYTES
         if block >= len(file.crc32) or len(data) != min(BLOCK_BYTES, file.length - begin):

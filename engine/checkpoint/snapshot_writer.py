@@ -57,6 +57,7 @@ class _Segment:
         self.length = 0
         self.begun = False
 
+    # Created at the first bytes: a task without state leaves no file.
     def append(self, data: bytes | pa.Buffer) -> int:
         """Append bytes, padded to ALIGNMENT; return their offset. FileExistsError when the name exists."""
         if not self.begun:
@@ -74,6 +75,7 @@ class _Segment:
                 self._crcs.append(0)
                 self._block_left = BLOCK_BYTES
             piece, view = view[: self._block_left], view[self._block_left :]
+            # A running CRC-32: a block is filled by several writes.
             self._crcs[-1] = zlib.crc32(piece, self._crcs[-1])
             self._block_left -= len(piece)
         return offset
@@ -95,6 +97,7 @@ class _WrittenBase:
     digests: dict[tuple[str, str], bytes]
 
 
+# A base without parts, for states that are written in full.
 _NOTHING = _WrittenBase(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
 
 
@@ -113,6 +116,7 @@ class SnapshotWriter:
         """Write and sync a task's snapshot; without state no file is written. Raises OSError, after trying to
         remove the file.
         """
+        # Epoch, attempt, checkpoint and task: no name is used twice, so no durable file is rewritten.
         segment = _Segment(self._storage, f"seg-e{self._epoch}-a{self.attempt}-c{checkpoint_id}-t{task}")
         try:
             written_base = self._write(segment, task, operators)
@@ -141,10 +145,12 @@ class SnapshotWriter:
         digests: dict[tuple[str, str], bytes] = {}
         files: dict[str, FileEntry] = {}
         for operator in operators:
+            # Sorted, so that equal states make equal bytes.
             for name, state in sorted(operator.keyed.items()):
                 base = self._base(task, state)
                 increments, digest = _write_increments(segment, operator.operator_id, name, state, base)
                 keyed += increments
+                # Files of the base: which of them are still needed is decided at the end.
                 files |= {file.name: file for file in base.written.files}
                 if digest is not None:
                     digests[operator.operator_id, name] = digest
@@ -159,6 +165,7 @@ class SnapshotWriter:
         ids = tuple(operator.operator_id for operator in operators)
         return _WrittenBase(
             WrittenTask(task, ids, tuple(files[name] for name in sorted(needed)), tuple(keyed), tuple(items)),
+            # Digests only of states written in full: an increment's bytes say nothing about the whole.
             digests,
         )
 
@@ -171,6 +178,7 @@ def _write_increments(
     segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _WrittenBase
 ) -> tuple[list[KeyedPart], bytes | None]:
     """Write the new part of a state. Return all its increments, and its digest if it was written in full."""
+    # Of a full snapshot there are none: its base is _NOTHING.
     earlier = list(base.written.increments(operator_id, name))
     if isinstance(state, FrozenState) and state.changed is not None:
         # nothing changed since the base: reference the earlier increments only
@@ -206,6 +214,7 @@ def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator
     piece = next(pieces)
 
     def messages() -> Iterator[_Message]:
+        # A piece at a time: of a large state only one is in memory.
         for table in itertools.chain((piece,), pieces):
             for batch in joined(table.to_batches(), LIMITS.chunk_bytes):
                 for first, last, rows in _by_groups(batch, name):
@@ -216,6 +225,7 @@ def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator
 
 def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
     """Return the digest of a state's bytes."""
+    # The same bytes that would be written, without writing them.
     schema, messages = _encoded(pieces, name)
     sha = hashlib.sha256(schema.serialize())
     for message in messages:
@@ -231,14 +241,17 @@ def _write_keyed(
     encoded = schema.serialize()
     sha = hashlib.sha256(encoded)
     offset = segment.append(encoded)
+    # With its padding.
     schema_length = segment.length - offset
     groups = []
+    # The offset of each record batch, so that a reader finds a key group without the others.
     for message in messages:
         sha.update(message.data)
         start = segment.append(message.data)
         groups.append(GroupEntry(message.first, start, segment.length - start, message.rows, message.last))
         if len(groups) == 1 and name.startswith(RESERVED):
             failpoint("W11")
+    # With it the part is a complete IPC stream that any Arrow reader reads.
     segment.append(STREAM_END)
     superseded = None
     if changed is not None:
@@ -260,6 +273,7 @@ def _write_keyed(
 def _write_items(
     segment: _Segment, operator_id: str, name: str, items: Sequence[dict[str, Any]]
 ) -> ItemsPart:
+    # No blanks and sorted keys: equal items are equal bytes.
     data = json.dumps(list(items), sort_keys=True, separators=(",", ":")).encode()
     return ItemsPart(operator_id, name, segment.append(data), len(data), len(items), segment.name)
 
@@ -270,6 +284,7 @@ def _by_groups(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, int, pa.
     """
     if batch.num_rows == 0:
         return
+    # uint16: differences would wrap.
     groups = numbers_of(batch.column(0)).astype(np.int64)
     steps = np.diff(groups)
     if batch.schema.field(0).name != "key_group" or (steps < 0).any():

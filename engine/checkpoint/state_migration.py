@@ -15,6 +15,7 @@ from penstock.engine.state.state_snapshot import OPTIONAL
 from penstock.planner.expressions.type_widening import crosses_words, keeps_layout
 from penstock.planner.physical.state_compatibility import CarriedColumn, DeclaredTable
 
+# A column a<part>_<column> of an accumulator.
 _SUMS = re.compile(r"\ba\d+_\d+ ")
 
 
@@ -35,6 +36,7 @@ class Migrations:
         self._old, self._new = manifest.compatibility, plan.compatibility
         self._was = {table.key: table for table in self._old.tables}
         self._is = {table.key: table for table in self._new.tables}
+        # By former operator id: the layouts of its keyed states.
         self._fingerprints: dict[str, list[str]] = {}
         for part in (part for task in manifest.tasks for part in task.keyed):
             self._fingerprints.setdefault(part.operator_id, []).append(part.fingerprint)
@@ -53,6 +55,8 @@ class Migrations:
         unknown. An ``Obstacle`` says why it cannot.
         """
         old, new = self._old.operators.get(one), self._new.operators.get(other)
+        # Without a description of both, columns cannot be compared: the layouts are checked when they are
+        # restored.
         if old is None or new is None or len(old.ports) != len(new.ports):
             return None
         # a narrower type below the operator: its rows may overflow
@@ -68,6 +72,7 @@ class Migrations:
             if isinstance(places, Obstacle):
                 return places
             ports.append(places)
+        # Every column where it was: if the types are the same too, there is nothing to convert.
         same = all(
             places == tuple(range(len(before))) for places, before in zip(ports, old.ports, strict=True)
         )
@@ -86,8 +91,10 @@ class Migrations:
             # a former column: its stored values must fit the new type
             if done < len(old) and old[done].text == column.text:
                 was = old[done].type
+                # The words of a stored value must mean the same in the new type.
                 if not keeps_layout(was, column.type):
                     return Obstacle(f"column {column.name} was {was} and is {column.type}")
+                # Sums of up to 18 digits have one word, others two: their columns differ.
                 if sums and crosses_words(was, column.type):
                     return Obstacle(
                         f"column {column.name} was {was} and is {column.type}: what is aggregated "
@@ -95,6 +102,7 @@ class Migrations:
                     )
                 said += [] if was == column.type else [f"{column.name} {was} is {column.type}"]
                 places.append(done)
+                # The next former column.
                 done += 1
                 continue
             # a new column: it must be NULL in all stored rows
@@ -105,6 +113,7 @@ class Migrations:
                 )
             said.append(f"{column.name} {column.type} is added, NULL in what is kept")
             places.append(-1)
+        # A former column that the new rows lack, or have elsewhere.
         if done < len(old):
             return Obstacle(f"column {old[done].name} {old[done].type} of what is kept is not at its place")
         return tuple(places)
@@ -115,6 +124,7 @@ class Migrations:
         """
         if not column.origins:
             return "it is computed"
+        # A column may come from several tables (a union): each must allow it.
         for key, name in column.origins:
             table, was = self._is.get(key), self._was.get(key)
             if table is None or was is None:
@@ -147,6 +157,7 @@ class Migrations:
             for o in self._plan.operators
             if o.role is OperatorRole.SOURCE and o.place.startswith(key)
         }
+        # Without known readers, the table counts as read.
         return not readers or bool(readers & below)
 
 
@@ -158,6 +169,7 @@ def _narrowed(old: DeclaredTable, new: DeclaredTable) -> Iterator[str]:
             yield f"column {column.name} of table {new.name} was {before.type} and is {column.type}"
 
 
+# A column of stored rows; others are the state's own.
 _ROW_COLUMN = re.compile(r"c(\d+)")
 
 
@@ -167,12 +179,14 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
     ``places``: for each column of the stored rows (c0, c1, ..) its former position, -1 for an added one. The
     state's own columns follow those of the rows.
     """
+    # Optional columns are neither required nor converted; they are appended at the end.
     wanted = pa.schema([wanted.field(name) for name in wanted.names if name not in _optional(wanted)])
     sources = _sources(table.schema, wanted, places)
     if sources is None:
         return None
     columns = []
     for field, source in zip(wanted, sources, strict=True):
+        # An added column: NULL in all stored entries.
         if source is None:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
             continue
@@ -191,6 +205,7 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
     """Return the former name of each wanted column, None for an added one. No column may be left over,
     optional ones aside.
     """
+    # Row columns beyond those the migration describes are the state's own values: they follow in order.
     stored = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
     extra = stored - len(places)
     if stored and extra < 0:
@@ -203,6 +218,7 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
         place = all_places[int(row[1])] if row and int(row[1]) < len(all_places) else None
         named.append((None if place == -1 else f"c{place}") if row else name)
     used = {name for name in named if name is not None}
+    # Dropping a column silently would lose state.
     return named if used == {*old.names}.difference(_optional(old)) else None
 
 

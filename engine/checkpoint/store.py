@@ -48,9 +48,11 @@ from penstock.engine.task.operator_chain import OperatorSnapshot
 
 CURRENT = "CURRENT"
 FINISHED = "FINISHED"
+# Names of files; each group is a number: the checkpoint or the epoch.
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 _SEGMENT = re.compile(r"seg-e\d+-a\d+-c(\d+)-t\d+\.\d+")
 _EPOCH = re.compile(r"epoch-(\d+)")
+# A staged file carries the epoch of its writer, so that a newer one can delete it.
 _STAGED = re.compile(r"(?:chk-\d+\.manifest|CURRENT|FINISHED|JOB|OWNER)\.e(\d+)\.tmp")
 
 
@@ -75,11 +77,14 @@ class CheckpointStore:
     def __init__(self, storage: Storage, job_id: str, retained: int = 2, *, fallback: bool = False) -> None:
         self.storage = storage
         self.fell_back: str | None = None
+        # Off by default: later output may be committed already.
         self._fallback = fallback
         self.job_id = job_id
         self.epoch = 0
         self.owner = job_id
+        # The current one, and one to fall back to.
         self._retained = max(2, retained)
+        # By retained checkpoint: the files it needs.
         self._manifests: dict[int, frozenset[str]] = {}
         self._current: int | None = None
         self._writer: SnapshotWriter | None = None
@@ -101,15 +106,18 @@ class CheckpointStore:
         if FINISHED in names:
             check_version(FINISHED, unseal(FINISHED, self.storage.read(FINISHED)))
         epochs = _numbers(_EPOCH, names)
+        # Also above the manifest's epoch, whose file may be gone.
         self._begin_epoch(max([0, *epochs, latest.epoch if latest else 0]) + 1)
         # only now: our own epoch file already fences the older writers off
         for epoch in epochs:
             self.storage.delete(f"epoch-{epoch}")
         if self._current_bytes() != current:  # an older writer has renamed before us; no other can any more
             latest = self.latest()
+        # Listed again: what the older writer has published is among them.
         names = self.storage.list()
         taken = _numbers(_MANIFEST, names)
         self._current = latest.checkpoint_id if latest else None
+        # Only up to the restored one: CURRENT never named the later manifests, or they are damaged.
         self._know_manifests(
             [number for number in taken if latest is not None and number <= latest.checkpoint_id]
         )
@@ -133,6 +141,7 @@ class CheckpointStore:
 
     def _fence_older(self) -> None:
         for name in self.storage.list():
+            # The older writer finds nothing to rename, and then checks the epoch.
             if (staged := _STAGED.fullmatch(name)) and int(staged[1]) < self.epoch:
                 self.storage.delete(name)
 
@@ -159,6 +168,7 @@ class CheckpointStore:
             name = str(fields.get("manifest"))
             return self.view(self._intact(name, int(fields.get("length", -1))))
         except PenstockError as error:
+            # Only damage may be worked around; a newer format or another job's files may not.
             if error.code != "STA-3005":
                 raise
             intact = self._newest_intact(name)
@@ -177,6 +187,7 @@ class CheckpointStore:
         """Write and sync one task's part of a checkpoint. Raises OSError, and then removes the file if it
         can.
         """
+        # A deployment's tasks start without bases, so it gets a writer of its own.
         if self._writer is None or self._writer.attempt != attempt:
             self._writer = SnapshotWriter(self.storage, self.epoch, attempt)
         return self._writer.write(checkpoint_id, task, operators)
@@ -190,6 +201,7 @@ class CheckpointStore:
         name = f"chk-{manifest.checkpoint_id}.manifest.json"
         data = encode_manifest(manifest)
         self._check_epoch()
+        # The names of the segments first: a durable manifest must find them.
         self.storage.sync_directory()
         self._check_files(manifest)
         # the manifest first: CURRENT must never name a file that does not exist
@@ -201,6 +213,8 @@ class CheckpointStore:
             "checkpoint_id": manifest.checkpoint_id,
         }
         failpoint("C10")
+        # As late as possible before the rename; the rename itself finds no staged file once a newer epoch has
+        # begun.
         self._check_epoch()
         self._publish(
             CURRENT,
@@ -208,6 +222,7 @@ class CheckpointStore:
             seal({"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, **fields}),
         )
         failpoint("C11")
+        # Overtaken right after the rename: the checkpoint is not reported, so no sink commits it here.
         self._check_epoch()
         self._current = manifest.checkpoint_id
         self._manifests[manifest.checkpoint_id] = frozenset(file.name for file in manifest.files)
@@ -254,12 +269,14 @@ class CheckpointStore:
         closed to other users, once. Raises OSError, STA-3002.
         """
         place = self.storage.location()
+        # Without an owner file, or with a damaged one, the job gets a new id.
         with contextlib.suppress(FileNotFoundError, PenstockError):
             found = decode_owner(self.storage.read(OWNER))
             # the directory was neither copied nor moved since the owner was written
             if found.place == place:
                 self.owner = found.owner
                 return found.owner
+        # In memory before it is durable: if writing fails, the job does not start.
         self.owner = drawn
         self.storage.shut()
         self._check_epoch()
@@ -274,12 +291,14 @@ class CheckpointStore:
 
     def renew(self) -> None:
         """Renew the lock. Raises STA-3002 when another process has taken the job over."""
+        # Another process holds the lock now. Its epoch tells whether it has begun to write.
         if not self.storage.renew():
             self._check_epoch()
 
     def close(self, ended: str | None = None) -> None:
         """Record how the job ``ended``, and release the lock."""
         if ended is not None and self._record is not None:
+            # FINISHED without its marker is a stop: the job can be resumed.
             status = "STOPPED" if ended == "FINISHED" and FINISHED not in self.storage.list() else ended
             # the job then counts as one whose process died, and ends the same when it is run again
             with contextlib.suppress(OSError, PenstockError):
@@ -292,6 +311,8 @@ class CheckpointStore:
         self.storage.delete(staged)
         try:
             self._stage(staged, data)
+            # A newer epoch that began before this check is noticed here; one that begins later deletes the
+            # staged file, unless the rename comes first.
             self._check_epoch()
             self.storage.publish(staged, target)
         except FileNotFoundError:  # a newer epoch has deleted it since we looked
@@ -325,6 +346,7 @@ class CheckpointStore:
 
     def _check_epoch(self, names: Sequence[str] | None = None) -> None:
         newest = max(_numbers(_EPOCH, self.storage.list() if names is None else names), default=0)
+        # Equal or lower: this writer is the newest.
         if newest > self.epoch:
             message = f"this run of job {self.job_id} (epoch {self.epoch}) is superseded by epoch {newest}"
             raise PenstockError(
@@ -337,19 +359,23 @@ class CheckpointStore:
 
     def _manifest(self, name: str, length: int | None = None) -> Manifest:
         """Read and check one manifest and the lengths of its files."""
+        # It becomes a path: only a manifest's name is allowed.
         if _MANIFEST.fullmatch(name) is None:
             raise damaged(CURRENT, f"it names {name[:80]!r}")
         try:
             data = self.storage.read(name)
+        # CURRENT names it, so it was durable once.
         except FileNotFoundError as cause:
             raise damaged(name, "the file is gone") from cause
         if length is not None and len(data) != length:
             raise damaged(name, f"{len(data)} bytes, expected {length}")
         manifest = decode_manifest(name, data)
+        # A directory that was renamed or copied over another one.
         if manifest.job_id != self.job_id:
             message = f"the state directory belongs to job {manifest.job_id}, not to {self.job_id}"
             hint = "give this job another name: SET 'pipeline.name' = '..', or another state directory"
             raise PenstockError("STA-3010", message, hint=hint, kind=Kind.USER, sqlstate="55000")
+        # Lengths only: cheap enough for all retained checkpoints.
         for file in manifest.files:
             try:
                 size = self.storage.size(file.name)
@@ -414,6 +440,7 @@ class CheckpointStore:
         """
         retained_now = sorted(self._manifests)[-self._retained :]
         self._manifests = {number: self._manifests[number] for number in retained_now}
+        # Segments that some retained checkpoint shares.
         reachable = {name for files in self._manifests.values() for name in files}
         # segments of checkpoints above the horizon may belong to a checkpoint in progress
         horizon = float("inf") if above_too else (self._current or 0)
@@ -432,6 +459,7 @@ class CheckpointStore:
         for name in manifests:
             self.storage.delete(name)
         if manifests:
+            # Durable before any segment goes: no manifest may survive without its files.
             self.storage.sync_directory()
         if segments:
             failpoint("G3")
