@@ -12,79 +12,79 @@ from sqlglot.tokens import TokenType
 
 from penstock.catalog.types import DataType
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.literal_parser import INTERVAL_UNITS
+from penstock.planner.parser.literal_parser import INTERVAL_UNITS, LiteralParser
 from penstock.planner.parser.over_clause_parser import OverParser
+from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.syntax_nodes import AllColumns, CastTo, FunctionCall, LambdaFunction, RoundedTo
 from penstock.planner.parser.type_parser import type_between
 
+# functions whose first argument may be a bare unit of time: TIMESTAMPDIFF(DAY, a, b)
+_UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
 
-class LambdaParser(OverParser):
-    """Parses the arguments of calls, lambda functions among them."""
 
-    def argument(self) -> exp.Expr:
+class CallParser:
+    """Parses calls and their arguments, lambda functions among them."""
+
+    def __init__(self, context: ParserContext, literals: LiteralParser, over: OverParser) -> None:
+        self._context, self._tokens = context, context.tokens
+        self._literals, self._over = literals, over
+
+    def _argument(self) -> exp.Expr:
         """Return one argument: an expression or a lambda function."""
-        begin = self._index
+        begin = self._tokens.index
         # x -> ..
-        if self.is_name() and self.at(TokenType.ARROW, 1):
-            names = [self.identifier("parameter")]
+        if self._tokens.is_name() and self._tokens.at(TokenType.ARROW, 1):
+            names = [self._tokens.identifier("parameter")]
         # (x, y) -> ..
         elif self._begins_parameters():
-            self._advance()
-            names = self.separated(lambda: self.identifier("parameter"))
-            self._advance()
+            self._tokens.advance()
+            names = self._tokens.separated(lambda: self._tokens.identifier("parameter"))
+            self._tokens.advance()
         else:
-            return self.scalar()
-        self._advance()
-        self.enter()
-        node = self.spanned(begin, LambdaFunction(this=self.scalar(), expressions=names))
-        self.leave()
+            return self._context.scalar()
+        self._tokens.advance()
+        self._tokens.enter()
+        node = self._tokens.spanned(begin, LambdaFunction(this=self._context.scalar(), expressions=names))
+        self._tokens.leave()
         return node
 
     def _begins_parameters(self) -> bool:
-        if not self.at(TokenType.L_PAREN):
+        if not self._tokens.at(TokenType.L_PAREN):
             return False
         ahead = 1
-        while self.is_name(ahead) and self.at(TokenType.COMMA, ahead + 1):
+        while self._tokens.is_name(ahead) and self._tokens.at(TokenType.COMMA, ahead + 1):
             ahead += 2
         return (
-            self.is_name(ahead)
-            and self.at(TokenType.R_PAREN, ahead + 1)
-            and self.at(TokenType.ARROW, ahead + 2)
+            self._tokens.is_name(ahead)
+            and self._tokens.at(TokenType.R_PAREN, ahead + 1)
+            and self._tokens.at(TokenType.ARROW, ahead + 2)
         )
 
     def lists_arguments(self, ahead: int) -> bool:
         """Return whether the parenthesis ``ahead`` tokens on encloses a comma at its own nesting level."""
         depth = 0
-        while (token := self.token(ahead)) is not None:
+        while (token := self._tokens.token(ahead)) is not None:
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
             if depth <= 0 or (depth == 1 and token.token_type is TokenType.COMMA):
                 return depth == 1
             ahead += 1
         return False
 
-
-# functions whose first argument may be a bare unit of time: TIMESTAMPDIFF(DAY, a, b)
-_UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
-
-
-class CallParser(LambdaParser):
-    """Calls."""
-
     def cast(self, begin: int) -> exp.Expr:
-        safe = self.word() == "TRY_CAST"
-        self._advance(2)
-        value = self.scalar()
-        self.need_word("AS")
+        safe = self._tokens.word() == "TRY_CAST"
+        self._tokens.advance(2)
+        value = self._context.scalar()
+        self._tokens.need_word("AS")
         # the type is everything up to CAST's closing parenthesis: DECIMAL(10, 2) nests one
-        first, depth = self._index, 0
-        while self._curr and not (depth == 0 and self.at(TokenType.R_PAREN)):
-            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
-            self._advance()
-        if first == self._index:
-            raise self.unexpected("a type")
-        last = self._index
-        self.need(TokenType.R_PAREN, ")")
-        node = self.spanned(begin, CastTo(this=value, safe=safe))
+        first, depth = self._tokens.index, 0
+        while self._tokens.current and not (depth == 0 and self._tokens.at(TokenType.R_PAREN)):
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._tokens.current.token_type, 0)
+            self._tokens.advance()
+        if first == self._tokens.index:
+            raise self._tokens.unexpected("a type")
+        last = self._tokens.index
+        self._tokens.need(TokenType.R_PAREN, ")")
+        node = self._tokens.spanned(begin, CastTo(this=value, safe=safe))
         node.meta["sql_type"] = self._type_between(first, last)
         return node
 
@@ -92,53 +92,55 @@ class CallParser(LambdaParser):
         """Return the cast ``value::type``. The type is a word, then an optional ``<..>`` or ``(..)``, then an
         optional time zone clause.
         """
-        first = self._index
-        if not self.word() or self.word() in RESERVED - {"INTERVAL"}:
-            raise self.unexpected("a type")
-        self._advance()
+        first = self._tokens.index
+        if not self._tokens.word() or self._tokens.word() in RESERVED - {"INTERVAL"}:
+            raise self._tokens.unexpected("a type")
+        self._tokens.advance()
         # ARRAY<..>, then DECIMAL(..) or ROW(..)
         for left, right in ((TokenType.LT, TokenType.GT), (TokenType.L_PAREN, TokenType.R_PAREN)):
-            if self.at(left):
+            if self._tokens.at(left):
                 self._pass_nested(left, right)
         for words in (("WITH", "LOCAL", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")):
-            self.take_words(*words)
-        node = self.spanned(begin, CastTo(this=value, safe=False))
-        node.meta["sql_type"] = self._type_between(first, self._index)
+            self._tokens.take_words(*words)
+        node = self._tokens.spanned(begin, CastTo(this=value, safe=False))
+        node.meta["sql_type"] = self._type_between(first, self._tokens.index)
         return node
 
     def _type_between(self, first: int, last: int) -> DataType:
         """Return the type written in the tokens from index ``first`` up to ``last`` (exclusive)."""
-        return type_between(self.sql, self._tokens[first:last], self._tokens[last - 1].end + 1)
+        return type_between(
+            self._tokens.text, self._tokens.sequence[first:last], self._tokens.sequence[last - 1].end + 1
+        )
 
     def _pass_nested(self, left: TokenType, right: TokenType) -> None:
         depth = 0
-        while self._curr:
-            kind = self._curr.token_type
+        while self._tokens.current:
+            kind = self._tokens.current.token_type
             depth += (kind is left) - (kind is right)
-            self._advance()
+            self._tokens.advance()
             if depth <= 0:
                 return
 
     def call(self, begin: int) -> exp.Expr:
-        name = self._curr.text
-        upper = self.word()
-        self._advance(2)
+        name = self._tokens.current.text
+        upper = self._tokens.word()
+        self._tokens.advance(2)
         # EXTRACT, TRIM, .. unless they are written like any function
         special = self._special(upper)
         if special is not None and (node := special(begin)) is not None:
             return node
         # f([DISTINCT | ALL] ..), f(*), f(A.*), f(a, b ORDER BY c)
-        distinct = self.take_words("DISTINCT")
+        distinct = self._tokens.take_words("DISTINCT")
         if not distinct:
-            self.take_words("ALL")
-        star = self.at(TokenType.STAR) and self.at(TokenType.R_PAREN, 1)
+            self._tokens.take_words("ALL")
+        star = self._tokens.at(TokenType.STAR) and self._tokens.at(TokenType.R_PAREN, 1)
         if star:
-            self._advance()
+            self._tokens.advance()
         if (rows := self._rows_of_variable()) is not None:
             return self._after_call(begin, FunctionCall(this=name, expressions=[rows], distinct=distinct))
-        args = [] if star or (self.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
-        order = self._sort_items() if args and self.at_words("ORDER", "BY") else []
-        self.need(TokenType.R_PAREN, ")")
+        args = [] if star or (self._tokens.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
+        order = self._sort_items() if args and self._tokens.at_words("ORDER", "BY") else []
+        self._tokens.need(TokenType.R_PAREN, ")")
         node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
         return self._after_call(begin, node)
 
@@ -163,159 +165,170 @@ class CallParser(LambdaParser):
         """Return the ``A.*`` of ``COUNT(A.*)`` and consume its closing parenthesis. Return ``None`` for other
         arguments.
         """
-        begin = self._index
+        begin = self._tokens.index
         if not (
-            self.is_name()
-            and self.at(TokenType.DOT, 1)
-            and self.at(TokenType.STAR, 2)
-            and self.at(TokenType.R_PAREN, 3)
+            self._tokens.is_name()
+            and self._tokens.at(TokenType.DOT, 1)
+            and self._tokens.at(TokenType.STAR, 2)
+            and self._tokens.at(TokenType.R_PAREN, 3)
         ):
             return None
-        node = AllColumns(this=self.identifier("row variable"))
-        self._advance(2)
-        rows = self.spanned(begin, node)
-        self._advance()
+        node = AllColumns(this=self._tokens.identifier("row variable"))
+        self._tokens.advance(2)
+        rows = self._tokens.spanned(begin, node)
+        self._tokens.advance()
         return rows
 
     def _arguments(self, function: str) -> list[exp.Expr]:
         # a bare unit becomes a string, so that TIMESTAMPDIFF(DAY, ..) is an ordinary call
         args: list[exp.Expr] = []
-        if function in _UNIT_FIRST and self.word() in INTERVAL_UNITS and self.at(TokenType.COMMA, 1):
-            args.append(self.unit_as_string())
-            self.need(TokenType.COMMA, ",")
-        return args + self.separated(self.argument)
+        if (
+            function in _UNIT_FIRST
+            and self._tokens.word() in INTERVAL_UNITS
+            and self._tokens.at(TokenType.COMMA, 1)
+        ):
+            args.append(self._literals.unit_as_string())
+            self._tokens.need(TokenType.COMMA, ",")
+        return args + self._tokens.separated(self._argument)
 
     def _sort_items(self) -> list[exp.Expr]:
-        self._advance(2)
-        return self.separated(self.sort_item)
+        self._tokens.advance(2)
+        return self._tokens.separated(self._over.sort_item)
 
     def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
         # IGNORE NULLS may precede WITHIN GROUP and FILTER, or follow them
         self._ignored_nulls(node)
-        if self.take_words("WITHIN", "GROUP"):
-            self.need(TokenType.L_PAREN, "(")
-            if not self.at_words("ORDER", "BY"):
-                raise self.unexpected("ORDER BY")
+        if self._tokens.take_words("WITHIN", "GROUP"):
+            self._tokens.need(TokenType.L_PAREN, "(")
+            if not self._tokens.at_words("ORDER", "BY"):
+                raise self._tokens.unexpected("ORDER BY")
             node.set("within", self._sort_items())
-            self.need(TokenType.R_PAREN, ")")
-        if self.at_words("FILTER") and self.at(TokenType.L_PAREN, 1):
-            self._advance(2)
-            self.need_word("WHERE")
-            node.set("filter", self.scalar())
-            self.need(TokenType.R_PAREN, ")")
+            self._tokens.need(TokenType.R_PAREN, ")")
+        if self._tokens.at_words("FILTER") and self._tokens.at(TokenType.L_PAREN, 1):
+            self._tokens.advance(2)
+            self._tokens.need_word("WHERE")
+            node.set("filter", self._context.scalar())
+            self._tokens.need(TokenType.R_PAREN, ")")
         self._ignored_nulls(node)
-        if self.at_words("OVER"):
-            node.set("over", self.over())
-        return self.spanned(begin, node)
+        if self._tokens.at_words("OVER"):
+            node.set("over", self._over.over())
+        return self._tokens.spanned(begin, node)
 
     def _ignored_nulls(self, node: FunctionCall) -> None:
-        if self.at_words("IGNORE", "NULLS") or self.at_words("RESPECT", "NULLS"):
-            node.set("nulls", self.word())
-            self._advance(2)
+        if self._tokens.at_words("IGNORE", "NULLS") or self._tokens.at_words("RESPECT", "NULLS"):
+            node.set("nulls", self._tokens.word())
+            self._tokens.advance(2)
 
     def _extract(self, begin: int) -> exp.Expr | None:
-        if self.word(1) != "FROM":
+        if self._tokens.word(1) != "FROM":
             return None
-        unit = self.unit_as_string()
-        self._advance()
-        return self._finish(begin, "extract", [unit, self.scalar()])
+        unit = self._literals.unit_as_string()
+        self._tokens.advance()
+        return self._finish(begin, "extract", [unit, self._context.scalar()])
 
     def _substring(self, begin: int) -> exp.Expr | None:
-        args = [self.scalar()]
-        if self.take_words("FROM"):
-            args.append(self.scalar())
-            if self.take_words("FOR"):
-                args.append(self.scalar())
-        elif self.take(TokenType.COMMA):
-            args += self.separated(self.scalar)
+        args = [self._context.scalar()]
+        if self._tokens.take_words("FROM"):
+            args.append(self._context.scalar())
+            if self._tokens.take_words("FOR"):
+                args.append(self._context.scalar())
+        elif self._tokens.take(TokenType.COMMA):
+            args += self._tokens.separated(self._context.scalar)
         return self._finish(begin, "substring", args)
 
     def _position(self, begin: int) -> exp.Expr | None:
-        args = [self.operand()]
-        if self.take_words("IN"):
-            args.append(self.operand())
-        elif self.take(TokenType.COMMA):
-            args += self.separated(self.scalar)
+        args = [self._context.operand()]
+        if self._tokens.take_words("IN"):
+            args.append(self._context.operand())
+        elif self._tokens.take(TokenType.COMMA):
+            args += self._tokens.separated(self._context.scalar)
         return self._finish(begin, "position", args)
 
     def _trim(self, begin: int) -> exp.Expr | None:
         # TRIM(BOTH FROM x), TRIM(LEADING ' ' FROM x), TRIM(x), TRIM(x, y); a column may be called leading
         side = (
-            self.word()
-            if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1)
+            self._tokens.word()
+            if self._tokens.word() in ("BOTH", "LEADING", "TRAILING")
+            and not self._tokens.at(TokenType.R_PAREN, 1)
             else ""
         )
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
         if side:
-            self._advance()
-        if side and self.take_words("FROM"):
-            return self._finish(begin, name, [self.scalar()])
-        first = self.scalar()
-        if self.take_words("FROM"):
-            return self._finish(begin, name, [self.scalar(), first])
-        more = self.separated(self.scalar) if self.take(TokenType.COMMA) else []
+            self._tokens.advance()
+        if side and self._tokens.take_words("FROM"):
+            return self._finish(begin, name, [self._context.scalar()])
+        first = self._context.scalar()
+        if self._tokens.take_words("FROM"):
+            return self._finish(begin, name, [self._context.scalar(), first])
+        more = self._tokens.separated(self._context.scalar) if self._tokens.take(TokenType.COMMA) else []
         return self._finish(begin, name, [first, *more])
 
     def _overlay(self, begin: int) -> exp.Expr | None:
-        args = [self.scalar()]
-        if self.take_words("PLACING"):
-            args.append(self.scalar())
-            self.need_word("FROM")
-            args.append(self.scalar())
-            if self.take_words("FOR"):
-                args.append(self.scalar())
-        elif self.take(TokenType.COMMA):
-            args += self.separated(self.scalar)
+        args = [self._context.scalar()]
+        if self._tokens.take_words("PLACING"):
+            args.append(self._context.scalar())
+            self._tokens.need_word("FROM")
+            args.append(self._context.scalar())
+            if self._tokens.take_words("FOR"):
+                args.append(self._context.scalar())
+        elif self._tokens.take(TokenType.COMMA):
+            args += self._tokens.separated(self._context.scalar)
         return self._finish(begin, "overlay", args)
 
     def _rounded(self, begin: int) -> exp.Expr | None:
         """Parse ``FLOOR(x TO unit)`` on a time, or ``FLOOR(x, ..)`` on a number."""
-        if self.at(TokenType.R_PAREN):
+        if self._tokens.at(TokenType.R_PAREN):
             return None
-        name = self._tokens[begin].text
-        args = self.separated(self.scalar)
-        if len(args) == 1 and self.take_words("TO"):
-            unit = self.unit_as_string()
-            self.need(TokenType.R_PAREN, ")")
-            return self.spanned(begin, RoundedTo(this=args[0], unit=unit, up=name.upper() != "FLOOR"))
+        name = self._tokens.sequence[begin].text
+        args = self._tokens.separated(self._context.scalar)
+        if len(args) == 1 and self._tokens.take_words("TO"):
+            unit = self._literals.unit_as_string()
+            self._tokens.need(TokenType.R_PAREN, ")")
+            return self._tokens.spanned(begin, RoundedTo(this=args[0], unit=unit, up=name.upper() != "FLOOR"))
         return self._finish(begin, name, args)
 
     def _json_object(self, begin: int) -> exp.Expr:
         """Parse keys and values: ``KEY k VALUE v``, ``k VALUE v``, ``k : v`` or ``k, v``."""
-        fields = [] if self._ends_json() else self.separated(self._json_field)
+        fields = [] if self._ends_json() else self._tokens.separated(self._json_field)
         return self._json(begin, "json_object", [part for field in fields for part in field])
 
     def _json_field(self) -> tuple[exp.Expr, exp.Expr]:
         # KEY is a word only before a key: in KEY VALUE 1, KEY : 1 and KEY, 1 it is a column
         if (
-            self.at_words("KEY")
-            and self.word(1) != "VALUE"
-            and not self.at(TokenType.COMMA, 1)
-            and not self.at(TokenType.COLON, 1)
+            self._tokens.at_words("KEY")
+            and self._tokens.word(1) != "VALUE"
+            and not self._tokens.at(TokenType.COMMA, 1)
+            and not self._tokens.at(TokenType.COLON, 1)
         ):
-            self._advance()
-        key = self.scalar()
-        if not self.take_words("VALUE") and not self.take(TokenType.COLON) and not self.take(TokenType.COMMA):
-            raise self.unexpected("VALUE", ":", ",")
-        return key, self.scalar()
+            self._tokens.advance()
+        key = self._context.scalar()
+        if (
+            not self._tokens.take_words("VALUE")
+            and not self._tokens.take(TokenType.COLON)
+            and not self._tokens.take(TokenType.COMMA)
+        ):
+            raise self._tokens.unexpected("VALUE", ":", ",")
+        return key, self._context.scalar()
 
     def _json_array(self, begin: int) -> exp.Expr:
-        return self._json(begin, "json_array", [] if self._ends_json() else self.separated(self.scalar))
+        return self._json(
+            begin, "json_array", [] if self._ends_json() else self._tokens.separated(self._context.scalar)
+        )
 
     def _ends_json(self) -> bool:
         return (
-            self.at(TokenType.R_PAREN)
-            or self.at_words("NULL", "ON", "NULL")
-            or self.at_words("ABSENT", "ON", "NULL")
+            self._tokens.at(TokenType.R_PAREN)
+            or self._tokens.at_words("NULL", "ON", "NULL")
+            or self._tokens.at_words("ABSENT", "ON", "NULL")
         )
 
     def _json(self, begin: int, name: str, items: list[exp.Expr]) -> exp.Expr:
-        nulls = self.word() if not self.at(TokenType.R_PAREN) and self._ends_json() else None
+        nulls = self._tokens.word() if not self._tokens.at(TokenType.R_PAREN) and self._ends_json() else None
         if nulls:
-            self._advance(3)
-        self.need(TokenType.R_PAREN, ")")
-        return self.spanned(begin, FunctionCall(this=name, expressions=items, nulls=nulls))
+            self._tokens.advance(3)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(begin, FunctionCall(this=name, expressions=items, nulls=nulls))
 
     def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
-        self.need(TokenType.R_PAREN, ")")
-        return self.spanned(begin, FunctionCall(this=name, expressions=args))
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(begin, FunctionCall(this=name, expressions=args))

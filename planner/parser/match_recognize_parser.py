@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from penstock.planner.parser.expression_parser import ExpressionParser
+from penstock.planner.parser.over_clause_parser import OverParser
+from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.syntax_nodes import (
     AfterMatch,
     RowDefinition,
@@ -18,111 +17,120 @@ from penstock.planner.parser.syntax_nodes import (
 )
 
 
-class MatchParser(ExpressionParser):
+class MatchParser:
     """Parses MATCH_RECOGNIZE clauses."""
 
-    sort_item: Callable[[], exp.Expr]
-    """The grammar of one item of an ORDER BY; ``QueryParser`` defines it."""
+    def __init__(self, context: ParserContext, over: OverParser) -> None:
+        self._context, self._tokens = context, context.tokens
+        self._over = over
 
     def match_recognize(self, table: exp.Expr) -> exp.Expr:
         """Return the MATCH_RECOGNIZE clause at the current token, applied to a table."""
-        begin = self._index
-        self._advance()
-        self.need(TokenType.L_PAREN, "(")
+        begin = self._tokens.index
+        self._tokens.advance()
+        self._tokens.need(TokenType.L_PAREN, "(")
         node = RowMatches(this=table)
-        if self.take_words("PARTITION"):
-            self.need_word("BY")
-            node.set("partition", self.separated(self.scalar))
-        if self.take_words("ORDER"):
-            self.need_word("BY")
-            node.set("order", self.separated(self.sort_item))
-        if self.take_words("MEASURES"):
-            node.set("measures", self.separated(self._measure))
+        if self._tokens.take_words("PARTITION"):
+            self._tokens.need_word("BY")
+            node.set("partition", self._tokens.separated(self._context.scalar))
+        if self._tokens.take_words("ORDER"):
+            self._tokens.need_word("BY")
+            node.set("order", self._tokens.separated(self._over.sort_item))
+        if self._tokens.take_words("MEASURES"):
+            node.set("measures", self._tokens.separated(self._measure))
         # ONE ROW PER MATCH is the default
         node.set("all_rows", self._rows_per_match())
-        if self.at_words("AFTER", "MATCH"):
+        if self._tokens.at_words("AFTER", "MATCH"):
             node.set("skip", self._skip())
-        if self.word() in ("INITIAL", "SEEK"):
-            raise self.not_yet(self.word(), "leave it out: matches are looked for everywhere")
-        if not self.at_words("PATTERN"):
-            raise self.unexpected("PATTERN")
+        if self._tokens.word() in ("INITIAL", "SEEK"):
+            raise self._tokens.not_yet(self._tokens.word(), "leave it out: matches are looked for everywhere")
+        if not self._tokens.at_words("PATTERN"):
+            raise self._tokens.unexpected("PATTERN")
         node.set("pattern", self._pattern())
-        if self.take_words("WITHIN"):
-            node.set("within", self.operand())
-        if self.take_words("SUBSET"):
-            node.set("subsets", self.separated(self._subset))
-        self.need_word("DEFINE")
-        node.set("defines", self.separated(self._definition))
-        self.need(TokenType.R_PAREN, ")")
-        return self.spanned(begin, node)
+        if self._tokens.take_words("WITHIN"):
+            node.set("within", self._context.operand())
+        if self._tokens.take_words("SUBSET"):
+            node.set("subsets", self._tokens.separated(self._subset))
+        self._tokens.need_word("DEFINE")
+        node.set("defines", self._tokens.separated(self._definition))
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(begin, node)
 
     def _measure(self) -> exp.Expr:
-        begin = self._index
-        value = self.scalar()
-        self.need_word("AS")
-        return self.spanned(begin, exp.Alias(this=value, alias=self.identifier("column name")))
+        begin = self._tokens.index
+        value = self._context.scalar()
+        self._tokens.need_word("AS")
+        return self._tokens.spanned(
+            begin, exp.Alias(this=value, alias=self._tokens.identifier("column name"))
+        )
 
     def _rows_per_match(self) -> bool:
-        if self.take_words("ONE"):
-            self.need_word("ROW")
-        elif self.take_words("ALL"):
-            self.need_word("ROWS")
+        if self._tokens.take_words("ONE"):
+            self._tokens.need_word("ROW")
+        elif self._tokens.take_words("ALL"):
+            self._tokens.need_word("ROWS")
         else:
             return False
-        every = self._prev.text.upper() == "ROWS"
-        self.need_word("PER")
-        self.need_word("MATCH")
-        if self.at_words("WITH", "UNMATCHED") or self.at_words("SHOW") or self.at_words("OMIT"):
+        every = self._tokens.previous.text.upper() == "ROWS"
+        self._tokens.need_word("PER")
+        self._tokens.need_word("MATCH")
+        if (
+            self._tokens.at_words("WITH", "UNMATCHED")
+            or self._tokens.at_words("SHOW")
+            or self._tokens.at_words("OMIT")
+        ):
             instead = "leave it out: rows of no match are not shown, and no match is empty"
-            raise self.not_yet(f"{self.word()} {self.word(1)}".strip(), instead)
+            raise self._tokens.not_yet(f"{self._tokens.word()} {self._tokens.word(1)}".strip(), instead)
         return every
 
     def _skip(self) -> exp.Expr:
-        begin = self._index
-        self._advance(2)
-        self.need_word("SKIP")
-        if self.take_words("PAST"):
-            self.need_word("LAST")
-            self.need_word("ROW")
-            return self.spanned(begin, AfterMatch(kind="past"))
-        self.need_word("TO")
-        if self.take_words("NEXT", "ROW"):
-            return self.spanned(begin, AfterMatch(kind="next"))
+        begin = self._tokens.index
+        self._tokens.advance(2)
+        self._tokens.need_word("SKIP")
+        if self._tokens.take_words("PAST"):
+            self._tokens.need_word("LAST")
+            self._tokens.need_word("ROW")
+            return self._tokens.spanned(begin, AfterMatch(kind="past"))
+        self._tokens.need_word("TO")
+        if self._tokens.take_words("NEXT", "ROW"):
+            return self._tokens.spanned(begin, AfterMatch(kind="next"))
         kind = "last"
         # SKIP TO A is SKIP TO LAST A; a variable may be called first
-        if self.word() in ("FIRST", "LAST") and self.is_name(1):
-            kind = self.word().lower()
-            self._advance()
-        return self.spanned(begin, AfterMatch(this=self.identifier("row variable"), kind=kind))
+        if self._tokens.word() in ("FIRST", "LAST") and self._tokens.is_name(1):
+            kind = self._tokens.word().lower()
+            self._tokens.advance()
+        return self._tokens.spanned(
+            begin, AfterMatch(this=self._tokens.identifier("row variable"), kind=kind)
+        )
 
     def _pattern(self) -> exp.Expr:
         """Cut out the text of PATTERN; ``row_pattern_parser`` has the grammar of it."""
-        self._advance()
-        opening = self._curr
-        self.need(TokenType.L_PAREN, "(")
+        self._tokens.advance()
+        opening = self._tokens.current
+        self._tokens.need(TokenType.L_PAREN, "(")
         # up to the parenthesis that closes PATTERN
         depth = 1
-        while self._curr:
-            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
+        while self._tokens.current:
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._tokens.current.token_type, 0)
             if not depth:
                 break
-            self._advance()
-        closing = self._curr
-        self.need(TokenType.R_PAREN, ")")
+            self._tokens.advance()
+        closing = self._tokens.current
+        self._tokens.need(TokenType.R_PAREN, ")")
         start = opening.end + 1
-        return set_span(RowPattern(this=self.sql[start : closing.start]), start, closing.start)
+        return set_span(RowPattern(this=self._tokens.text[start : closing.start]), start, closing.start)
 
     def _subset(self) -> exp.Expr:
-        begin = self._index
-        name = self.identifier("row variable")
-        self.need(TokenType.EQ, "=")
-        self.need(TokenType.L_PAREN, "(")
-        members = self.separated(lambda: self.identifier("row variable"))
-        self.need(TokenType.R_PAREN, ")")
-        return self.spanned(begin, RowSubset(this=name, expressions=members))
+        begin = self._tokens.index
+        name = self._tokens.identifier("row variable")
+        self._tokens.need(TokenType.EQ, "=")
+        self._tokens.need(TokenType.L_PAREN, "(")
+        members = self._tokens.separated(lambda: self._tokens.identifier("row variable"))
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(begin, RowSubset(this=name, expressions=members))
 
     def _definition(self) -> exp.Expr:
-        begin = self._index
-        name = self.identifier("row variable")
-        self.need_word("AS")
-        return self.spanned(begin, RowDefinition(this=self.scalar(), alias=name))
+        begin = self._tokens.index
+        name = self._tokens.identifier("row variable")
+        self._tokens.need_word("AS")
+        return self._tokens.spanned(begin, RowDefinition(this=self._context.scalar(), alias=name))

@@ -2,81 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.planner.parser.literal_parser import LiteralParser
+from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.syntax_nodes import FrameBound, OverClause, set_span, span_of
 
 
-class OverParser(LiteralParser):
+class OverParser:
     """Parses OVER clauses."""
 
-    scalar: Callable[[], exp.Expr]
-    """The grammar of whole expressions; ``ExpressionParser`` defines it."""
-
-    sort_item: Callable[[], exp.Expr]
-    """The grammar of one item of an ORDER BY; ``QueryParser`` defines it."""
-
-    operand: Callable[[], exp.Expr]
-    """The grammar of operators that bind tighter than a comparison."""
+    def __init__(self, context: ParserContext) -> None:
+        self._context, self._tokens = context, context.tokens
 
     def over(self) -> exp.Expr:
         """Return the OVER clause at the current token: a window's name or a window in parentheses."""
-        begin = self._index
-        self._advance()
-        if not self.at(TokenType.L_PAREN):
-            return self.spanned(begin, OverClause(name=self.identifier("window")))
+        begin = self._tokens.index
+        self._tokens.advance()
+        if not self._tokens.at(TokenType.L_PAREN):
+            return self._tokens.spanned(begin, OverClause(name=self._tokens.identifier("window")))
         return self.window(begin)
 
     def window(self, begin: int) -> OverClause:
         """Return the window in parentheses: PARTITION BY, ORDER BY and the frame."""
-        self.need(TokenType.L_PAREN, "(")
+        self._tokens.need(TokenType.L_PAREN, "(")
         node = OverClause(partition=[], order=[])
-        if self.take_words("PARTITION"):
-            self.need_word("BY")
-            node.set("partition", self.separated(self.scalar))
-        if self.take_words("ORDER"):
-            self.need_word("BY")
-            node.set("order", self.separated(self.sort_item))
-        if self.at_words("GROUPS"):
-            raise self.not_yet("a frame of GROUPS", "use ROWS or RANGE")
-        if self.word() in ("ROWS", "RANGE"):
+        if self._tokens.take_words("PARTITION"):
+            self._tokens.need_word("BY")
+            node.set("partition", self._tokens.separated(self._context.scalar))
+        if self._tokens.take_words("ORDER"):
+            self._tokens.need_word("BY")
+            node.set("order", self._tokens.separated(self.sort_item))
+        if self._tokens.at_words("GROUPS"):
+            raise self._tokens.not_yet("a frame of GROUPS", "use ROWS or RANGE")
+        if self._tokens.word() in ("ROWS", "RANGE"):
             self._frame(node)
-        if not self.at(TokenType.R_PAREN):
-            raise self.unexpected("PARTITION", "ORDER", "ROWS", "RANGE", ")")
-        self._advance()
-        self.spanned(begin, node)
+        if not self._tokens.at(TokenType.R_PAREN):
+            raise self._tokens.unexpected("PARTITION", "ORDER", "ROWS", "RANGE", ")")
+        self._tokens.advance()
+        self._tokens.spanned(begin, node)
         return node
 
+    def sort_item(self) -> exp.Expr:
+        """Return one item of an ORDER BY. NULLS come first when ascending and last when descending, unless
+        written otherwise.
+        """
+        begin = self._tokens.index
+        node = exp.Ordered(this=self._context.scalar(), desc=False)
+        if self._tokens.take_words("DESC"):
+            node.set("desc", True)
+        else:
+            self._tokens.take_words("ASC")
+        if self._tokens.take_words("NULLS"):
+            if self._tokens.word() not in ("FIRST", "LAST"):
+                raise self._tokens.unexpected("FIRST", "LAST")
+            node.set("nulls_first", self._tokens.word() == "FIRST")
+            self._tokens.advance()
+        else:
+            node.set("nulls_first", not node.args["desc"])
+        return self._tokens.spanned(begin, node)
+
     def _frame(self, node: OverClause) -> None:
-        node.set("unit", self.word())
-        self._advance()
+        node.set("unit", self._tokens.word())
+        self._tokens.advance()
         # without BETWEEN the frame ends at the current row: only the first bound is set
-        between = self.take_words("BETWEEN")
+        between = self._tokens.take_words("BETWEEN")
         node.set("first", self._bound())
         if between:
-            self.need_word("AND")
+            self._tokens.need_word("AND")
             node.set("last", self._bound())
-        if self.at_words("EXCLUDE"):
-            raise self.not_yet("EXCLUDE in a frame", "leave it out")
+        if self._tokens.at_words("EXCLUDE"):
+            raise self._tokens.not_yet("EXCLUDE in a frame", "leave it out")
 
     def _bound(self) -> exp.Expr:
-        begin = self._index
+        begin = self._tokens.index
         # CURRENT ROW, UNBOUNDED PRECEDING, n FOLLOWING
-        if self.take_words("CURRENT"):
-            self.need_word("ROW")
-            return self.spanned(begin, FrameBound(current=True))
-        distance = None if self.take_words("UNBOUNDED") else self.operand()
-        if self.word() not in ("PRECEDING", "FOLLOWING"):
-            raise self.unexpected("PRECEDING", "FOLLOWING")
-        following = self.word() == "FOLLOWING"
-        self._advance()
-        return self.spanned(begin, FrameBound(this=distance, following=following))
+        if self._tokens.take_words("CURRENT"):
+            self._tokens.need_word("ROW")
+            return self._tokens.spanned(begin, FrameBound(current=True))
+        distance = None if self._tokens.take_words("UNBOUNDED") else self._context.operand()
+        if self._tokens.word() not in ("PRECEDING", "FOLLOWING"):
+            raise self._tokens.unexpected("PRECEDING", "FOLLOWING")
+        following = self._tokens.word() == "FOLLOWING"
+        self._tokens.advance()
+        return self._tokens.spanned(begin, FrameBound(this=distance, following=following))
 
 
 def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:

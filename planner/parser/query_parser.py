@@ -11,11 +11,14 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.planner.parser.dialect import Penstock, tokenize
+from penstock.planner.parser.dialect import tokenize
+from penstock.planner.parser.expression_parser import ExpressionParser
 from penstock.planner.parser.from_parser import TableParser
 from penstock.planner.parser.hints import select_hints
 from penstock.planner.parser.keywords import CLAUSES
-from penstock.planner.parser.over_clause_parser import with_windows
+from penstock.planner.parser.literal_parser import LiteralParser
+from penstock.planner.parser.over_clause_parser import OverParser, with_windows
+from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
@@ -25,6 +28,7 @@ from penstock.planner.parser.syntax_nodes import (
     OverClause,
     span_of,
 )
+from penstock.planner.parser.token_stream import TokenStream
 
 Keys = list[exp.Expr]
 T = TypeVar("T")
@@ -32,51 +36,56 @@ T = TypeVar("T")
 MAX_GROUPING_SETS = 256
 
 
-class GroupingParser(TableParser):
+class GroupingParser:
     """Parses the grouping elements of GROUP BY."""
+
+    def __init__(self, context: ParserContext) -> None:
+        self._context, self._tokens = context, context.tokens
 
     def groups(self) -> exp.Expr:
         """Return the keys of GROUP BY, or its grouping sets when there are several. Raise SQL-1007 above
         ``MAX_GROUPING_SETS`` sets.
         """
-        begin = self._index
+        begin = self._tokens.index
         # GROUP BY a, ROLLUP (b, c) is the product of the sets of its elements
         sets: list[Keys] = [[]]
         plain = True
-        for more in self.separated(self._element):
+        for more in self._tokens.separated(self._element):
             plain &= len(more) == 1
             if len(sets) * len(more) > MAX_GROUPING_SETS:
                 message = f"more than {MAX_GROUPING_SETS} grouping sets are over the limit"
-                raise PenstockError("SQL-1007", message, span=self.span_from(begin), sqlstate="54001")
+                raise PenstockError("SQL-1007", message, span=self._tokens.span_from(begin), sqlstate="54001")
             sets = [keys + others for keys in sets for others in more]
         # one set: an ordinary GROUP BY
         if plain and sets[0]:
             return exp.Group(expressions=sets[0])
-        rows = [self.spanned(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets]
-        return exp.Group(expressions=[self.spanned(begin, GroupingSets(expressions=rows))])
+        rows = [
+            self._tokens.spanned(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets
+        ]
+        return exp.Group(expressions=[self._tokens.spanned(begin, GroupingSets(expressions=rows))])
 
     def _element(self) -> list[Keys]:
         """Return one element of GROUP BY as its grouping sets."""
-        if self.at_words("GROUPING", "SETS") and self.at(TokenType.L_PAREN, 2):
-            self._advance(2)
+        if self._tokens.at_words("GROUPING", "SETS") and self._tokens.at(TokenType.L_PAREN, 2):
+            self._tokens.advance(2)
             return [keys for element in self._listed(self._set) for keys in element]
         for word in ("ROLLUP", "CUBE"):
-            if self.at_words(word) and self.at(TokenType.L_PAREN, 1):
-                self._advance()
+            if self._tokens.at_words(word) and self._tokens.at(TokenType.L_PAREN, 1):
+                self._tokens.advance()
                 parts = self._listed(self._part)
                 return self._rolled(parts) if word == "ROLLUP" else self._cubed(parts)
-        return [[self.scalar()]]
+        return [[self._context.scalar()]]
 
     def _listed(self, item: Callable[[], T]) -> list[T]:
-        self.need(TokenType.L_PAREN, "(")
-        items = self.separated(item)
-        self.need(TokenType.R_PAREN, ")")
+        self._tokens.need(TokenType.L_PAREN, "(")
+        items = self._tokens.separated(item)
+        self._tokens.need(TokenType.R_PAREN, ")")
         return items
 
     def _set(self) -> list[Keys]:
         # GROUPING SETS (ROLLUP (a, b), c)
-        nested = self.at_words("GROUPING", "SETS") or (
-            self.word() in ("ROLLUP", "CUBE") and self.at(TokenType.L_PAREN, 1)
+        nested = self._tokens.at_words("GROUPING", "SETS") or (
+            self._tokens.word() in ("ROLLUP", "CUBE") and self._tokens.at(TokenType.L_PAREN, 1)
         )
         return self._element() if nested else [self._part()]
 
@@ -84,10 +93,10 @@ class GroupingParser(TableParser):
         """Return one key, a group of keys in parentheses, or no key for ``()``. ROLLUP and CUBE treat a group
         of keys as one.
         """
-        if self.at(TokenType.L_PAREN) and self.at(TokenType.R_PAREN, 1):
-            self._advance(2)
+        if self._tokens.at(TokenType.L_PAREN) and self._tokens.at(TokenType.R_PAREN, 1):
+            self._tokens.advance(2)
             return []
-        node = self.scalar()
+        node = self._context.scalar()
         if isinstance(node, exp.Tuple):
             return list(node.expressions)
         return [node.this if isinstance(node, exp.Paren) else node]
@@ -103,7 +112,7 @@ class GroupingParser(TableParser):
             raise PenstockError(
                 "SQL-1007",
                 message,
-                span=self.current_span(),
+                span=self._tokens.current_span(),
                 hint="name the sets you need: GROUPING SETS (..)",
                 sqlstate="54001",
             )
@@ -121,46 +130,49 @@ class GroupingParser(TableParser):
         return chosen
 
 
-class EmitParser(GroupingParser):
+class EmitParser:
     """Parses EMIT, LATE ROWS and WITH HISTORY."""
+
+    def __init__(self, tokens: TokenStream, literals: LiteralParser) -> None:
+        self._tokens, self._literals = tokens, literals
 
     def emit(self) -> exp.Expr:
         """Return the EMIT clause at the current token."""
-        begin = self._index
-        self._advance()
+        begin = self._tokens.index
+        self._tokens.advance()
         node = EmitClause(this="final")
-        if self.take_words("ON"):
-            self.need_word("WINDOW")
-            self.need_word("CLOSE")
+        if self._tokens.take_words("ON"):
+            self._tokens.need_word("WINDOW")
+            self._tokens.need_word("CLOSE")
             node.set("this", "on window close")
-        elif self.take_words("CHANGES"):
+        elif self._tokens.take_words("CHANGES"):
             node.set("this", "changes")
-            if self.take_words("EVERY"):
+            if self._tokens.take_words("EVERY"):
                 node.set("every", self._length())
-        elif not self.take_words("FINAL"):
-            raise self.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
+        elif not self._tokens.take_words("FINAL"):
+            raise self._tokens.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
         # WITH LATENESS belongs to EMIT, WITH HISTORY to the query
-        if not self.at_words("WITH", "HISTORY") and self.take_words("WITH"):
-            self.need_word("LATENESS")
+        if not self._tokens.at_words("WITH", "HISTORY") and self._tokens.take_words("WITH"):
+            self._tokens.need_word("LATENESS")
             node.set("lateness", self._length())
-        return self.spanned(begin, node)
+        return self._tokens.spanned(begin, node)
 
     def late_rows(self) -> exp.Expr:
         """Return the name of the table that receives late rows."""
-        self._advance(2)
-        self.need_word("INTO")
-        return self.identifier("table for late rows")
+        self._tokens.advance(2)
+        self._tokens.need_word("INTO")
+        return self._tokens.identifier("table for late rows")
 
     def history(self) -> exp.Expr:
         """Return the WITH HISTORY clause at the current token."""
-        begin = self._index
-        self._advance(2)
-        return self.spanned(begin, HistoryClause())
+        begin = self._tokens.index
+        self._tokens.advance(2)
+        return self._tokens.spanned(begin, HistoryClause())
 
     def _length(self) -> exp.Expr:
-        node = self.literal() if self.at_words("INTERVAL") else None
+        node = self._literals.literal() if self._tokens.at_words("INTERVAL") else None
         if node is None:
-            raise self.unexpected("INTERVAL")
+            raise self._tokens.unexpected("INTERVAL")
         return node
 
 
@@ -174,169 +186,191 @@ _AFTER_SELECT = {
 }
 
 
-class QueryParser(EmitParser):
+class QueryParser:
     """Parses queries."""
+
+    def __init__(self, tokens: TokenStream) -> None:
+        self._tokens = tokens
+        self._literals = LiteralParser(tokens)
+        context = ParserContext(tokens)
+        self._over = OverParser(context)
+        self._expressions = ExpressionParser(context, self._literals, self._over)
+        self._tables = TableParser(context, self._over)
+        self._groupings = GroupingParser(context)
+        self._emits = EmitParser(tokens, self._literals)
+        # subqueries: the levels below call it
+        context.query = self.query
 
     def whole_query(self) -> exp.Expr:
         """Return the query that is the whole text; raise SQL-1001 for tokens behind it."""
         node = self.query()
-        if self._curr:
-            raise self.unexpected(*CLAUSES)
+        if self._tokens.current:
+            raise self._tokens.unexpected(*CLAUSES)
         return node
 
     def whole_expression(self) -> exp.Expr:
         """Return the scalar expression that is the whole text; raise SQL-1001 for tokens behind it."""
-        node = self.scalar()
-        if self._curr:
-            raise self.unexpected("the end of the expression")
+        node = self._expressions.scalar()
+        if self._tokens.current:
+            raise self._tokens.unexpected("the end of the expression")
         return node
 
     def whole_item(self) -> exp.Expr:
         """Return the select item that is the whole text; raise SQL-1001 for tokens behind it."""
         node = self._item()
-        if self._curr:
-            raise self.unexpected("the end of the expression")
+        if self._tokens.current:
+            raise self._tokens.unexpected("the end of the expression")
         return node
 
     def whole_sort_item(self) -> exp.Expr:
         """Return the ORDER BY item that is the whole text; raise SQL-1001 for tokens behind it."""
-        node = self.sort_item()
-        if self._curr:
-            raise self.unexpected("ASC", "DESC", "NULLS")
+        node = self._over.sort_item()
+        if self._tokens.current:
+            raise self._tokens.unexpected("ASC", "DESC", "NULLS")
         return node
 
     def query(self) -> exp.Expr:
         """Return a query: WITH, set operations, ORDER BY, LIMIT, OFFSET and EMIT."""
-        self.enter()
-        begin = self._index
-        tables = self._with() if self.at_words("WITH") else None
+        self._tokens.enter()
+        begin = self._tokens.index
+        tables = self._with() if self._tokens.at_words("WITH") else None
         node = self._set_operations(begin)
         if tables is not None:
             node.set("with_", tables)
         self._modifiers(node)
-        self.leave()
+        self._tokens.leave()
         return node
 
     def _with(self) -> exp.Expr:
-        begin = self._index
-        self._advance()
-        if self.at_words("RECURSIVE"):
-            raise self.not_yet("WITH RECURSIVE", "write the steps out, or compute the closure outside")
-        return self.spanned(begin, exp.With(expressions=self.separated(self._common_table)))
+        begin = self._tokens.index
+        self._tokens.advance()
+        if self._tokens.at_words("RECURSIVE"):
+            raise self._tokens.not_yet(
+                "WITH RECURSIVE", "write the steps out, or compute the closure outside"
+            )
+        return self._tokens.spanned(begin, exp.With(expressions=self._tokens.separated(self._common_table)))
 
     def _common_table(self) -> exp.Expr:
-        begin = self._index
-        name = self.identifier("name for a WITH table")
+        begin = self._tokens.index
+        name = self._tokens.identifier("name for a WITH table")
         columns = (
-            self.column_names()
-            if self.at(TokenType.L_PAREN) and self.word(1) not in ("SELECT", "WITH", "VALUES")
+            self._tables.column_names()
+            if self._tokens.at(TokenType.L_PAREN) and self._tokens.word(1) not in ("SELECT", "WITH", "VALUES")
             else []
         )
-        self.need_word("AS")
-        self.need(TokenType.L_PAREN, "(")
+        self._tokens.need_word("AS")
+        self._tokens.need(TokenType.L_PAREN, "(")
         body = self.query()
-        self.need(TokenType.R_PAREN, ")")
-        return self.spanned(begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns)))
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(
+            begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns))
+        )
 
     def _set_operations(self, begin: int) -> exp.Expr:
         # INTERSECT binds tighter than UNION and EXCEPT
         return self._chained(begin, ("UNION", "EXCEPT", "MINUS"), self._intersections)
 
     def _intersections(self) -> exp.Expr:
-        return self._chained(self._index, ("INTERSECT",), self._term)
+        return self._chained(self._tokens.index, ("INTERSECT",), self._term)
 
     def _chained(self, begin: int, words: tuple[str, ...], operand: Callable[[], exp.Expr]) -> exp.Expr:
         node = operand()
         steps = 0
-        while (word := self.word()) in words:
+        while (word := self._tokens.word()) in words:
             steps += 1
             # a chain of set operations is a tree as deep as it is long
             if steps > 1000:
                 raise PenstockError(
                     "SQL-1007",
                     f"more than 1,000 {word} branches are over the limit",
-                    span=self.current_span(),
+                    span=self._tokens.current_span(),
                     sqlstate="54001",
                 )
-            self._advance()
-            distinct = not self.take_words("ALL")
+            self._tokens.advance()
+            distinct = not self._tokens.take_words("ALL")
             if distinct:
-                self.take_words("DISTINCT")
-            node = self.spanned(begin, _SET_NODES[word](this=node, expression=operand(), distinct=distinct))
+                self._tokens.take_words("DISTINCT")
+            node = self._tokens.spanned(
+                begin, _SET_NODES[word](this=node, expression=operand(), distinct=distinct)
+            )
         return node
 
     def _term(self) -> exp.Expr:
-        begin = self._index
-        if self.at_words("SELECT"):
+        begin = self._tokens.index
+        if self._tokens.at_words("SELECT"):
             return self._select(begin)
-        if self.at_words("VALUES"):
-            return self.values()
-        if self.take(TokenType.L_PAREN):
+        if self._tokens.at_words("VALUES"):
+            return self._tables.values()
+        if self._tokens.take(TokenType.L_PAREN):
             inner = self.query()
-            self.need(TokenType.R_PAREN, ")")
-            return self.spanned(begin, exp.Subquery(this=inner))
-        if self.at_words("TABLE") and self.is_name(1):
+            self._tokens.need(TokenType.R_PAREN, ")")
+            return self._tokens.spanned(begin, exp.Subquery(this=inner))
+        if self._tokens.at_words("TABLE") and self._tokens.is_name(1):
             return self._whole_table(begin)
-        if self.at_words("FROM"):
+        if self._tokens.at_words("FROM"):
             hint = "begin with SELECT * FROM .."
             raise PenstockError(
                 "SQL-1001",
                 "a query begins with SELECT, not with FROM",
-                span=self.current_span(),
+                span=self._tokens.current_span(),
                 hint=hint,
                 sqlstate="42601",
             )
-        raise self.unexpected("SELECT", "VALUES", "WITH")
+        raise self._tokens.unexpected("SELECT", "VALUES", "WITH")
 
     def _whole_table(self, begin: int) -> exp.Expr:
         """Expand ``TABLE t`` to SELECT * FROM t."""
-        self._advance()
-        table = self.named_table(self._index)
-        every = self.spanned(begin, AllColumns(this=None, except_=[]))
-        return self.spanned(begin, exp.Select(expressions=[every], from_=exp.From(this=table), joins=[]))
+        self._tokens.advance()
+        table = self._tables.named_table(self._tokens.index)
+        every = self._tokens.spanned(begin, AllColumns(this=None, except_=[]))
+        return self._tokens.spanned(
+            begin, exp.Select(expressions=[every], from_=exp.From(this=table), joins=[])
+        )
 
     # select
 
     def _select(self, begin: int) -> exp.Expr:
-        self._advance()
+        self._tokens.advance()
         # hints are comments between SELECT and the next token
         hints = select_hints(
-            self.sql, self._prev.end + 1, len(self.sql) if self._curr is None else self._curr.start
+            self._tokens.text,
+            self._tokens.previous.end + 1,
+            len(self._tokens.text) if self._tokens.current is None else self._tokens.current.start,
         )
-        distinct = self.take_words("DISTINCT")
-        if distinct and self.at_words("ON"):
-            raise self.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
+        distinct = self._tokens.take_words("DISTINCT")
+        if distinct and self._tokens.at_words("ON"):
+            raise self._tokens.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
         if not distinct:
-            self.take_words("ALL")
+            self._tokens.take_words("ALL")
         node = exp.Select(
-            expressions=self.separated(self._item), distinct=exp.Distinct() if distinct else None
+            expressions=self._tokens.separated(self._item), distinct=exp.Distinct() if distinct else None
         )
         if hints:
             node.meta["hints"] = hints
-        if self.take_words("FROM"):
+        if self._tokens.take_words("FROM"):
             self._from(node)
-        if self.take_words("WHERE"):
-            node.set("where", self.scalar())
-        if self.at_words("GROUP"):
+        if self._tokens.take_words("WHERE"):
+            node.set("where", self._expressions.scalar())
+        if self._tokens.at_words("GROUP"):
             node.set("group", self._group())
-        if self.take_words("HAVING"):
-            node.set("having", self.scalar())
+        if self._tokens.take_words("HAVING"):
+            node.set("having", self._expressions.scalar())
         # WINDOW may precede QUALIFY or follow it
         windows = self._windows()
-        if self.take_words("QUALIFY"):
-            node.set("qualify", self.scalar())
+        if self._tokens.take_words("QUALIFY"):
+            node.set("qualify", self._expressions.scalar())
         windows |= self._windows()
         with_windows(node, windows)
-        if self.word() in _AFTER_SELECT:
-            raise self.not_yet(self.word(), _AFTER_SELECT[self.word()])
-        return self.spanned(begin, node)
+        if self._tokens.word() in _AFTER_SELECT:
+            raise self._tokens.not_yet(self._tokens.word(), _AFTER_SELECT[self._tokens.word()])
+        return self._tokens.spanned(begin, node)
 
     def _windows(self) -> dict[str, OverClause]:
         """Return the windows of a WINDOW clause by name in lower case; none without the clause."""
         found: dict[str, OverClause] = {}
-        if not self.take_words("WINDOW"):
+        if not self._tokens.take_words("WINDOW"):
             return found
-        for name, window in self.separated(self._named_window):
+        for name, window in self._tokens.separated(self._named_window):
             if name.name.lower() in found:
                 raise PenstockError(
                     "SQL-1045",
@@ -348,121 +382,111 @@ class QueryParser(EmitParser):
         return found
 
     def _named_window(self) -> tuple[exp.Identifier, OverClause]:
-        name = self.identifier("window")
-        self.need_word("AS")
-        return name, self.window(self._index)
+        name = self._tokens.identifier("window")
+        self._tokens.need_word("AS")
+        return name, self._over.window(self._tokens.index)
 
     def _item(self) -> exp.Expr:
-        star = self.star()
+        star = self._expressions.star()
         if star is not None:
             return star
-        if self.at_words("FROM"):
+        if self._tokens.at_words("FROM"):
             hint = 'a column named "from" must be quoted: `from`'
             raise PenstockError(
                 "SQL-1001",
                 "an expression is missing before FROM",
-                span=self.current_span(),
+                span=self._tokens.current_span(),
                 hint=hint,
                 sqlstate="42601",
             )
-        begin = self._index
-        node = self.scalar()
-        alias = self.alias("column alias")
-        return node if alias is None else self.spanned(begin, exp.Alias(this=node, alias=alias))
+        begin = self._tokens.index
+        node = self._expressions.scalar()
+        alias = self._tables.alias("column alias")
+        return node if alias is None else self._tokens.spanned(begin, exp.Alias(this=node, alias=alias))
 
     def _from(self, node: exp.Select) -> None:
-        node.set("from_", exp.From(this=self.table()))
+        node.set("from_", exp.From(this=self._tables.table()))
         joins = []
-        begin = self._index
-        while (join := self.join() or self.lateral_view()) is not None:
+        begin = self._tokens.index
+        while (join := self._tables.join() or self._tables.lateral_view()) is not None:
             joins.append(join)
             if len(joins) > MAX_DEPTH:
                 message = f"FROM with more than {MAX_DEPTH} joins is over the limit"
                 hint = "join some of them in a WITH clause or a view"
                 raise PenstockError(
-                    "SQL-1007", message, span=self.span_from(begin), hint=hint, sqlstate="54001"
+                    "SQL-1007", message, span=self._tokens.span_from(begin), hint=hint, sqlstate="54001"
                 )
-            begin = self._index
+            begin = self._tokens.index
         node.set("joins", joins)
 
     def _group(self) -> exp.Expr:
-        begin = self._index
-        self._advance()
-        self.need_word("BY")
-        if self.at_words("ALL"):
-            raise self.not_yet("GROUP BY ALL", "name the columns")
-        return self.spanned(begin, self.groups())
+        begin = self._tokens.index
+        self._tokens.advance()
+        self._tokens.need_word("BY")
+        if self._tokens.at_words("ALL"):
+            raise self._tokens.not_yet("GROUP BY ALL", "name the columns")
+        return self._tokens.spanned(begin, self._groupings.groups())
 
     # after the query
 
     def _modifiers(self, node: exp.Expr) -> None:
-        if self.at_words("ORDER"):
+        if self._tokens.at_words("ORDER"):
             node.set("order", self._order())
         # LIMIT, OFFSET and FETCH in any order, each once; FETCH FIRST n ROWS ONLY is a LIMIT
-        while self.word() in ("LIMIT", "OFFSET", "FETCH"):
-            word = self.word()
+        while self._tokens.word() in ("LIMIT", "OFFSET", "FETCH"):
+            word = self._tokens.word()
             key = "offset" if word == "OFFSET" else "limit"
             if node.args.get(key) is not None:
                 raise PenstockError(
-                    "SQL-1001", f"{key.upper()} is given twice", span=self.current_span(), sqlstate="42601"
+                    "SQL-1001",
+                    f"{key.upper()} is given twice",
+                    span=self._tokens.current_span(),
+                    sqlstate="42601",
                 )
             node.set(key, self._count_of_rows(word))
-        if self.at_words("EMIT"):
-            node.set("emit", self.emit())
-        if self.at_words("LATE", "ROWS"):
-            node.set("late_rows", self.late_rows())
-        if self.at_words("WITH", "HISTORY"):
-            node.set("history", self.history())
+        if self._tokens.at_words("EMIT"):
+            node.set("emit", self._emits.emit())
+        if self._tokens.at_words("LATE", "ROWS"):
+            node.set("late_rows", self._emits.late_rows())
+        if self._tokens.at_words("WITH", "HISTORY"):
+            node.set("history", self._emits.history())
         # .. ORDER BY a UNION ..: the clause would belong to one branch only
-        if self.word() in _SET_WORDS:
-            raise self.not_yet(f"ORDER BY or LIMIT before {self.word()}", "put the branch in parentheses")
+        if self._tokens.word() in _SET_WORDS:
+            raise self._tokens.not_yet(
+                f"ORDER BY or LIMIT before {self._tokens.word()}", "put the branch in parentheses"
+            )
 
     def _order(self) -> exp.Expr:
-        begin = self._index
-        self._advance()
-        self.need_word("BY")
-        return self.spanned(begin, exp.Order(expressions=self.separated(self.sort_item)))
-
-    def sort_item(self) -> exp.Expr:
-        """Return one item of an ORDER BY. NULLS come first when ascending and last when descending, unless
-        written otherwise.
-        """
-        begin = self._index
-        node = exp.Ordered(this=self.scalar(), desc=False)
-        if self.take_words("DESC"):
-            node.set("desc", True)
-        else:
-            self.take_words("ASC")
-        if self.take_words("NULLS"):
-            if self.word() not in ("FIRST", "LAST"):
-                raise self.unexpected("FIRST", "LAST")
-            node.set("nulls_first", self.word() == "FIRST")
-            self._advance()
-        else:
-            node.set("nulls_first", not node.args["desc"])
-        return self.spanned(begin, node)
+        begin = self._tokens.index
+        self._tokens.advance()
+        self._tokens.need_word("BY")
+        return self._tokens.spanned(
+            begin, exp.Order(expressions=self._tokens.separated(self._over.sort_item))
+        )
 
     def _count_of_rows(self, word: str) -> exp.Expr:
-        self._advance()
+        self._tokens.advance()
         if word == "FETCH":
-            if not (self.take_words("FIRST") or self.take_words("NEXT")):
-                raise self.unexpected("FIRST", "NEXT")
+            if not (self._tokens.take_words("FIRST") or self._tokens.take_words("NEXT")):
+                raise self._tokens.unexpected("FIRST", "NEXT")
             # FETCH FIRST ROW ONLY is one row
-            count: exp.Expr = exp.Literal.number("1") if self.word() in ("ROW", "ROWS") else self._row_count()
-            if not (self.take_words("ROWS") or self.take_words("ROW")):
-                raise self.unexpected("ROWS")
-            self.need_word("ONLY")
+            count: exp.Expr = (
+                exp.Literal.number("1") if self._tokens.word() in ("ROW", "ROWS") else self._row_count()
+            )
+            if not (self._tokens.take_words("ROWS") or self._tokens.take_words("ROW")):
+                raise self._tokens.unexpected("ROWS")
+            self._tokens.need_word("ONLY")
             return count
         count = self._row_count()
-        if word == "LIMIT" and self.at(TokenType.COMMA):
-            raise self.not_yet("LIMIT offset, count", "write LIMIT count OFFSET offset")
+        if word == "LIMIT" and self._tokens.at(TokenType.COMMA):
+            raise self._tokens.not_yet("LIMIT offset, count", "write LIMIT count OFFSET offset")
         if word == "OFFSET":
-            self.take_words("ROWS") or self.take_words("ROW")
+            self._tokens.take_words("ROWS") or self._tokens.take_words("ROW")
         return count
 
     def _row_count(self) -> exp.Expr:
-        place = self.current_span()
-        node = self.literal()
+        place = self._tokens.current_span()
+        node = self._literals.literal()
         if (
             node is None
             or not isinstance(node, exp.Literal | exp.Placeholder)
@@ -474,21 +498,19 @@ class QueryParser(EmitParser):
         return node
 
 
-def _parser(text: str, start: int) -> QueryParser:
+def _tokens(text: str, start: int) -> TokenStream:
     check_text(text)
     allow_depth()
-    parser = QueryParser(dialect=Penstock)
     # blanks in place of the text before keep all offsets those of the whole text
-    parser.load(tokenize(" " * start + text[start:]), text)
-    return parser
+    return TokenStream(tokenize(" " * start + text[start:]), text)
 
 
 def parse_query(text: str, start: int = 0) -> exp.Expr:
     """Return the syntax tree of the query from ``start`` to the end of ``text``. Raise SQL-10xx with a span
     into ``text``.
     """
-    parser = _parser(text, start)
-    if not parser.token():
+    tokens = _tokens(text, start)
+    if not tokens.current:
         raise PenstockError(
             "SQL-1004",
             "a query is missing",
@@ -496,33 +518,33 @@ def parse_query(text: str, start: int = 0) -> exp.Expr:
             hint="write SELECT .. FROM ..",
             sqlstate="42601",
         )
-    return parser.whole_query()
+    return QueryParser(tokens).whole_query()
 
 
 def parse_expression(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
     """Return the syntax tree of the scalar expression between ``start`` and ``end``. Raise SQL-10xx with a
     span into ``text``.
     """
-    parser = _parser(text[:end], start)
-    if not parser.token():
+    tokens = _tokens(text[:end], start)
+    if not tokens.current:
         raise PenstockError(
             "SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601"
         )
-    return parser.whole_expression()
+    return QueryParser(tokens).whole_expression()
 
 
 def parse_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
     """Return the syntax tree of one select item between ``start`` and ``end``: a star, or an expression with
     an optional alias.
     """
-    parser = _parser(text[:end], start)
-    if not parser.token():
+    tokens = _tokens(text[:end], start)
+    if not tokens.current:
         raise PenstockError(
             "SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601"
         )
-    return parser.whole_item()
+    return QueryParser(tokens).whole_item()
 
 
 def parse_sort_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
     """Return the syntax tree of one ORDER BY item between ``start`` and ``end``."""
-    return _parser(text[:end], start).whole_sort_item()
+    return QueryParser(_tokens(text[:end], start)).whole_sort_item()

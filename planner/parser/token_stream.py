@@ -5,60 +5,79 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sqlglot import exp, parser
+from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import nearest
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.scanner import MAX_DEPTH, too_deep
+from penstock.planner.parser.scanner import MAX_DEPTH, MAX_OPERATORS, too_deep, too_many_operators
 from penstock.planner.parser.syntax_nodes import set_span
 
 T = TypeVar("T")
 
+QUERY_WORDS = ("SELECT", "WITH", "VALUES")
+"""Words that begin a query; ``TABLE name`` begins one too."""
 
-class TokenReader(parser.Parser):
-    """A cursor over the tokens of a text. It is sqlglot's parser class, but none of sqlglot's lenient grammar
-    is used: no token is ever skipped.
+# behind the last token: false, and of no kind that the grammar asks for
+_END = Token(TokenType.SENTINEL, "")
+
+
+class TokenStream:
+    """The tokens of one text and a cursor over them. No token is ever skipped.
+
+    ``current`` is the next token, which is false at the end; ``previous`` is the last one read. Lookahead
+    (``ahead``) counts from the current token and may point past the end.
     """
 
-    def load(self, tokens: list[Token], text: str) -> None:
-        """Position the cursor at the first token of a text."""
-        self.reset()
-        self.sql = text
-        self._chunks = [tokens]
-        self._advance_chunk()
+    def __init__(self, tokens: list[Token], text: str) -> None:
+        self.sequence, self.text = tokens, text
+        self._size = len(tokens)
+        # upper-cased once: the grammar compares every word with many keywords
+        self._words = tuple(
+            token.text.upper() if token.token_type is TokenType.VAR else "" for token in tokens
+        )
+        self.index = 0
+        self.current = tokens[0] if tokens else _END
+        self.previous = _END
         self.depth = 0
         self.operators = 0
+        # the number of ? placeholders read so far
         self.parameters = 0
         self.implicit_alias: Token | None = None
+
+    def advance(self, count: int = 1) -> None:
+        """Move the cursor on by ``count`` tokens; the text must have them."""
+        self.index += count
+        self.previous = self.sequence[self.index - 1]
+        self.current = self.sequence[self.index] if self.index < self._size else _END
 
     # words and symbols
 
     def word(self, ahead: int = 0) -> str:
         """Return the bare word ``ahead`` tokens on in upper case, or an empty string for another token."""
-        token = self.token(ahead)
-        return token.text.upper() if token is not None and token.token_type is TokenType.VAR else ""
+        index = self.index + ahead
+        return self._words[index] if index < self._size else ""
 
     def token(self, ahead: int = 0) -> Token | None:
         """Return the token ``ahead`` of the current one, or ``None`` past the end."""
-        index = self._index + ahead
-        return self._tokens[index] if 0 <= index < self._tokens_size else None
+        index = self.index + ahead
+        return self.sequence[index] if 0 <= index < self._size else None
 
     def at(self, kind: TokenType, ahead: int = 0) -> bool:
         """Return whether the token ``ahead`` of the current one is of that kind."""
-        token = self.token(ahead)
-        return token is not None and token.token_type is kind
+        index = self.index + ahead
+        return index < self._size and self.sequence[index].token_type is kind
 
     def at_words(self, *words: str) -> bool:
         """Return whether these words come next."""
-        return all(self.word(index) == word for index, word in enumerate(words))
+        return self._words[self.index : self.index + len(words)] == words
 
     def take_words(self, *words: str) -> bool:
         """Consume these words if they come next; return whether they did."""
-        if not self.at_words(*words):
+        if self._words[self.index : self.index + len(words)] != words:
             return False
-        self._advance(len(words))
+        self.advance(len(words))
         return True
 
     def need_word(self, word: str) -> None:
@@ -68,11 +87,14 @@ class TokenReader(parser.Parser):
 
     def take(self, kind: TokenType) -> bool:
         """Consume a symbol if it comes next; return whether it did."""
-        return self._match(kind)
+        if self.current.token_type is not kind:
+            return False
+        self.advance()
+        return True
 
     def need(self, kind: TokenType, symbol: str) -> None:
         """Consume a symbol, or raise SQL-1001."""
-        if not self._match(kind):
+        if not self.take(kind):
             raise self.unexpected(symbol)
 
     def separated(self, item: Callable[[], T]) -> list[T]:
@@ -81,6 +103,10 @@ class TokenReader(parser.Parser):
         while self.take(TokenType.COMMA):
             items.append(item())
         return items
+
+    def begins_query(self, ahead: int = 0) -> bool:
+        """Return whether a query begins ``ahead`` tokens on."""
+        return self.word(ahead) in QUERY_WORDS or (self.word(ahead) == "TABLE" and self.is_name(ahead + 1))
 
     # names
 
@@ -100,8 +126,8 @@ class TokenReader(parser.Parser):
         """
         if not self.is_name():
             raise self.no_name(what)
-        self._advance()
-        token = self._prev
+        self.advance()
+        token = self.previous
         if not token.text:
             raise PenstockError(
                 "SQL-1008",
@@ -118,8 +144,8 @@ class TokenReader(parser.Parser):
     def no_name(self, what: str) -> PenstockError:
         """Return the error that the current token is no name where a ``what`` was expected."""
         word = self.word()
-        if word in RESERVED and self._curr:
-            hint = f"quote it to use it as a name: `{self._curr.text}`"
+        if word in RESERVED and self.current:
+            hint = f"quote it to use it as a name: `{self.current.text}`"
             message = f"{word} is a reserved word and cannot be a {what} here"
             return PenstockError("SQL-1008", message, span=self.current_span(), hint=hint, sqlstate="42601")
         return self.unexpected(what if what.startswith(("a ", "an ")) else f"a {what}")
@@ -130,18 +156,18 @@ class TokenReader(parser.Parser):
         """Set the span of a node from the token of index ``begin`` to the last token read, and return the
         node.
         """
-        return set_span(node, self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
+        return set_span(node, self.sequence[begin].start, self.sequence[max(begin, self.index - 1)].end + 1)
 
     def current_span(self) -> Span:
         """Return the span of the current token; at the end, that of the character behind the last token."""
-        if self._curr:
-            return Span(self._curr.start, self._curr.end + 1)
-        end = self._tokens[-1].end + 1 if self._tokens else 0
+        if self.current:
+            return Span(self.current.start, self.current.end + 1)
+        end = self.sequence[-1].end + 1 if self.sequence else 0
         return Span(end, end + 1)
 
     def span_from(self, begin: int) -> Span:
         """Return the span from the token of index ``begin`` to the last token read."""
-        return Span(self._tokens[begin].start, self._tokens[max(begin, self._index - 1)].end + 1)
+        return Span(self.sequence[begin].start, self.sequence[max(begin, self.index - 1)].end + 1)
 
     def unexpected(self, *expected: str) -> PenstockError:
         """Return the error SQL-1001 of the current token: the terminals expected there, or the word that a
@@ -160,14 +186,14 @@ class TokenReader(parser.Parser):
                 hint=f'did you mean "{meant}"?',
                 sqlstate="42601",
             )
-        if not self._curr:
+        if not self.current:
             return PenstockError(
                 "SQL-1001",
                 f"the statement ends where {wanted} was expected",
                 span=self.current_span(),
                 sqlstate="42601",
             )
-        text = self.sql[self._curr.start : self._curr.end + 1]
+        text = self.text[self.current.start : self.current.end + 1]
         shown = text if len(text) <= 40 else text[:37] + "..."
         shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
         return PenstockError(
@@ -211,6 +237,12 @@ class TokenReader(parser.Parser):
     def leave(self) -> None:
         """Leave a nesting level."""
         self.depth -= 1
+
+    def count_operator(self) -> None:
+        """Count one more operator. Raise SQL-1007 above ``MAX_OPERATORS``."""
+        self.operators += 1
+        if self.operators > MAX_OPERATORS:
+            raise too_many_operators(self.current_span())
 
 
 def _any_of(expected: Sequence[str]) -> str:
