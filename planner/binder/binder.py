@@ -92,6 +92,7 @@ class Binder:
 
     def context(self, parameters: Sequence[object] = (), query: Query | None = None) -> BindContext:
         """Return the context a statement is bound in."""
+        # the parser limits nesting; binding one level takes several Python frames
         allow_depth()
         context = BindContext(self.catalog, self.settings, _NESTED, tuple(parameters))
         return context if query is None else replace(context, text=query.text, text_start=query.span.start)
@@ -134,6 +135,7 @@ class Binder:
         sink = replace(
             sink_for(statement, table, relation), history=resolve_history_option(statement.query.tree)
         )
+        # INSERT INTO t SELECT .. LATE ROWS INTO late: a second sink of the same job
         clause = statement.query.tree.args.get("late_rows")
         return (
             sink
@@ -153,6 +155,7 @@ class Binder:
             # Each INSERT consumes its own share of the parameters, in the order of the text.
             count = _parameter_count(insert.query.tree)
             bound = self.bind_insert(insert, parameters[used : used + count])
+            # an INSERT with LATE ROWS INTO is a statement set itself: its two sinks become sinks of this one
             sinks += bound.sinks if isinstance(bound, StatementSet) else [bound]
             used += count
         _check_parameters(used, parameters, statement.inserts[-1].query)
@@ -175,13 +178,16 @@ class Binder:
         """
         refuse_late_rows(statement.query.tree)
         refuse_history(statement.query.tree)
+        # CREATE TABLE .. AS takes no parameters
         relation = self._top_level(statement.query, ())
         table = bind_table(table_of_query(statement, relation), self.context())
+        # from here it is INSERT INTO the new table
         return sink_for(Insert(statement.table.name, statement.query), table, relation)
 
     def bind_create_view(self, statement: CreateView) -> View:
         """Return the view of CREATE VIEW. Its query is bound once to derive the columns."""
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
+        # a view is stored as text, so a ? in it would have no value later
         _check_parameters(_parameter_count(query.tree), (), query)
         context = self.context((), query)
         # CREATE OR REPLACE VIEW v AS SELECT .. FROM v would read itself: v counts as open already.
@@ -243,6 +249,7 @@ class Binder:
             full = self.catalog.qualified(change.new.text, change.new.span)
             statement = replace(statement, change=RenameTable(replace(change.new, text=full)))
         try:
+            # the declaration has whole names, so they resolve from the root instead of the current namespace
             return bind_table(
                 altered_declaration(statement, table),
                 replace(self.context(), catalog=self.catalog.at(ObjectPath())),

@@ -44,9 +44,16 @@ class AggregateList:
         bound = bind_aggregate_call(
             call,
             ExpressionBinder(
-                binder.scope, binder.context, "an aggregate", None, binder.depth, binder.subqueries
+                # aggregates=None: SUM(SUM(x)) is refused
+                binder.scope,
+                binder.context,
+                "an aggregate",
+                None,
+                binder.depth,
+                binder.subqueries,
             ),
         )
+        # SELECT SUM(x), SUM(x) + 1 computes one SUM
         if bound not in self.calls:
             self.calls.append(bound)
         return AggregateResult(bound.type, bound.nullable, index=self.calls.index(bound), span=bound.span)
@@ -77,6 +84,7 @@ class Groups:
         # The placeholder of an aggregate becomes its output column.
         if isinstance(expression, AggregateResult):
             return self._column(self.results[expression.index], expression)
+        # GROUPING(a, b)
         if isinstance(expression, GroupingMark):
             return self._marked(expression)
         if isinstance(expression, Column):
@@ -84,12 +92,14 @@ class Groups:
             if self.window_time is not None and expression.index == self.window_time[0]:
                 return self._column(self.window_time[1], expression)
             raise _ungrouped(expression, bool(self.keys))
+        # SUM(x) + k: each operand by itself
         return expression.with_children(tuple(self.over(child) for child in expression.children))
 
     def _marked(self, mark: GroupingMark) -> Expression:
         """Return the bits of GROUPING: from the flags of the row's grouping set, and always 0 for a plain
         GROUP BY.
         """
+        # GROUPING() without arguments has a bit for every key
         known = [key for key, _ in self.keys]
         for key in mark.keys:
             if key not in known:
@@ -134,6 +144,7 @@ def group(
     # GROUP BY a + b: computed keys are projected first, so that keys are columns.
     below, rows, positions = _project_keys(plan, fields, keys, names)
     labels = tuple(str(call) for call in calls)
+    # only positions of keys: a window's columns that are not grouped by do not bound the groups
     starts = [i for i in positions if rows[i].role is Role.WINDOW_START]
     ends = [i for i in positions if rows[i].role is Role.WINDOW_END]
     # Both window bounds among the keys make it a window aggregate, which emits when the window closes.
@@ -182,8 +193,10 @@ def _plain(
     calls: Sequence[AggregateCall],
     labels: tuple[str, ...],
 ) -> Groups:
+    # GROUP BY a, a AS b: two keys may be one column
     columns = _unique(positions)
     plan = Aggregate(below, columns, tuple(calls), labels)
+    # a group is updated long after its rows' time, so no key is an event time any more
     fields = tuple(replace(rows[i], role=None) for i in columns) + _result_fields(calls, labels)
     placed = tuple((key, columns.index(position)) for key, position in zip(keys, positions, strict=True))
     return Groups(plan, fields, placed, tuple(range(len(columns), len(columns) + len(calls))))
@@ -205,6 +218,7 @@ def _windowed(
     columns = _unique([position for position in positions if position not in of_window])
     plan = WindowAggregate(below, window, columns, tuple(calls), labels)
     first = len(columns) + len(calls)
+    # places: input position of a key to its position in the output
     places = {
         **{position: i for i, position in enumerate(columns)},
         window.start_column: first,
@@ -230,6 +244,7 @@ def has_aggregate(tree: object, is_aggregate: Callable[[str], bool]) -> bool:
         return False
     calls = (
         node
+        # (SELECT MAX(x) ..) aggregates its own rows
         for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery))
         if isinstance(node, FunctionCall)
     )

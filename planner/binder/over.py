@@ -116,6 +116,7 @@ class OverList:
         """Bind a call with OVER over the input rows and return a placeholder for its result."""
         consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
         clause = call.args["over"]
+        # SUM(ROW_NUMBER() OVER ..) OVER .. is refused; SUM(SUM(x)) OVER .. is not
         inner = replace(binder, clause="OVER", windows=None)
         # PARTITION BY compares keys, so their type must be comparable.
         partition = tuple(inner.bind(node) for node in clause.args["partition"])
@@ -206,6 +207,7 @@ def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> Agg
     default).
     """
     _check_count(name, len(args), 1, 3, tree)
+    # LAG(x) is LAG(x, 1, NULL)
     distance = args[1] if len(args) > 1 else Literal(INT, False, value=1)
     count = distance.value if isinstance(distance, Literal) else None
     # bool is an int in Python; LAG(x, TRUE) is an error all the same.
@@ -218,6 +220,7 @@ def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> Agg
             hint=hint,
             sqlstate="22016",
         )
+    # the default is cast to x's type: the result has that type whatever the default is
     fallback = coerced(args[2], args[0].type) if len(args) > 2 else Literal(args[0].type, True, value=None)
     if not isinstance(fallback, Literal):
         hint = "wrap the call in COALESCE"
@@ -231,6 +234,7 @@ def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> Agg
     nullable = args[0].nullable or fallback.nullable
     return AggregateCall(
         name,
+        # always three arguments, so that the operator has one form to read
         (args[0], Literal(BIGINT, False, value=count), fallback),
         args[0].type,
         nullable,
@@ -268,11 +272,13 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
             hint="leave ROWS or RANGE out",
             sqlstate="42P20",
         )
+    # ROWS counts rows; RANGE compares values of the ORDER BY key, and takes in all peers of its end
     unit = FrameUnit(clause.args["unit"].lower())
     first, last = clause.args["first"], clause.args.get("last")
     start = _distance(first, unit, order, is_end=False)
     # A frame without BETWEEN ends at the current row.
     end = 0 if last is None else _distance(last, unit, order, is_end=True)
+    # BETWEEN 1 FOLLOWING AND 2 PRECEDING; None is unbounded and never crosses
     if start is not None and end is not None and start > end:
         raise PenstockError(
             "SQL-1066",
@@ -303,6 +309,7 @@ def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, i
 
 
 def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
+    # anything but a literal has no value here, and is refused below with what its unit takes
     literal = None
     if isinstance(tree, IntervalLiteral):
         literal = literals.interval(tree)
@@ -312,6 +319,7 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
     kind = order[0].expression.type if len(order) == 1 else None
     # ROWS: a number of rows
     if unit is FrameUnit.ROWS:
+        # as LAG: an INT number of rows
         if isinstance(value, int) and value < 1 << 31:
             return value
         raise PenstockError(
@@ -337,8 +345,10 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
         and isinstance(literal.type, DayTimeInterval)
         and isinstance(value, timedelta)
     ):
+        # in microseconds, as timestamps are stored
         if value >= timedelta(0):
             return value // _MICROSECOND
+    # RANGE 10 PRECEDING over an integer key: rows whose key is at most 10 less
     elif isinstance(kind, TinyInt | SmallInt | Int | BigInt) and isinstance(value, int):
         return value
     hint = (
@@ -373,14 +383,17 @@ def append_over(
     places = [0] * len(calls)
     # One Over node per group, each above the last; results are appended, so positions stay valid.
     for members in _shared(calls):
+        # all members have its partition and order
         first = calls[members[0]]
         plan, shown = _by_the_clock(plan, shown, first.order)
         # Calls that ignore frames adopt the frame of their group.
         frame = next((calls[i].frame for i in members if calls[i].frame is not None), None) or RUNNING
         partition = tuple(dict.fromkeys(keys[key] for key in first.partition))
+        # a complete partition is freed when its window closes, instead of kept for ever
         window = _window(partition, shown)
         bound = tuple(calls[i].call for i in members)
         names = tuple(f"over{i + 1}" for i in members)
+        # timely: each row is emitted once, when the watermark passes it, and is never revised
         timely = _is_timely(first.order, frame, bound, shown)
         for place, member in enumerate(members):
             places[member] = len(shown) + place
@@ -402,6 +415,7 @@ def _over_the_clock(
     """
     if not order or not is_processing_time(order[0].expression):
         return order
+    # only a leading PROCTIME() makes the order that of arrival; a later one is a key like any other
     place = places[order[0].expression]
     field = fields[place]
     return (
@@ -447,6 +461,7 @@ def _project_keys(
     """Project the partition keys that are no plain columns. Return the plan, its fields and the position of
     each key.
     """
+    # an expression is its own key: PARTITION BY a + 1 in two calls is computed once
     positions: dict[Expression, int] = {}
     expressions: list[Expression] = [
         Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)
@@ -458,6 +473,7 @@ def _project_keys(
             positions[key] = len(fields)
             fields.append(Field(str(key), key.type, key.nullable, expression_role(key, fields)))
             expressions.append(key)
+    # all keys are columns: no projection
     if len(expressions) == len(plan.schema):
         return plan, fields, positions
     return Project(plan, tuple(expressions), tuple(f.name for f in fields)), fields, positions
@@ -465,6 +481,7 @@ def _project_keys(
 
 def _window(partition: Sequence[int], fields: Sequence[Field]) -> AttachedWindow | None:
     # PARTITION BY window_start, window_end: the partition is complete when its window closes.
+    # both bounds, because windows of several sizes may share a start or an end
     starts = [i for i in partition if fields[i].role is Role.WINDOW_START]
     ends = [i for i in partition if fields[i].role is Role.WINDOW_END]
     return AttachedWindow(starts[0], ends[0]) if starts and ends else None

@@ -153,11 +153,13 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     with those of the list.
     """
     hints = BlockHints.of(tree)
+    # hints name tables of FROM, so FROM is bound with them; what no table used is refused at the end
     source = _source(tree, context, hints)
     bound = _over_source(tree, context, order, source)
     bound = replace(
         bound,
         rows=hints.on_block(bound.rows, source.plan),
+        # SELECT /*+ STATE_TTL('distinct' = '1h') */ DISTINCT ..: only DISTINCT has that state
         ttl_ms=hints.on_distinct() if bound.distinct else None,
     )
     hints.check_used()
@@ -182,6 +184,7 @@ def _over_source(
         "group_window",
         *after,
     )
+    # SELECT k, SUM(v) + 1: the list is bound over ungrouped rows, with a placeholder for SUM(v)
     aggregates = AggregateList()
     plan = source.plan
     # SQL's order of evaluation: WHERE, windows of GROUP BY, the select list, OVER, QUALIFY, groups.
@@ -200,6 +203,7 @@ def _over_source(
     )
     items = [item for node in listed for item in _items(node, binder)]
     fields = _row_fields(plan, source.scope)
+    # groups is None: no GROUP BY was met yet, so outputs are over the rows of FROM
     bound = BoundSelect(
         plan,
         fields,
@@ -211,6 +215,7 @@ def _over_source(
         bool(tree.args.get("distinct")),
         over,
     )
+    # QUALIFY may add calls with OVER, so it is bound before the Over nodes are built
     condition = _qualified(tree, bound)
     having = tree.args.get("having")
     # SELECT .. FROM t ORDER BY COUNT(*) aggregates too, though its list has no aggregate.
@@ -228,6 +233,7 @@ def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
     clause = tree.args.get("qualify")
     if clause is None:
         return None
+    # QUALIFY n = 1, where n is ROW_NUMBER() OVER (..) AS n in the list
     binder = replace(bound.binder, clause="QUALIFY")
     condition = binder.condition(_aliases_replaced(clause, bound.items, binder.scope))
     if not bound.over.calls:
@@ -253,6 +259,7 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
         return closed
     # without FROM there is one column nobody reads
     below = PreProjection(bound.rows, bound.fields or bound.rows.schema.fields)
+    # SUM(SUM(v)) OVER (ORDER BY k) .. GROUP BY k: its argument is the group's SUM(v)
     calls = [
         call.map(lambda e: below.over(e if bound.groups is None else bound.groups.over(e)))
         for call in bound.over.calls
@@ -260,6 +267,7 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
     # Partition keys, order keys and arguments are over the groups if there are any.
     plan, fields, places = append_over(*below.rows(), calls)
 
+    # places[i]: the column of the i-th call's result
     def over_column(node: Expression) -> Expression:
         if not isinstance(node, OverResult):
             return node
@@ -292,6 +300,7 @@ def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClau
     # Each subquery becomes a semi-join, an anti-join or a joined value.
     if has_subquery(tree):
         return filtered(source, [tree], context)
+    # no binder of subqueries and no aggregates: WHERE allows neither here
     condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
     # FROM a, b WHERE a.ts BETWEEN b.ts - .. AND b.ts bounds a join's time, though it is not in ON.
     joined, rest = push_time_conditions(source, conjuncts(condition))
@@ -304,6 +313,7 @@ def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClau
 def _source(tree: exp.Select, context: BindContext, hints: BlockHints) -> FromClause:
     from_ = tree.args.get("from_")
     if from_ is None:
+        # SELECT 1: one row without columns that have a name
         return FromClause(one_row(), Scope())
     return bind_from(from_.this, tree.args.get("joins") or [], context, hints)
 
@@ -311,6 +321,7 @@ def _source(tree: exp.Select, context: BindContext, hints: BlockHints) -> FromCl
 def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
     # Roles come from the scope: FROM may have dropped them although the plan's schema has them.
     fields = [replace(field, role=None) for field in plan.schema]
+    # a scope without columns has no fields at all: SELECT 1
     for column in scope.columns:
         fields[column.index] = column.field
     return fields if scope.columns else []
@@ -326,6 +337,7 @@ def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
     # expression AS name
     if isinstance(node, exp.Alias):
         consume(node, "this", "alias")
+        # aliased: GROUP BY, HAVING and QUALIFY may use this name; ORDER BY may use any name of the list
         return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
     expression = binder.bind(node)
     return [Item(node, expression, item_name(node, binder.context))]
@@ -337,6 +349,7 @@ def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
 def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) -> BoundSelect:
     scope, context = bound.binder.scope, bound.binder.context
     clause = tree.args.get("group")
+    # a key is over the rows: SUM(v) or a call with OVER among the keys is refused by the clause's name
     sets = [
         _keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None))
         for nodes in _sets(clause)
@@ -344,6 +357,7 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
     having = tree.args.get("having")
     condition = None
     if having is not None:
+        # HAVING COUNT(*) > 1: its aggregates join those of the list, equal ones are computed once
         condition = replace(bound.binder, clause="HAVING", windows=None).condition(
             _aliases_replaced(having, bound.items, scope)
         )
@@ -351,6 +365,7 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
     for node in order:
         if has_aggregate(node, context.is_aggregate):
             bound.binder.bind(node)
+    # every aggregate of list, HAVING and ORDER BY is known now, so the node can be built
     groups = _groups(bound, sets)
     plan = groups.plan
     if condition is not None:
@@ -395,6 +410,7 @@ def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
 def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:
     """Return the grouping sets of GROUP BY as trees: a single one without GROUPING SETS, ROLLUP or CUBE."""
     if clause is None:
+        # SELECT SUM(v) FROM t: one set without keys, which has one row even for no input
         return [[]]
     if isinstance(clause.expressions[0], GroupingSets):
         return [list(row.expressions) for row in clause.expressions[0].expressions]
@@ -405,6 +421,7 @@ def _keys(nodes: Sequence[exp.Expr], items: Sequence[Item], binder: ExpressionBi
     keys: list[Expression] = []
     for node in nodes:
         key = _key(node, items, binder)
+        # GROUP BY a, a
         if key not in keys:
             keys.append(key)
     return keys
@@ -417,6 +434,7 @@ def _key(node: exp.Expr, items: Sequence[Item], binder: ExpressionBinder) -> Exp
     # GROUP BY 2 is the second item of the list. It is bound again, since a key allows no aggregate.
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         item = items[position_of(node, len(items), "GROUP BY")]
+        # a column of * has no tree; its expression is a plain column
         if item.tree is not None:
             return binder.bind(item.tree)
         return item.expression
@@ -448,6 +466,7 @@ def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> ex
 
     def replaced(node: exp.Expr) -> exp.Expr:
         # A name inside a subquery is the subquery's own.
+        # t.x with a table's name is never an alias of the list
         inside = isinstance(node, Reference) and node.find_ancestor(exp.Select) is None
         if inside and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
             for item in items:
@@ -456,6 +475,7 @@ def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> ex
                     and item.tree is not None
                     and item.name.lower() == node.expressions[0].name.lower()
                 ):
+                    # copied, because binding consumes the arguments of a tree
                     return item.tree.copy()
         return node
 
@@ -474,6 +494,7 @@ def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[
     for node in order.expressions:
         consume(node, "this", "desc", "nulls_first")
         index = _output_index(node.this, bound, extra)
+        # index < len(outputs): a column of the list; else one of extra, which a projection above drops
         expression = (*bound.outputs, *extra)[index]
         name = bound.names[index] if index < len(bound.names) else sort_name(node.this, bound)
         column = Column(expression.type, expression.nullable, index=index, name=name, span=span_of(node.this))

@@ -156,6 +156,7 @@ class ExpressionBinder:
             if function in ROW_COMPARISONS and (isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple)):
                 return compared_rows(function, left, right, self.bind, self.call)
             return self.call(function, [self.bind(left), self.bind(right)], span_of(tree))
+        # ~a
         if isinstance(tree, exp.BitwiseNot):
             consume(tree, "this")
             return self.call("bitwise_not", [self.bind(tree.this)], span_of(tree))
@@ -167,6 +168,7 @@ class ExpressionBinder:
         parts = tree.expressions
         variable = self.parameter(tree)
         bound: Expression
+        # used: how many parts name the column: 1 for x, 2 for t.x
         bound, used = self._resolved(tree) if variable is None else (replace(variable, span=span_of(tree)), 1)
         # t.r.f.g: the parts behind the column are fields of rows.
         for part in parts[used:]:
@@ -218,17 +220,21 @@ class ExpressionBinder:
     # literals
 
     def _literal(self, tree: exp.Expr) -> Expression:
+        # 'text'
         if tree.is_string:
             return Literal(STRING, False, value=tree.name, span=span_of(tree))
+        # 1, 1.5, 1e3
         return literals.number(tree, False, span_of(tree))
 
     def _negative(self, tree: exp.Expr) -> Expression:
         # -128 is one literal, so that the smallest TINYINT fits.
         if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
             return literals.number(tree.this, True, span_of(tree))
+        # -x
         return self.call("negate", [self.bind(tree.this)], span_of(tree))
 
     def _placeholder(self, tree: exp.Expr) -> Expression:
+        # ? are numbered by the parser in the order of the text
         index = tree.meta["index"]
         if index >= len(self.context.parameters):
             count = len(self.context.parameters)
@@ -249,6 +255,7 @@ class ExpressionBinder:
 
     def _is(self, tree: exp.Expr) -> Expression:
         value = tree.args["expression"]
+        # x IS NULL, x IS TRUE, x IS FALSE: never NULL themselves
         function = "is_null" if isinstance(value, exp.Null) else "is_true" if value.this else "is_false"
         return self.call(function, [self.bind(tree.this)], span_of(tree))
 
@@ -257,6 +264,7 @@ class ExpressionBinder:
         span, value = span_of(tree), self.bind(tree.this)
         low, high = self.bind(tree.args["low"]), self.bind(tree.args["high"])
 
+        # x BETWEEN a AND b is x >= a AND x <= b; value is shared, expressions are immutable
         def between(a: Expression, b: Expression) -> Expression:
             return self.call(
                 "and",
@@ -315,6 +323,7 @@ class ExpressionBinder:
         )
 
     def _column_at(self, tree: exp.Expr) -> Expression:
+        # a column by position, which the binder itself put into a rewritten tree; no name can hide it
         column = next(c for c in self.scope.columns if c.index == tree.meta["index"])
         return Column(
             column.field.type,
@@ -354,10 +363,12 @@ class ExpressionBinder:
             raise PenstockError(
                 "SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019"
             )
+        # x SIMILAR TO p ESCAPE '#'
         if isinstance(like, exp.SimilarTo):
             return similar(
                 self.bind(like.this), self.bind(like.args["expression"]), escape, self.call, span_of(tree)
             )
+        # x LIKE p ESCAPE '#', and ILIKE: a third argument of the function
         args = [self.bind(like.this), self.bind(like.args["expression"]), self.bind(escape)]
         return self.call(_BINARY[type(like)], args, span_of(tree))
 
@@ -365,7 +376,9 @@ class ExpressionBinder:
 
     def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
         """Return the call of a scalar function, its arguments cast to the types of its signature."""
+        # resolve chooses the overload by argument types, and names the types that arguments are cast to
         signature = resolve(function, args, span, self.context.catalog.functions.names())
+        # COALESCE(x, 'a') over INT x: 'a' is cast when it is reached, elsewhere it is an error now
         lazy = signature.canonical in _LAZY or signature.canonical.startswith("try_")
         wanted = [
             coerced(arg, kind) if lazy else coerced_argument(arg, kind, signature.canonical)
@@ -374,6 +387,7 @@ class ExpressionBinder:
         # COALESCE, NULLIF and others become CASE.
         if signature.canonical in CONDITIONALS:
             return conditional(signature.canonical, wanted, signature.result, span)
+        # None: NULL in, NULL out
         nullable = any(arg.nullable for arg in args) if signature.nullable is None else signature.nullable
         return Call(signature.result, nullable, function=signature.canonical, args=tuple(wanted), span=span)
 
@@ -382,6 +396,7 @@ class ExpressionBinder:
         name, span = str(tree.this), span_of(tree)
         # f(..) OVER (..): the OVER list takes it.
         if tree.args.get("over") is not None:
+            # WHERE, GROUP BY, HAVING: the rows of a partition are not there yet
             if self.windows is None:
                 raise self._no_window(name, span_of(tree.args["over"]))
             return self.windows.add(tree, replace(self, clause="a call with OVER"))
@@ -401,13 +416,16 @@ class ExpressionBinder:
             return bind_lambda_call(tree, self)
         # SUM(x), COUNT(*): the aggregate list takes it.
         if self.context.is_aggregate(name):
+            # WHERE SUM(x) > 1
             if self.aggregates is None:
                 raise self._no_aggregate(name, span)
             return self.aggregates.add(tree, self)
         # GROUPING(k) is rewritten once the grouping sets are known.
         if name.lower() in GROUPING and self.aggregates is not None:
+            # without aggregates (WHERE) it falls through, and is an unknown function
             keys = tuple(self.bind(arg) for arg in tree.expressions)
             return GroupingMark(BIGINT, False, keys=keys, span=span)
+        # a registered function shadows a built-in one of its name
         python = self._python_scalar(name, span)
         # JSON_OBJECT and JSON_ARRAY have a NULL ON NULL clause.
         if name.lower() in CONSTRUCTORS and python is None:
@@ -440,6 +458,7 @@ class ExpressionBinder:
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
         called = self.call(resolve_unit_function(name, len(args)), args, span)
+        # struct(t.a, 1): ROW<a .., col2 ..>
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
@@ -460,6 +479,7 @@ class ExpressionBinder:
 
     def _extract(self, args: Sequence[Expression], tree: FunctionCall) -> Expression:
         unit = args[0].value if len(args) == 2 and isinstance(args[0], Literal) else None
+        # EXTRACT(DAYS FROM x) is EXTRACT(DAY FROM x)
         name = str(unit).lower().removesuffix("s")
         if name not in _PART_NAMES:
             hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
@@ -489,6 +509,7 @@ class ExpressionBinder:
             "ON": "aggregate first in a subquery",
         }
         hint = hints.get(self.clause, "aggregate in a query over the table")
+        # x = ANY (1, 2) parses as a call of the aggregate ANY
         if name.lower() in ("any", "some"):
             hint = (
                 "to compare with one of several values write x IN (a, b), with an array's "
@@ -515,6 +536,7 @@ class ExpressionBinder:
     def _cast(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, CastTo)
         value, kind, span = self.bind(tree.this), tree.sql_type, span_of(tree)
+        # only whether the types fit; whether this value does is known when the row is there
         if not can_cast(value.type, kind):
             message = f"{value.type} cannot be cast to {kind}"
             raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")

@@ -56,6 +56,7 @@ from penstock.planner.parser.syntax_nodes import (
     span_of,
 )
 
+# FROM a, b is CROSS JOIN, and CROSS JOIN an inner join without condition: WHERE may still make it a key
 _KINDS = {
     "INNER": JoinKind.INNER,
     "CROSS": JoinKind.INNER,
@@ -100,9 +101,11 @@ def bind_from(
 
 
 def _first(tree: exp.Expr, context: BindContext) -> FromClause:
+    # FROM UNNEST(ARRAY[1, 2]): joined to the one row of a query without FROM
     if isinstance(tree, TableFunctionCall):
         plan, scope = bind_table_function(one_row(), Scope(), tree, context, False)
         return FromClause(plan, scope)
+    # FROM LATERAL (SELECT ..): there is nothing on its left that it could read
     if isinstance(tree, LateralQuery):
         return context.binder.lateral(FromClause(one_row(), Scope()), tree, JoinKind.INNER, context)
     source = bind_source(tree, context)
@@ -134,6 +137,7 @@ def _with_snapshot(left: FromClause, join: exp.Expr, context: BindContext) -> Fr
 
 def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool = False) -> JoinKind:
     kind, alias = _KINDS[str(join.args["kind"])], join.this.args.get("alias")
+    # may_share: LATERAL SNAPSHOT is a table, so USING (k) has columns on both sides
     shares = join.args.get("using") or join.args.get("natural")
     if kind not in (JoinKind.INNER, JoinKind.LEFT) or (shares and not may_share):
         hint = (
@@ -156,6 +160,7 @@ def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool =
 def _on_of(source: FromClause, join: exp.Expr, context: BindContext) -> Expression | None:
     """Return the bound ON of a lateral join, ``None`` for none or TRUE."""
     tree = join.args.get("on")
+    # LEFT JOIN LATERAL (..) ON TRUE
     if tree is None or (isinstance(tree, exp.Boolean) and tree.this):
         return None
     return ExpressionBinder(source.scope, context, "ON").condition(tree)
@@ -167,6 +172,7 @@ def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> Fr
     """
     kind = _lateral_kind(left, join, "a table function")
     plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
+    # f(t.x) appends its columns behind those of t
     source = FromClause(plan, Scope(left.scope.columns + given.columns))
     condition = _on_of(source, join, context)
     if condition is None:
@@ -183,6 +189,7 @@ def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
 
 
 def _reject_duplicate_table(scope: Scope, name: str, join: exp.Expr) -> None:
+    # FROM t JOIN t: t.x would be ambiguous
     if scope.has_table(name):
         hint = f"give one of them an alias: {name} AS other"
         raise PenstockError(
@@ -199,25 +206,30 @@ def _joined(
 ) -> FromClause:
     kind = _KINDS[str(join.args["kind"])]
     other = FromClause(right.relation.plan, right.scope)
+    # which node joins: a function of the condition's AND-ed parts, chosen below and called at the end
     combine = partial(_on, left, other, kind, hinted)
     # AS OF an event time joins versions; AS OF a processing time looks up, or joins a bounded table.
     if isinstance(join.this, AsOf):
         time = as_of_column(join.this, left.scope, other.plan, kind, context)
         if time is not None:
             combine = partial(_temporal, left, other, kind, join.this, time.index)
+        # FOR SYSTEM_TIME AS OF proc_time of a table that a connector can query by key
         elif (looked := resolve_lookup(other.plan)) is not None:
             combine = partial(_lookup, left, other, kind, hinted, join.this, looked)
         else:
+            # a bounded table is loaded once and joined; one that says it is read again would be stale
             reject_reloaded(other.plan, join.this)
     # NATURAL JOIN is USING with all shared names.
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
+        # USING (a, b)
         return _using(left, other, kind, using, combine, context)
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
     # ON .. IN (SELECT ..), ON .. = (SELECT ..)
     if condition is not None and any(isinstance(node, exp.Subquery) for node in condition.walk()):
         return _on_subqueries(left, other, kind, join, context, hinted)
+    # ON a.k = b.k AND ..; CROSS JOIN has no parts
     if condition is not None:
         parts = conjuncts(
             ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(
@@ -248,6 +260,7 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
     """Return the columns that NATURAL JOIN compares: those with one name on both sides. Raises SQL-1726 when
     there is none.
     """
+    # a column that an earlier USING merged is found once, under its shared name
     names = [name for name in right.relation.names if scope.find(name)]
     if not names:
         hint = "write the condition with ON; CROSS JOIN pairs every row with every row"
@@ -267,6 +280,7 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
 def _on(
     left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, parts: tuple[Expression, ...]
 ) -> FromClause:
+    # a bounded side is loaded first, so no time bound is needed to free its rows
     times = (
         None
         if bounded(left.plan) or bounded(right.plan)
@@ -278,6 +292,7 @@ def _on(
     if holds_timed(plan):
         return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
     # WHERE may still bound the time of an inner join, so its sides are recorded.
+    # WHERE after an outer join filters padded rows too, so it must not move into the condition
     inner = kind is JoinKind.INNER and times is not None
     return FromClause(
         plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None
@@ -295,6 +310,7 @@ def _temporal(
     equal = [(part, pair) for part in parts if (pair := key_pair(part, width)) is not None]
     # Equalities on the versions' key become join keys; the others are tested on the version found.
     keyed, others = split_keys([pair for _, pair in equal], found, tree)
+    # ON r.k = l.k AND r.x = l.y, key (k): the second equality is a test of the version, not a key
     rest = [part for part in parts if key_pair(part, width) is None] + [equal[i][0] for i in others]
     # Computed keys are projected behind each side's columns, so the residual's right columns move.
     wide_left, left_keys = with_keys(left.plan, [equal[i][1][0] for i in keyed])
@@ -306,6 +322,7 @@ def _temporal(
         wide_left, wide_right, kind, left_keys, right_keys, time, found.time, found.ties, residual
     )
     if added or len(wide_right.schema) > len(right.plan.schema):
+        # drop the computed keys, so that the output is left columns ++ right columns again
         plan = _columns(plan, list(moved.values()))
     return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
 
@@ -322,6 +339,7 @@ def _lookup(
     """Return the lookup join, which queries a database for the rows of each key."""
     width = len(left.plan.schema)
     refuse_computed(looked, kind, tree)
+    # the right side may be a view over the table: conditions are rewritten over the table's own columns
     conditions = in_terms_of(parts, looked, width)
     keyed = lookup_keys([(part, pair) for part in conditions if (pair := key_pair(part, width)) is not None])
     if not keyed:
@@ -332,6 +350,7 @@ def _lookup(
     wide_left, left_keys = with_keys(left.plan, [mine for _, (mine, _) in keyed])
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
+    # below: positions in the table alone; moved: positions in the wider left side ++ the table
     below = {i: i - width for i in moved}
     keys = [(index, theirs) for index, (_, (_, theirs)) in zip(left_keys, keyed, strict=True)]
     plan = hinted(
@@ -344,6 +363,7 @@ def _lookup(
             [part.remap(moved) for part in rest],
         )
     )
+    # the view's columns are computed above the join, from the columns that were looked up
     shift = {i: i + width + added for i in range(len(looked.scan.schema))}
     mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
     found = [column.remap(shift) for column in looked.columns]
@@ -365,6 +385,7 @@ def push_time_conditions(
     the remaining conditions.
     """
     halves = source.halves
+    # FROM has one table, or its last join is no inner join of streams
     if halves is None:
         return source, parts
     width = len(halves.left.plan.schema)
@@ -374,6 +395,7 @@ def push_time_conditions(
     rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
     # Try the join with WHERE's equalities and time bounds in its condition.
     shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
+    # only a trial: plans are values, so the join as it was is still in source
     joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, (*halves.parts, *shared))
     # They bound it: it is an interval join, and these conditions are done.
     if holds_timed(joined.plan):
@@ -384,6 +406,7 @@ def push_time_conditions(
     else:
         joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, halves.parts)
     # The new join may have time attributes that the old one dropped; names and USING stay.
+    # positions are those of the old join: pushing conditions neither adds nor moves columns
     by_index = {c.index: c for c in joined.scope.columns}
     columns = tuple(replace(by_index[c.index], table=c.table, merged=c.merged) for c in source.scope.columns)
     return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), rest
@@ -422,8 +445,10 @@ def _visible(left: FromClause, right: FromClause, kind: JoinKind, width: int) ->
     to a bounded table. A join of two streams emits old rows late.
     """
     left_bounded, right_bounded = bounded(left.plan), bounded(right.plan)
+    # left times survive beside a bounded right side, unless the join pads left columns (RIGHT, FULL)
     if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
         left = FromClause(left.plan, left.scope.without_roles())
+    # right times likewise; of two bounded sides the right one is loaded first: only the left keeps its time
     if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (
         right_bounded and kind is JoinKind.INNER
     ):
@@ -459,6 +484,7 @@ def join_on(
     moved = {i: i if i < width else i + added for i in range(width + len(right.schema))}
     residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
     join = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
+    # a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts, or equal window bounds on both sides
     time = None if times is None else join_time(parts, width, *times, kind)
     plan: LogicalPlan = join if time is None else as_interval_join(join, time)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
@@ -494,19 +520,23 @@ def _using(
     for name in names:
         mine, _ = left.scope.resolve([name])
         theirs, _ = right.scope.resolve([name])
+        # USING (k) is ON l.k = r.k; unequal types are cast as = casts them
         parts.append(binder.call("equal", [_read(mine, 0), _read(theirs, width)], span_of(name)))
         # The shared column is a time attribute only if both sides say so.
         same = mine.field.role if mine.field.role is theirs.field.role else None
         shared.append((replace(mine.field, name=name.name, role=same), mine.index, theirs.index + width))
     joined = combine(tuple(parts))
     if kind is JoinKind.FULL:
+        # a row may have either side only, so neither column alone is the shared one
         return _full_using(joined, shared, binder)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        # SEMI and ANTI: the right columns are not visible, so nothing is shared
         return joined
     # The shared column is the right one after RIGHT JOIN, else the left; the other needs its table's name.
     kept = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - kept
     columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)
+    # SELECT *: the shared columns come first, each once
     first = tuple(c for c in columns if c.index in kept)
     return replace(joined, scope=Scope(first + tuple(c for c in columns if c.index not in kept)))
 

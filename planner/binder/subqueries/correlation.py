@@ -61,6 +61,7 @@ class InnerRows:
             )
         pairs = []
         for value, item in zip(values, self.items, strict=True):
+            # = casts both sides to a common type; the pair takes over the casts
             first, second = binder.call("equal", [value, item], value.span).children
             pairs.append((first, second))
         return pairs
@@ -109,6 +110,7 @@ def inner_rows(
                 relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None))
             )
         rows = bound_rows(tree, outer, width, context, filtering)
+        # EXISTS (SELECT * ..): the list is not read; EXISTS (SELECT nonsense ..) still has its error
         if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
             return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
         return rows
@@ -130,6 +132,7 @@ def bound_rows(
         else bind_from(from_.this, tree.args.get("joins") or [], context, hints)
     )
     hints.check_used()
+    # own names first, then those of the outer query; own columns are behind the outer ones by position
     seen = Scope(Scope().beside(source.scope, width).columns, outer)
     binder = ExpressionBinder(seen, context, "WHERE")
     where = tree.args.get("where")
@@ -139,6 +142,7 @@ def bound_rows(
         if has_subquery(part):
             nested.append(part)
             continue
+        # a BETWEEN is two conditions: one may correlate and the other filter
         for condition in conjuncts(binder.condition(part)):
             # It reads an outer column.
             if any(i < width for i in condition.columns()):
@@ -167,6 +171,7 @@ def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expre
 
 def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
     """Return the AND-ed parts of a condition as trees, left to right."""
+    # WHERE (a AND b)
     inside = tree
     while isinstance(inside, exp.Paren):
         inside = inside.this
@@ -181,6 +186,7 @@ def has_subquery(tree: exp.Expr) -> bool:
 
 
 def _resolves(scope: Scope, node: exp.Expr) -> bool:
+    # outer.*
     if isinstance(node, AllColumns):
         return node.this is not None and scope.has_table(node.this.name)
     try:

@@ -101,7 +101,9 @@ class Attached:
             # SELECT of several aggregates in one LATERAL shares a join: only ``value`` differs.
             if replace(other, type=node.type, nullable=node.nullable, value=node.value) == node:
                 return _moved(node, offset)
+        # WHERE i.k = o.k + 1: o.k + 1 is projected behind the outer columns, as a join key
         wide, left_keys = with_keys(self.plan, node.outer)
+        # the subquery's plan reads the distinct outer values; now they are known: those of this plan
         found = with_domain(node.plan, self.plan, node.domain)
         # LEFT, because an outer row without a match still needs its row, with NULL as the value.
         self.plan = Join(wide, found, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
@@ -136,6 +138,7 @@ def one_row_at_most(plan: LogicalPlan) -> bool:
         # Aggregates without GROUP BY: exactly one row
         case Aggregate(keys=keys):
             return not keys
+        # (VALUES 1)
         case Values(rows=rows):
             return len(rows) <= 1
         # ORDER BY .. LIMIT 1
@@ -143,6 +146,7 @@ def one_row_at_most(plan: LogicalPlan) -> bool:
             return True
         case Limit(limit=limit) if limit is not None and limit <= 1:
             return True
+        # they never emit more rows than they read
         case Project() | Filter() | Limit() | TopN():
             return one_row_at_most(plan.inputs[0])
     return False
@@ -170,9 +174,11 @@ def one_row_for(plan: LogicalPlan, columns: Collection[int]) -> bool:
             return one_row_for(below, read)
         case Filter() | WatermarkAssign():
             return one_row_for(plan.inputs[0], columns)
+    # any node: one row in all is one row for each key
     return one_row_at_most(plan)
 
 
+# COUNT(*)
 _COUNT = AggregateCall("count", (), BIGINT, False)
 _ZERO = Literal(BIGINT, False, value=0)
 _ORDERED = ("order", "limit", "offset")
@@ -186,6 +192,7 @@ def logical(function: str, *args: Expression) -> Call:
 
 def any_row(plan: LogicalPlan) -> LogicalPlan:
     """Return a plan of one row (TRUE) when the input has rows, else of none."""
+    # a count without keys always has a row, so the filter makes it none for an empty input
     counted = Aggregate(plan, (), (_COUNT,), ("rows",))
     return Project(Filter(counted, logical("greater", column(counted, 0), _ZERO)), (TRUE,), ("found",))
 
@@ -195,6 +202,7 @@ def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression)
     is one row when the input has any.
     """
     wide, positions = with_keys(plan, keys)
+    # two correlation keys may be one column: the aggregate has it once
     unique = tuple(dict.fromkeys(positions))
     # COUNT(*) > COUNT(value): some value is NULL.
     calls = (_COUNT, AggregateCall("count", (value,), BIGINT, False))
@@ -209,11 +217,13 @@ def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression)
 
 def distinct_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> LogicalPlan:
     """Return one row per key: the key, and TRUE. Without keys there is one row when the input has any."""
+    # EXISTS (SELECT .. FROM t), not correlated
     if not keys:
         return any_row(plan)
     wide, positions = with_keys(plan, keys)
     unique = tuple(dict.fromkeys(positions))
     groups = Aggregate(wide, unique, (), ())
+    # TRUE where the key has rows; the LEFT JOIN pads it with NULL where it has none
     outputs = (*(column(groups, unique.index(p)) for p in positions), TRUE)
     return Project(groups, outputs, (*(f"key{i + 1}" for i in range(len(positions))), "found"))
 
@@ -229,6 +239,7 @@ class SubqueryValues:
         rows = inner_rows(
             tree.this, binder.scope, _width(binder), binder.context, self.filtering, list_matters=False
         )
+        # SELECT .., EXISTS (SELECT .. WHERE i.k = o.k): one row per distinct k of the subquery
         rows, keys = _equality_pairs(rows, span_of(tree))
         facts = distinct_keys(rows.plan, [key for _, key in keys])
         return _value(
@@ -249,6 +260,7 @@ class SubqueryValues:
         found = _value(
             matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows
         )
+        # without NULLs, IN is TRUE or FALSE: found decides
         if not any(value.nullable for pair in pairs for value in pair):
             return found
         if len(pairs) > 1:
@@ -290,6 +302,7 @@ class SubqueryValues:
             if refused is error or not is_plain(_unordered(query)):
                 raise refused from None
             return self._one_of(query, binder, span)
+        # (SELECT a FROM t), not correlated
         _one_column(len(relation.fields), span)
         if not one_row_at_most(relation.plan):
             raise _several(span)
@@ -309,6 +322,7 @@ class SubqueryValues:
             rows = first_rows(rows, query, binder.context, [listed])
         # ``first_rows`` has already joined the outer values that it needs.
         rows, keys = (rows, _pairs(rows)) if first else _equality_pairs(rows, span, [listed])
+        # a table's primary key or GROUP BY keys among the equalities allow one row per outer row
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         if not (_is_first(rows.plan) if first else one_row_for(wide, positions)):
             raise _several(span)
@@ -348,6 +362,7 @@ class SubqueryValues:
             outer=outer,
             plan=plan,
             keys=outputs,
+            # without keys the aggregate has a row even for no input, so the join may be inner
             certain=not keys,
             domain=_domain(rows),
         )
@@ -370,6 +385,7 @@ def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
 
 def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:
     """Return an aggregate's result as a column. A key without rows has no group, and COUNT is then 0."""
+    # SELECT x, MAX(y) FROM t, without GROUP BY
     if isinstance(node, Column):
         message = f'column "{node.name}" stands beside an aggregate in a subquery'
         hint = f"write any_value({node.name}), or read it outside of the subquery"
@@ -408,6 +424,7 @@ def _pairs(rows: InnerRows) -> list[tuple[Expression, Expression]]:
 
 
 def _unordered(query: exp.Expr) -> exp.Expr:
+    # WHERE is bound first, and ORDER BY .. LIMIT per outer row afterwards, by first_rows
     bare = query.copy()
     for key in _ORDERED:
         bare.set(key, None)
@@ -416,6 +433,7 @@ def _unordered(query: exp.Expr) -> exp.Expr:
 
 def _is_first(plan: LogicalPlan) -> bool:
     """Return whether a plan has one row per correlation key, chosen by order."""
+    # ORDER BY .. LIMIT 1 per key is a Top-1 per partition; without keys a Top-1 of all rows
     top = plan.input if isinstance(plan, Project) else plan
     return isinstance(top, PartitionTop | TopN) and top.limit == 1
 
