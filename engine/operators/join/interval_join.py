@@ -35,8 +35,12 @@ class IntervalJoinOperator(RegularJoinOperator):
         super().__init__(spec, options)
         assert spec.facts.time is not None
         self._time = spec.facts.time
+        # how far the forwarded watermark is behind that of the inputs, microseconds
         self._hold_us = spec.facts.time.hold_us(spec.node.kind)
+        # by port: the columns a match needs to be not NULL
         self._needed = (self._required_columns(0), self._required_columns(1))
+        # By port: pairs (column, offset). A row can match until column + offset, in the time of the other
+        # side.
         self._deadlines = [
             [(deadline.column, deadline.offset_us) for deadline in side.deadlines]
             for side in spec.facts.time.sides
@@ -59,6 +63,7 @@ class IntervalJoinOperator(RegularJoinOperator):
 
     def _side(self, port: int, max_parallelism: int) -> JoinSide:
         side, other = self._time.sides[port], self._time.sides[1 - port]
+        # rows of this side never expire
         if not side.deadlines:
             return super()._side(port, max_parallelism)
         lasting = (
@@ -82,10 +87,12 @@ class IntervalJoinOperator(RegularJoinOperator):
 
     def _prompt(self, port: int) -> Alone:
         """Rows without a match wait until their deadline, or until the other side has ended."""
+        # LEFT JOIN: the NULL-padded row is emitted at the deadline, so it is never retracted
         waits = self._alone[port] is Alone.UNMATCHED and not self._ended[1 - port]
         return Alone.NEVER if waits else self._alone[port]
 
     def _join(self, batch: Batch, port: int, out: Output) -> PendingOutput:
+        # order: drop late rows, join the rest, then free what the late watermark of a row left behind
         batch = self._drop_late(batch, port)
         if batch.num_rows:
             yield from super()._join(batch, port, out)
@@ -103,12 +110,16 @@ class IntervalJoinOperator(RegularJoinOperator):
             if batch.behind is None
             else np.maximum(batch.behind, self._watermark_us)
         )
+        # a row may be `slack_us` behind the watermark without being late
         bounds = _less(reached, side.slack_us)
         behind = col.words(column) < bounds
         if column.null_count:
             behind &= truths(column.is_valid())
+        # the usual batch: `behind` is dropped, so that the pairs need no lateness
         if not behind.any():
             return Batch(batch.rows, batch.weights)
+        # On an insert-only side a row that is behind may still match stored rows. With retractions it is
+        # dropped: the row it retracts may be freed.
         late = (
             behind & self._meets_nothing(batch.rows, bounds, port)
             if self._facts.insert_only_inputs[port]
@@ -121,16 +132,21 @@ class IntervalJoinOperator(RegularJoinOperator):
         """Return the rows that have no partner and can get none: the last stored one that could match is
         freed.
         """
+        # a NULL key, or a NULL time: the row matches nothing
         none = np.zeros(rows.num_rows, np.bool_)
         for column in self._needed[port]:
             if rows.column(column).null_count:
                 none |= truths(rows.column(column).is_null())
         other = self._time.sides[1 - port]
+        # how long rows of the other side are stored after their own time
         stored_until_us = [
             deadline.offset_us for deadline in other.deadlines if deadline.column == other.time_column
         ]
+        # one side is stored for ever: a partner may always be there
         if not self._deadlines[port] or not stored_until_us:
             return none
+        # `last`: the greatest time of a partner; a partner of that time is freed at `last` plus its own
+        # offset
         last = least_deadlines(rows, self._deadlines[port])
         return none | (np.maximum(last, last + min(stored_until_us)) < bounds)
 
@@ -146,9 +162,11 @@ class IntervalJoinOperator(RegularJoinOperator):
         """Return the pairs of which neither row was too late for the other; None for all."""
         own, other = self._sides[port], self._sides[1 - port]
         meet = None
+        # the batch's row came too late for a stored row that a timely run would have freed
         if batch.behind is not None and isinstance(other, ExpiringJoinSide):
             meet = other.last_met(ids) >= _less(batch.behind, self._time.sides[port].slack_us)[at]
         behind = other.behind(ids)
+        # and the stored row came too late for the row of the batch
         if behind is not None and isinstance(own, ExpiringJoinSide):
             last = least_deadlines(batch.rows, self._deadlines[port])[at]
             in_time = last >= _less(behind, self._time.sides[1 - port].slack_us)
@@ -180,6 +198,7 @@ class IntervalJoinOperator(RegularJoinOperator):
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         for port in (0, 1):
+            # the end of the input: rows without a match are emitted, everything is freed
             if time_us == MAX_WATERMARK_US:
                 yield from self._settle(self._sides[port].store.live_ids(), port, out)
             else:
@@ -189,12 +208,15 @@ class IntervalJoinOperator(RegularJoinOperator):
         side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
         if isinstance(side, ExpiringJoinSide):
             yield from self._settle(
+                # deadlines are in the time of the other side, so its slack counts; the maximum prevents an
+                # underflow
                 side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us),
                 port,
                 out,
             )
 
     def passes_on(self, time_us: int) -> int:
+        # the end of time is not delayed
         if time_us == MAX_WATERMARK_US:
             return time_us
         return max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
@@ -210,6 +232,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         if not ids.size:
             return
         yield from self._emit_unmatched(ids, port, out)
+        # a key is removed from the common index once neither side has a row of it
         emptied = self._sides[port].remove(ids)
         self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
 

@@ -37,6 +37,7 @@ from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# milliseconds until the next look for answers
 _LOOK_AGAIN_MS = 1.0
 
 
@@ -58,13 +59,16 @@ class LookupJoinOperator(Operator):
         self._residual = (
             None if spec.node.residual is None else compile_predicate(spec.node.residual, context)
         )
+        # LEFT JOIN: a row without a match is padded with NULLs
         self._pads = spec.node.kind is JoinKind.LEFT
         self._output = spec.schema.to_arrow()
         self._in_order = lookup_option(spec.node.scan.table, "lookup.output-mode") == "ordered"
         self._capacity = int(lookup_option(spec.node.scan.table, "lookup.capacity") or 1)
         self._timeout_ms = float(lookup_option(spec.node.scan.table, "lookup.timeout") or 0)
+        # batches with outstanding requests and the watermarks between them, in the order of the input
         self._pending: deque[Asked | Watermark] = deque()
         self._batches = 0
+        # the last watermark whose rows have all been emitted
         self._passed_us = MIN_WATERMARK_US
         self._warned: set[tuple[str, str]] = set()
 
@@ -80,6 +84,7 @@ class LookupJoinOperator(Operator):
             spec.node.right_keys,
             tuple(arrow.field(key).type for key in spec.node.left_keys),
         )
+        # 0: requests run in the task's own thread
         threads = (
             int(lookup_option(spec.node.scan.table, "lookup.connections") or 1)
             if lookup_option(spec.node.scan.table, "lookup.async")
@@ -116,6 +121,7 @@ class LookupJoinOperator(Operator):
             self._versions.complete(checkpoint_id)
 
     def keyed_states(self) -> dict[str, KeyedState]:
+        # only the rows are stored, not their answers: a restore requests again
         self._restored.hold([rows.batch for rows in self._pending if isinstance(rows, Asked)])
         return {"under way": self._restored}
 
@@ -130,8 +136,10 @@ class LookupJoinOperator(Operator):
         return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
+        # the end of the input: rows of the checkpoint that were not requested yet come first
         if time_us == MAX_WATERMARK_US:
             yield from self._resume_restored(out)
+        # behind the rows in front of it; forwarded by _emit_ready
         if self._pending:
             self._pending.append(Watermark(time_us))
             return
@@ -141,6 +149,7 @@ class LookupJoinOperator(Operator):
         return self._passed_us
 
     def buffered_until_ms(self) -> float | None:
+        # rows of a checkpoint wait to be requested
         if self._restored.has_restored:
             return 0.0
         if not self._pending:
@@ -169,6 +178,7 @@ class LookupJoinOperator(Operator):
     def _head_is_done(self) -> bool:
         """Whether something can be emitted; a request that takes too long ends with an error."""
         now_ms = self._clock.monotonic_ms()
+        # an answered batch may be emitted before earlier ones (unordered), but never across a watermark
         for rows in self._pending:
             if isinstance(rows, Watermark):
                 return rows is self._pending[0]
@@ -183,12 +193,14 @@ class LookupJoinOperator(Operator):
         waiting: list[Asked] = []
         while self._pending:
             rows = self._pending.popleft()
+            # rows in front of the watermark are outstanding: it waits, and so do all rows behind it
             if isinstance(rows, Watermark):
                 if waiting:
                     self._pending.appendleft(rows)
                     break
                 self._passed_us = rows.time_us
                 out.watermark(rows.time_us)
+            # all keys are answered, by the table or the cache
             elif rows.done:
                 yield from self._emit_answered(rows, out)
             else:
@@ -196,6 +208,7 @@ class LookupJoinOperator(Operator):
                 waiting.append(rows)
                 if self._in_order:
                     break
+        # back to the front, in their old order
         self._pending.extendleft(reversed(waiting))
         self._metrics.state_entries = sum(
             rows.batch.num_rows for rows in self._pending if isinstance(rows, Asked)
@@ -218,6 +231,7 @@ class LookupJoinOperator(Operator):
     def _emit_answered(self, rows: Asked, out: Output) -> PendingOutput:
         self._batches -= 1
         answer = rows.answer
+        # None: the cache had all keys, nothing was requested
         if answer is not None:
             if answer.error is not None:
                 raise answer.error
@@ -259,6 +273,7 @@ class LookupJoinOperator(Operator):
         self._metrics.count(name, by)
 
     def _join(self, rows: Asked, out: Output) -> PendingOutput:
+        # collected over all pieces: a row's matches may be in two of them
         matched = np.zeros(rows.batch.num_rows, np.bool_)
         for number, piece in enumerate(rows.pairs()):
             if number:
@@ -268,16 +283,20 @@ class LookupJoinOperator(Operator):
     def _emit_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
         """Emit one piece of pairs and, in a left join, the rows that are now known to have no match."""
         left, at = batch.rows, piece.at
+        # pairs of an input row (`at`) and an answered row (`met`)
         columns = [*left.take(array_of(at)).columns, *piece.found.take(array_of(piece.met)).columns]
+        # the ON condition beyond the equal keys; a row whose pairs all fail has no match
         if self._residual is not None and at.size:
             names = [str(i) for i in range(len(columns))]
             stored = is_true(self._residual(pa.RecordBatch.from_arrays(columns, names=names)))
             at, columns = at[stored], [column.filter(array_of(stored)) for column in columns]
         if self._pads:
             matched[at] = True
+            # the pairs of rows first..last are complete with this piece
             single = piece.first + np.flatnonzero(~matched[piece.first : piece.last])
             at, columns = self._padded(left, at, columns, single)
         if at.size:
+            # a retraction of the input retracts its pairs; lateness is that of the input row
             weights, behind = (
                 None if values is None else values[at] for values in (batch.weights, batch.behind)
             )
@@ -292,6 +311,7 @@ class LookupJoinOperator(Operator):
         nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]
         added = [*left.take(array_of(single)).columns, *nulls]
         places = np.concatenate([at, single])
+        # the output has the order of the input
         order = array_of(np.argsort(places, kind="stable"))
         return np.sort(places), [
             pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)

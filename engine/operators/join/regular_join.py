@@ -50,6 +50,7 @@ class ResidualCondition:
         places = {index: position for position, index in enumerate(read)}
         self._left = [index for index in read if index < left_width]
         self._right = [index - left_width for index in read if index >= left_width]
+        # columns are renumbered: the condition sees only those it reads
         narrow = condition.transform(
             lambda node: replace(node, index=places[node.index]) if isinstance(node, Column) else node
         )
@@ -58,6 +59,7 @@ class ResidualCondition:
     def holds(self, left: Gather, right: Gather, pairs: int) -> np.ndarray:
         """Return which pairs satisfy the condition; NULL does not."""
         columns = (left(self._left) if self._left else []) + (right(self._right) if self._right else [])
+        # a condition without columns, as ON TRUE: one column of NULLs has the number of pairs
         if not columns:
             columns = [pa.nulls(pairs)]
         return is_true(
@@ -78,9 +80,11 @@ class Alone(Enum):
 
     def shows(self, matches: np.ndarray) -> np.ndarray:
         """Return which rows with these match counts are emitted alone."""
+        # NEVER is asked by nobody
         return matches == 0 if self is Alone.UNMATCHED else matches != 0
 
 
+# (left, right): LEFT JOIN emits unmatched left rows padded, IN emits matched rows, NOT EXISTS unmatched ones
 _N, _U, _M = Alone.NEVER, Alone.UNMATCHED, Alone.MATCHED
 _ALONE = {
     JoinKind.INNER: (_N, _N),
@@ -110,6 +114,7 @@ class RegularJoinOperator(Operator, ListState):
         self._keys = (spec.node.left_keys, spec.node.right_keys)
         self._alone = _ALONE[spec.node.kind]
         self._needed = self._keys
+        # semi and anti joins emit rows of the left side only
         self._gives_pairs = spec.node.kind not in (JoinKind.SEMI, JoinKind.ANTI)
         self._output = spec.schema.to_arrow()
         condition = spec.node.residual
@@ -118,16 +123,20 @@ class RegularJoinOperator(Operator, ListState):
             if condition is None
             else ResidualCondition(condition, len(spec.node.left.schema), options.time_zone)
         )
+        # with two bounded ports the right one is loaded first
         self._load_first = max(spec.facts.bounded_ports, default=None)
         self._ended = [False, False]
+        # the port that waits for the load has ended meanwhile
         self._ended_buffered = False
         self._tells = spec.node.pruned is not None
 
     def open(self, context: Context) -> None:
         self._context = context
         groups = context.key_groups.max_parallelism
+        # one index for both sides: a key has the same slot left and right
         self._index = KeyIndex([self._schemas[0].field(key).type for key in self._node.left_keys])
         self._sides = (self._side(0, groups), self._side(1, groups))
+        # a broadcast side: every subtask stores all its rows
         if self._facts.copied is not None:
             self._sides[self._facts.copied].copy_of(context.key_groups)
         self._buffered = None
@@ -182,6 +191,8 @@ class RegularJoinOperator(Operator, ListState):
             self._ended[self._load_first] = True
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        # The other side waits: joined now, LEFT JOIN would emit rows padded with NULLs and retract them
+        # later.
         if self._loading and port != self._load_first:
             assert self._buffered is not None
             self._buffered.add(batch)
@@ -213,6 +224,8 @@ class RegularJoinOperator(Operator, ListState):
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Expire rows by their time to live; nothing is emitted for them."""
         for port, side in enumerate(self._sides):
+            # Pairs that were emitted stay in the result. A later retraction of an expired row retracts
+            # nothing.
             expired = side.due(now_ms)
             if expired.size:
                 emptied = side.remove(expired)
@@ -238,6 +251,7 @@ class RegularJoinOperator(Operator, ListState):
         if was_loading:
             yield from self._finish_loading(port, out)
             self._ended[1 - port] = self._ended_buffered
+        # a side's rows are stored for the rows still to come from the other side
         for ended in (0, 1):
             if self._ended[ended] and self._facts.copied != 1 - ended:
                 self._forget(1 - ended)
@@ -250,10 +264,12 @@ class RegularJoinOperator(Operator, ListState):
     def _finish_loading(self, port: int, out: Output) -> PendingOutput:
         """The bounded side is complete: emit its rows without a match, then join what has waited."""
         side = self._sides[port]
+        # RIGHT JOIN with a loaded right side, say: rows without a match until now, when nothing is joined yet
         if self._alone[port] is Alone.UNMATCHED:
             ids = side.store.live_ids()
             yield from self._emit_stored(ids[side.matches[ids] == 0], port, out)
         assert self._buffered is not None
+        # credit is asked for before each batch
         for batch in self._buffered.release():
             yield
             yield from self._join(batch, 1 - port, out)
@@ -268,14 +284,18 @@ class RegularJoinOperator(Operator, ListState):
         own, other = self._sides[port], self._sides[1 - port]
         # other subtasks are restored from every subtask's copy
         keep = not self._ended[1 - port] or port == self._facts.copied
+        # 1. a row and its retraction in one batch cancel out
         batch = own.consolidated(batch, keep=keep)
+        # 2. NULL = NULL is not TRUE: such rows have no match
         batch = self._without_null_keys(batch, port, out)
+        # 3. with a TTL, retractions of expired rows are dropped and counted
         if own.writes is not None and keep:
             batch, absent = own.without_absent(batch)
             if absent:
                 self._context.metrics.count(ABSENT, absent)
         if not batch.num_rows:
             return
+        # 4. emit the pairs with the stored rows of the other side, then the rows that are emitted alone
         columns = [batch.rows.column(key) for key in self._keys[port]]
         slots = (
             self._index.lookup_or_insert(columns, batch.num_rows)
@@ -292,6 +312,7 @@ class RegularJoinOperator(Operator, ListState):
                     port,
                     out,
                 )
+        # 5. store the batch last, with the match counts found: the next batch of the other side meets it
         if keep:
             emptied = own.change(batch, slots, matched)
             self._index.remove(emptied[other.links.counts(emptied) == 0])
@@ -300,6 +321,7 @@ class RegularJoinOperator(Operator, ListState):
         """Return the match counts that describe what was emitted: of a stored row the matches it has had,
         expired ones included.
         """
+        # without a TTL on the other side, all matches of a row are in the state
         own = self._sides[port]
         if self._sides[1 - port].writes is None:
             return matched
@@ -317,6 +339,7 @@ class RegularJoinOperator(Operator, ListState):
                 missing |= truths(column.is_null())
         if not missing.any():
             return batch
+        # LEFT JOIN: emitted at once, padded with NULLs; in an inner join the row is dropped
         if self._alone[port] is Alone.UNMATCHED:
             self._emit_alone_of(batch.take(np.flatnonzero(missing)), port, out)
         return batch.take(np.flatnonzero(~missing))
@@ -327,9 +350,11 @@ class RegularJoinOperator(Operator, ListState):
         """Emit all pairs of a batch with the other side; add up each row's match count (the weight of its
         matches).
         """
+        # match counts are only needed where rows are emitted alone
         own_counts = self._alone[port] is not Alone.NEVER
         other_counts = self._alone[1 - port] is not Alone.NEVER
         other = self._sides[1 - port]
+        # what the batch adds to the match counts of stored rows, summed: (id, weight)
         gained, first = IdSums(), True
         for positions, ids in self._pairs(batch, slots, other):
             if not first:
@@ -337,12 +362,14 @@ class RegularJoinOperator(Operator, ListState):
             first = False
             at, row_ids = self._emit_pairs(batch, positions, ids, port, out)
             if own_counts:
+                # add.at, not +=: positions repeat
                 np.add.at(matched, at, other.store.weights(row_ids))
             if other_counts:
                 gained.add(
                     row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at]
                 )
         rows, change = gained.sums()
+        # after all pairs: a stored row that gains and loses matches in one batch turns once, or not at all
         if rows.size:
             yield from self._count_matches(rows, change, 1 - port, out)
 
@@ -352,6 +379,7 @@ class RegularJoinOperator(Operator, ListState):
         at once.
         """
         widest = None
+        # at most `piece_rows` pairs at a time; cut again where wide rows make a piece too large
         for positions, ids in other.links.pairs(slots, LIMITS.piece_rows):
             widest = widest_row(batch.rows) + other.store.widest if widest is None else widest
             sizes = partial(_pair_sizes, batch.rows, positions, other, ids)
@@ -365,6 +393,7 @@ class RegularJoinOperator(Operator, ListState):
         satisfy the residual condition.
         """
         other = self._sides[1 - port]
+        # ON a.k = b.k AND a.x > b.y: the condition reads its own columns of both sides only
         if self._condition is not None:
 
             def own_columns(chosen: list[int]) -> list[pa.Array]:
@@ -377,6 +406,7 @@ class RegularJoinOperator(Operator, ListState):
             satisfying = self._condition.holds(left, right, at.size)
             at, ids = at[satisfying], ids[satisfying]
         if self._gives_pairs and at.size:
+            # a primary-key join: every row has one partner, so its columns need no copy
             own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
             found = other.store.take(ids).columns
             columns = own + found if port == 0 else found + own
@@ -387,6 +417,7 @@ class RegularJoinOperator(Operator, ListState):
 
     @staticmethod
     def _pair_weights(batch: Batch, at: np.ndarray, ids: np.ndarray, other: JoinSide) -> np.ndarray | None:
+        # 1 * 1 for every pair: the output is insert-only
         if batch.weights is None and other.all_ones:
             return None
         weights = other.store.weights(ids)
@@ -401,6 +432,7 @@ class RegularJoinOperator(Operator, ListState):
         prompt = self._prompt(port)
         if prompt is Alone.NEVER:
             return
+        # +1: now emitted alone, -1: no longer; a LEFT JOIN's first match is -1 for (row, NULL)
         sign = prompt.shows(after).astype(np.int64) - prompt.shows(before)
         turned = np.flatnonzero(sign)
         yield from self._emit_stored(rows[turned], port, out, sign[turned])
@@ -418,6 +450,7 @@ class RegularJoinOperator(Operator, ListState):
             self._emit_alone(store.take(piece), weights, self._stored_lateness(piece, port), port, out)
 
     def _emit_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+        # joined with a complete side, a row stays as late as it was
         behind = batch.behind if self._ended[1 - port] else None
         self._emit_alone(batch.rows, batch.weights, behind, port, out)
 
@@ -435,6 +468,7 @@ class RegularJoinOperator(Operator, ListState):
         if not rows.num_rows:
             return
         columns = list(rows.columns)
+        # outer joins: the other side's columns are NULL; semi and anti joins have none
         if self._gives_pairs:
             nulls = [pa.nulls(rows.num_rows, kind) for kind in self._schemas[1 - port].types]
             columns = columns + nulls if port == 0 else nulls + columns

@@ -21,14 +21,18 @@ from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 from penstock.planner.physical.runtime_filter import RuntimeFilter
 
+# more keys are reported as their range
 KEYS_MOST = 10_000
 
+# of more keys nothing is reported: reading them all for a range is not worth it
 RANGE_KEYS_MOST = 1_000_000
 
+# names of metrics: rows the filter has dropped, and filters that stopped
 PRUNED = "rows_pruned"
 
 GIVEN_UP = "runtime_filter_given_up"
 
+# the filter is judged after so many rows, and must have dropped this share of them
 _TRIED_ROWS = 100_000
 
 _LEAST_SHARE = 0.2
@@ -45,6 +49,7 @@ def summarize_keys(index: KeyIndex) -> JoinKeys:
     if len(index) > RANGE_KEYS_MOST:
         return JoinKeys(None)
     try:
+        # keys of a megabyte each may be too large for one array
         columns = index.keys(index.live_slots())
     except TooLarge:
         return JoinKeys(None)
@@ -58,6 +63,7 @@ def ranged(keys: pa.RecordBatch) -> JoinKeys:
     type's order.
     """
     columns = [_range_of(column) for column in keys.columns]
+    # NULL: no column has an order that a range can use
     if all(column.null_count for column in columns):
         return JoinKeys(None)
     ends = pa.RecordBatch.from_arrays(columns, schema=keys.schema)
@@ -74,9 +80,11 @@ def _range_of(column: pa.Array) -> pa.Array:
 def merge_keys(parts: Sequence[JoinKeys]) -> JoinKeys:
     """Return the union of what the subtasks of a join report."""
     known = [part.keys for part in parts if part.keys is not None]
+    # one subtask with unknown keys may match any row: no filter
     if len(known) < len(parts) or sum(keys.nbytes for keys in known) > LIMITS.array_bytes:
         return JoinKeys(None)
     keys = pa.concat_batches(known)
+    # Exact keys of some and ranges of others make a range of all: a range's two rows are keys as well.
     return summarize_keys(_index_of(keys)) if all(part.exact for part in parts) else ranged(keys)
 
 
@@ -102,6 +110,7 @@ def _within(ends: pa.RecordBatch) -> Mask:
     bounds = [
         (position, column[0], column[1])
         for position, column in enumerate(ends.columns)
+        # a column of unknown range filters nothing
         if not column.null_count
     ]
 
@@ -111,6 +120,7 @@ def _within(ends: pa.RecordBatch) -> Mask:
             inside = pc.and_(
                 pc.greater_equal(columns[position], least), pc.less_equal(columns[position], greatest)
             )
+            # NULL keys are dropped: the join matches none of them
             passing &= is_true(inside)
         return passing
 
@@ -138,6 +148,7 @@ class RuntimeFilterOperator(Operator):
             self._mask = mask_of(known.keys)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # before the keys are known every row passes: the join drops those without a match
         if self._mask is None:
             out.collect(batch)
             return
@@ -157,6 +168,7 @@ class RuntimeFilterOperator(Operator):
         self._tested += tested
         self._pruned += pruned
         self._tried = self._tested >= _TRIED_ROWS
+        # the look-up costs more than the rows it saves
         if self._tried and self._pruned < _LEAST_SHARE * self._tested:
             self._mask = None
             self._metrics.count(GIVEN_UP)

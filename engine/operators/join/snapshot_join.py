@@ -38,19 +38,24 @@ class SnapshotJoinOperator(RegularJoinOperator):
     def __init__(self, spec: OperatorSpec[SnapshotJoin, JoinFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
         self._snapshot, self._zone = spec.node, options.time_zone
+        # RegularJoin then stores no rows of port 0, and emits an unmatched one at once
         self._ended = [False, True]  # a row joins nothing but the table, whatever its kind
         self._rows_ended = False
         self._is_loaded = False
         self._build_us = MIN_WATERMARK_US
+        # watermark of port 0; None while it is idle
         self._rows_us: int | None = MIN_WATERMARK_US
+        # since when the table's watermark has not moved; None: it moved after the last tick
         self._moved_ms: int | None = None
 
     def open(self, context: Context) -> None:
         super().open(context)
         groups = context.key_groups.max_parallelism
         self._rows_waiting = BatchBuffer(self._schemas[0], self._keys[0], groups)
+        # changes that wait for the table's watermark, with the time from which they count
         self._pending_schema = self._schemas[1].append(pa.field("counts from", pa.int64(), False))
         self._pending = EventTimeBuffer(self._pending_schema, self._keys[1], len(self._schemas[1]), groups)
+        # loaded when the table's watermark reaches this: the time of the start, unless the query names one
         self._until_us = (
             self._now_us(context.clock.wall_ms())
             if self._snapshot.loaded_us is None
@@ -66,6 +71,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         )
 
     def keyed_states(self) -> dict[str, KeyedState]:
+        # right: the table as it is; held: rows of port 0 before the load; pending: changes of the table
         return {"right": self._sides[1], "held": self._rows_waiting, "pending": self._pending}
 
     def state_ports(self) -> dict[str, int]:
@@ -79,6 +85,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
         if items:
+            # all, not any: rows that waited in one subtask may now be in another
             self._is_loaded = all(item["loaded"] for item in items)
             self._until_us = min(item["until_us"] for item in items)
 
@@ -97,17 +104,20 @@ class SnapshotJoinOperator(RegularJoinOperator):
 
     def _change(self, batch: Batch, out: Output) -> PendingOutput:
         times = batch.rows.column(self._snapshot.build_time)
+        # a change without a time is applied at once: it has no time to wait for
         if times.null_count:
             has_time = truths(times.is_valid())
             yield from self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~has_time)), 1, out)
             batch = batch.take(np.flatnonzero(has_time))
         batch = self._without_null_keys(batch, 1, out)
         if batch.num_rows:
+            # all others wait until the table's watermark has reached their time
             since_us = self._counts_from(batch)
             rows = pa.RecordBatch.from_arrays(
                 [*batch.rows.columns, array_of(since_us)], schema=self._pending_schema
             )
             self._pending.add(Batch(rows, batch.weights))
+            # late changes: their time has been reached
             if since_us.min() <= self._build_us:
                 yield from self._apply(out)
 
@@ -115,6 +125,8 @@ class SnapshotJoinOperator(RegularJoinOperator):
         """The times of changes. A retraction waits for the insertion of its key that comes with it, so that
         an update is applied as a whole.
         """
+        # (-1 old row, 10:00) and (+1 new row, 10:05) of one key: without this the key had no row from 10:00
+        # to 10:05
         times = np.asarray(col.words(batch.rows.column(self._snapshot.build_time)), np.int64)
         if batch.weights is None or (batch.weights > 0).all():
             return times
@@ -125,6 +137,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
             else np.zeros(batch.num_rows, np.int64)
         )
         added = batch.weights > 0
+        # by key of the batch: the latest insertion
         latest = np.full(int(slots.max()) + 1, MIN_WATERMARK_US, np.int64)
         np.maximum.at(latest, slots[added], times[added])
         return np.where(added, times, np.maximum(times, latest[slots]))
@@ -133,10 +146,12 @@ class SnapshotJoinOperator(RegularJoinOperator):
         """Apply the changes that the table's watermark has reached. A row at the time of the load belongs to
         it.
         """
+        # due() returns times below its bound, so a time equal to the watermark is included
         for due in self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1):
             yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
 
     def on_port_time(self, port: int, time_us: int | None, out: Output) -> PendingOutput | None:
+        # the stream's watermark is forwarded; the table's only applies changes
         if port == 0:
             self._rows_us = time_us
             self._emit_time(out)
@@ -162,6 +177,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
     def _finish(self, out: Output) -> PendingOutput:
         """The table is loaded: join what has waited, and forward the watermark."""
         self._is_loaded = True
+        # the rows before the watermark that waited behind them
         for batch in self._rows_waiting.release():
             yield
             yield from self._join(batch, 0, out)
@@ -179,10 +195,12 @@ class SnapshotJoinOperator(RegularJoinOperator):
         return start_output(self._counted(self._end_port(port, out)))
 
     def _end_port(self, port: int, out: Output) -> PendingOutput:
+        # no further row: the table is freed as soon as nothing waits for it
         if port == 0:
             self._rows_ended = True
             self._release_table()
             return
+        # the table has ended: all its changes count, and it is loaded
         self._build_us = MAX_WATERMARK_US
         yield from self._apply(out)
         if self._loading:

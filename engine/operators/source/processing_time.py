@@ -30,8 +30,10 @@ class ProcessingTimeOperator(Operator):
         self._context = context
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # the time first, then the rows: a row never has a time below an emitted watermark
         self._advance(self._context.clock.wall_ms())
         columns = batch.rows.columns
+        # one time for the whole batch
         columns[self._column] = pa.repeat(pa.scalar(self._last.us, pa.int64()), batch.num_rows).view(
             self._schema[self._column].type
         )
@@ -42,6 +44,7 @@ class ProcessingTimeOperator(Operator):
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """The next row's time is not before this one, so windows that end by now are complete."""
         self._advance(now_ms)
+        # watermarks are emitted at ticks, not with each batch
         if self._sent_us < self._last.us:
             self._sent_us = self._last.us
             self._context.metrics.watermark_us = self._sent_us
@@ -53,6 +56,7 @@ class ProcessingTimeOperator(Operator):
             self._sent_us = time_us
 
     def _advance(self, now_ms: int) -> None:
+        # a clock that is set back repeats the last time; a restore starts from the stored one
         self._last.us = max(self._last.us, now_ms * 1000)
 
     def list_states(self) -> dict[str, ListState]:

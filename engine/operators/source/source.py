@@ -41,10 +41,13 @@ from penstock.planner.expressions.nodes import expression_of
 from penstock.planner.logical.scan import Scan, SourceFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# readers (files) that are open at once
 MAX_OPEN = 64
 
+# milliseconds until a split without rows is polled again
 EMPTY_PAUSE_MS = 10
 
+# about the bytes of a batch: with wide rows fewer of them are read at once
 BATCH_BYTES = 16 << 20
 
 PACE_MS = 1.0
@@ -57,6 +60,7 @@ BURST_MS = 1000.0
 (and so Flink's) token bucket.
 """
 
+# milliseconds between two looks at the version of a materialized view
 PAUSE_MS = 10
 
 
@@ -96,11 +100,16 @@ class SourceOperator(HeadOperator, ListState):
         self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._options = options
         self._splits: list[_Split] = []
+        # ids of all splits that were ever listed, other subtasks' too: a discovery skips them
         self._known: set[str] = set()
+        # whether the splits were listed, or restored
         self._looked = False
+        # so many of `_splits` were reported to the watermark generator as open
         self._announced = 0
+        # announced splits that are not finished
         self._live: list[_Split] = []
         self._open_readers = 0
+        # a folder with 'source.monitor-interval': new files become new splits
         self._watched = (
             boundedness(spec.node.table) is Boundedness.UNBOUNDED
             and spec.node.table.connector == "filesystem"
@@ -129,6 +138,7 @@ class SourceOperator(HeadOperator, ListState):
         self._discover_ms = self._connector.discover_every_ms()
         self._next_discovery_ms = 0.0
         self._rate = 0.0
+        # token bucket: `_emitted` rows of what was due since this time
         self._budget_from_ms: float | None = None
         self._emitted = 0
         self._rows_at_once = self._options.batch_max_rows
@@ -137,6 +147,7 @@ class SourceOperator(HeadOperator, ListState):
         return {"splits": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
+        # a snapshot before the first poll lists all splits too
         self._look()
         return [split.item() for split in self._splits]
 
@@ -144,6 +155,7 @@ class SourceOperator(HeadOperator, ListState):
         if not items:
             return
         states = {item["split"]: item for item in items}
+        # all ids of the snapshot in one order, so that every subtask assigns them alike
         self._connector.recall(sorted(states))
         self._assign(sorted(states))
         for split in self._splits:
@@ -157,23 +169,28 @@ class SourceOperator(HeadOperator, ListState):
                 self._skipping.learn(known.keys, [self._spec.schema.names[place] for place in places])
 
     def poll(self, out: Output) -> SourceStatus:
+        # Order: new splits are announced before any row is read. The watermark then waits for them.
         now_ms = self._context.clock.monotonic_ms()
         self._look()
         self._discover(now_ms)
         self._announce(out)
         allowed, refill_ms = self._allowance(now_ms)
         split = self._next_split(now_ms)
+        # nothing to read now: say when to poll again
         if split is None or not allowed:
             return self._wait_status(now_ms, refill_ms if split is not None else None)
+        # opened only now, at its restored position: at most MAX_OPEN are open
         if split.reader is None:
             split.reader = self._connector.open(split.split_id, split.position)
             self._open_readers += 1
         rows = split.reader.poll(min(allowed, self._rows_at_once))
         if rows is not None:
             self._emit(rows, split, out)
+        # the split has no more rows, now and ever
         elif split.reader.ended:
             self._finish(split, out)
         else:
+            # an empty split may become idle: the watermark generator counts the time
             split.again_ms = now_ms + EMPTY_PAUSE_MS
             out.split(SplitEvent(SplitEventKind.EMPTY, split.origin, split.split_id))
         return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
@@ -189,6 +206,7 @@ class SourceOperator(HeadOperator, ListState):
         """
         own, all_ = self._context.subtask, self._context.parallelism
         for index, split_id in enumerate(split_ids):
+            # New files change the order of ids, but not a hash: a file stays with its subtask.
             owner = zlib.crc32(split_id.encode()) if self._watched else index
             if owner % all_ == own:
                 self._splits.append(_Split(len(self._splits), split_id))
@@ -219,9 +237,11 @@ class SourceOperator(HeadOperator, ListState):
         """Return the split to read: of those open (or to be opened, at most 64) the one furthest behind in
         event time.
         """
+        # no event time: one split after the other
         ready = (split for split in self._live if split.again_ms <= now_ms)
         if self._time_of is None:
             return next(ready, None)
+        # no further split is opened until one is finished
         if self._open_readers >= MAX_OPEN:
             ready = (split for split in ready if split.reader is not None)
         return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
@@ -233,14 +253,17 @@ class SourceOperator(HeadOperator, ListState):
             if isinstance(emit_batch, pa.RecordBatch)
             else replace(emit_batch, origin=split.origin)
         )
+        # the next poll asks for as many rows of this width as make about BATCH_BYTES
         per_row = max(1, batch.size_bytes // max(1, batch.num_rows))
         self._rows_at_once = min(self._options.batch_max_rows, max(1, BATCH_BYTES // per_row))
+        # WHERE pushed into the scan: applied here too, for a connector may only skip whole pieces of a file
         stored = batch if self._keep is None else batch.filter(self._keep(batch.rows))
         if self._time_of is not None and stored.num_rows:
             split.time_us = max(split.time_us, self._time_of(stored.rows))
         out.collect(stored)
 
     def _finish(self, split: _Split, out: Output) -> None:
+        # read before the reader is closed: it is the position of the last row
         split.position = split.reader.position() if split.reader is not None else split.position
         if split.reader is not None:
             split.reader.close()
@@ -259,9 +282,11 @@ class SourceOperator(HeadOperator, ListState):
             return self._options.batch_max_rows, now_ms
         if self._budget_from_ms is None:
             self._budget_from_ms = now_ms
+        # rows due since the start of the budget; the first is due at once
         due = (now_ms - self._budget_from_ms) * self._rate / 1000 + 1
         allowed, at_once = int(due) - self._emitted, max(1, int(self._rate * PACE_MS / 1000))
         most = max(at_once, int(self._rate * BURST_MS / 1000))
+        # too far behind: move the start of the budget, so that the older rows are no longer due
         if allowed > most:
             self._budget_from_ms += (allowed - most) * 1000 / self._rate
             allowed = most
@@ -272,6 +297,7 @@ class SourceOperator(HeadOperator, ListState):
     def _wait_status(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
         if not self._live and self._discover_ms is None:
             return SourceStatus(ended=True)
+        # whatever comes first: an empty split, the next discovery, the next row that is due
         times = [split.again_ms for split in self._live if split.again_ms > now_ms]
         times += [] if self._discover_ms is None else [self._next_discovery_ms]
         times += [] if refill_ms is None else [refill_ms]
@@ -288,6 +314,7 @@ def _event_time(spec: OperatorSpec[Scan, SourceFacts], context: EvaluationContex
     table = spec.node.table
     if table.watermark is None:
         return None
+    # the time is a column of the source: the greatest value of the batch
     schema_index = table.source_schema.index_of(table.watermark.column)
     places = {source: place for place, source in enumerate(spec.node.columns)}
     if (
@@ -297,6 +324,7 @@ def _event_time(spec: OperatorSpec[Scan, SourceFacts], context: EvaluationContex
     ):
         place = places[schema_index]
         return lambda rows: _micros(pc.max(rows.column(place)))
+    # the time is computed, as in ts AS TO_TIMESTAMP(text): evaluate the last row only
     for column in table.computed:
         expression = expression_of(column.expression)
         if column.name == table.watermark.column and expression.columns() <= places.keys():
@@ -332,9 +360,11 @@ class MaterializedViewSourceOperator(HeadOperator):
         self._view = context.services.get(MaterializedTables).contents(self._name)
 
     def keyed_states(self) -> dict[str, KeyedState]:
+        # checkpoints name it so
         return {"given": self._emitted}
 
     def poll(self, out: Output) -> SourceStatus:
+        # subtask 0 alone follows the view
         if self._context.subtask:
             return SourceStatus(ended=True)
         standing = self._view.standing()
@@ -343,6 +373,7 @@ class MaterializedViewSourceOperator(HeadOperator):
             raise PenstockError(
                 "DAT-4113", message, detail=standing.error.message, kind=Kind.EXTERNAL
             ) from standing.error
+        # a newer version of the view: emit the difference to what was emitted
         if standing.version > self._version:
             self._emit(out)
             return SourceStatus(more=True)
@@ -351,14 +382,17 @@ class MaterializedViewSourceOperator(HeadOperator):
         return SourceStatus(wake_ms=int(self._context.clock.monotonic_ms()) + PAUSE_MS)
 
     def _emit(self, out: Output) -> None:
+        # the changes since our version, or None when the view no longer stores them
         known = self._view.since(self._version)
         if known is None:
+            # all rows of the view (+1) and all that were emitted (-1): what is in both cancels out
             self._version, state = self._view.state()
             changes = self._summed([*state, *map(negated, self._emitted.weighted())])
         else:
             self._version, pieces = known
             changes = self._summed(pieces)
         for batch in changes:
+            # whole rows are stored, for a restore compares them; only the columns of the query are emitted
             self._emitted.add(batch)
             rows = batch.rows.select(self._columns) if self._columns else empty_columns(batch.num_rows)
             shown = Batch(rows, batch.weights)

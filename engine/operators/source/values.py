@@ -24,6 +24,7 @@ class ValuesOperator(HeadOperator, ListState):
         self._emitted = 0
 
     def open(self, context: Context) -> None:
+        # one subtask emits all rows, the others end at once
         self._mine = context.subtask == 0
 
     def poll(self, out: Output) -> SourceStatus:
@@ -38,9 +39,11 @@ class ValuesOperator(HeadOperator, ListState):
         return {"given": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
+        # given: the number of rows emitted
         return [{"given": self._emitted}] if self._mine else []
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
+        # the items of all subtasks come here; only one has any
         self._emitted = max((item["given"] for item in items), default=0)
 
 

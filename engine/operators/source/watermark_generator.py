@@ -45,10 +45,12 @@ class WatermarkGeneratorOperator(Operator, ListState):
         self._node, self._facts = spec.node, spec.facts
         self._zone = options.time_zone
         self._splits: dict[int, _Split] = {}
+        # watermarks of a checkpoint by split id, until the split opens in this subtask
         self._restored: dict[str, int] = {}
         self._seen_splits = False
         self._sent_us = MIN_WATERMARK_US
         self._idle = False
+        # since when no split is open here; None while one is
         self._alone_since_ms: float | None = None
 
     def open(self, context: Context) -> None:
@@ -62,10 +64,12 @@ class WatermarkGeneratorOperator(Operator, ListState):
         split = self._splits.get(batch.origin)
         if split is None:
             split = self._splits[batch.origin] = _Split(f"#{batch.origin}", MIN_WATERMARK_US)
+        # rows end the idleness of their split
         split.empty_since_ms, split.idle = None, False
         before, after_us = self._progress(batch, split.watermark_us)
         split.watermark_us = after_us
         self._note(split, batch)
+        # rows before the watermark they make
         out.collect(self._marked(batch, before))
         self._advance(out)
 
@@ -87,8 +91,10 @@ class WatermarkGeneratorOperator(Operator, ListState):
         column = self._watermark(batch.rows)
         values = values_of(column)
         missing = nulls_of(column)
+        # a NULL watermark moves nothing
         if missing is not None:
             values = np.where(missing, MIN_WATERMARK_US, values)
+        # `before[i]`: the greatest watermark of the rows before row i; the last entry is that after the batch
         before = np.empty(len(values) + 1, np.int64)
         before[0] = start_us
         before[1:] = values
@@ -97,6 +103,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
 
     def _marked(self, batch: Batch, before: np.ndarray) -> Batch:
         column = batch.rows.column(self._node.time_column)
+        # late for its own split: its time is below the watermark of the rows before it
         behind = values_of(column) < before
         missing = nulls_of(column)
         if missing is not None:
@@ -109,14 +116,17 @@ class WatermarkGeneratorOperator(Operator, ListState):
         self._seen_splits = True
         now_ms = self._context.clock.monotonic_ms()
         match event.kind:
+            # from now on the split holds the minimum back, at its restored watermark
             case SplitEventKind.OPENED:
                 self._splits[event.origin] = _Split(
                     event.split_id, self._restored.pop(event.split_id, MIN_WATERMARK_US)
                 )
                 self._show(self._splits[event.origin])
+            # the split counts no more: the minimum may rise
             case SplitEventKind.ENDED:
                 self._splits.pop(event.origin, None)
                 self._context.metrics.splits.pop(event.split_id, None)
+            # the split had no rows: after the idle timeout it no longer holds the minimum back
             case SplitEventKind.EMPTY:
                 self._emptied(event.origin, now_ms)
         self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
@@ -136,6 +146,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
 
     def _waited(self, since_ms: float, now_ms: float) -> bool:
         timeout_ms = self._facts.idle_timeout_ms
+        # 0: splits never become idle
         return timeout_ms > 0 and now_ms - since_ms >= timeout_ms
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
@@ -151,12 +162,14 @@ class WatermarkGeneratorOperator(Operator, ListState):
     def _advance(self, out: Output) -> None:
         """Emit the merged watermark when it has advanced, or when the subtask is no longer idle."""
         active = [split.watermark_us for split in self._splits.values() if not split.idle]
+        # all splits are idle: report it once
         if not active:
             if not self._idle:
                 self._idle = True
                 out.idle()
             return
         merged_us = min(active)
+        # the same watermark again ends the idleness for the operators above
         if merged_us > self._sent_us or self._idle:
             self._idle = False
             self._sent_us = max(merged_us, self._sent_us)
@@ -172,6 +185,7 @@ class WatermarkGeneratorOperator(Operator, ListState):
         return {"splits": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
+        # no split was opened since the restore: nothing of the old snapshot may be lost
         items_here = {} if self._seen_splits else dict(self._restored)
         for split in self._splits.values():
             items_here[split.split_id] = split.watermark_us
