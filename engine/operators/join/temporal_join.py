@@ -51,6 +51,7 @@ class TemporalJoinOperator(Operator):
             else compile_predicate(spec.node.residual, EvaluationContext(options.time_zone))
         )
         self._pads = spec.node.kind is JoinKind.LEFT
+        # the forwarded watermark is behind by this, since rows wait for the versions' slack
         self._hold_us = max(0, spec.facts.slacks_us[1] - spec.facts.slacks_us[0])
         self._watermark_us = MIN_WATERMARK_US
 
@@ -59,6 +60,7 @@ class TemporalJoinOperator(Operator):
         groups, spec = context.key_groups.max_parallelism, self._spec
         self._index = KeyIndex([self._right.field(key).type for key in spec.node.right_keys])
         stored = {"retracting": not spec.facts.insert_only_inputs[1], "counts": False}
+        # two versions of one key and time: the other columns decide, so that the order of arrival does not
         ties = [
             SortKey(Column(f.type, f.nullable, index=i))
             for i in spec.node.ties
@@ -85,6 +87,7 @@ class TemporalJoinOperator(Operator):
         return {"versions": 1}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # a late row might join a version that was dropped; a late version would change rows already emitted
         batch = drop_late(
             batch,
             self._node.times[port],
@@ -97,6 +100,7 @@ class TemporalJoinOperator(Operator):
             self._add_versions(_only(batch, whole))
         else:
             self._waiting.add(_only(batch, whole))
+            # LEFT JOIN: a row with a NULL key or time is padded with NULLs at once; an inner join drops it
             if self._pads and not whole.all():
                 self._emit(_only(batch, ~whole), None, out)
         self._count_entries()
@@ -124,14 +128,18 @@ class TemporalJoinOperator(Operator):
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         self._watermark_us = time_us
         slack_us, right_slack_us = self._facts.slacks_us
+        # the end of time: all waiting rows are joined
         last = time_us == MAX_WATERMARK_US
+        # far enough above the least int64 for the slacks to be subtracted
         base_us = max(time_us, MIN_WATERMARK_US + 1000)
+        # first join, then drop versions: the rows that are due still need the old ones
         for due in self._waiting.due(time_us if last else base_us - right_slack_us):
             yield from self._answer(due, out)
         if last:
             self._versions.clear()
             self._index.remove(self._index.live_slots())
         else:
+            # of each key the version valid at this time stays: a row that is not late may still join it
             self._index.remove(self._versions.expire(base_us - max(slack_us, right_slack_us)))
         self._count_entries()
 
@@ -143,6 +151,7 @@ class TemporalJoinOperator(Operator):
         """Expire the versions of keys without a new version for long enough."""
         expired = self._versions.due(now_ms)
         if expired.size:
+            # all versions of the expired keys
             _, ids = self._versions.links.expand(expired)
             self._versions.remove(ids)
             self._index.remove(expired)
@@ -158,6 +167,7 @@ class TemporalJoinOperator(Operator):
 
     def _answer(self, batch: Batch, out: Output) -> PendingOutput:
         """Emit the rows the watermark has passed with their versions, in pieces."""
+        # FOR SYSTEM_TIME AS OF: by row the id of the version valid at its time, -1 without one
         slots = self._index.lookup([batch.rows.column(key) for key in self._keys[0]], batch.num_rows)
         ids = self._versions.in_force(slots, col.words(batch.rows.column(self._node.times[0])))
         store = self._versions.store
@@ -176,6 +186,7 @@ class TemporalJoinOperator(Operator):
     def _join(self, batch: Batch, ids: np.ndarray, out: Output) -> None:
         found = ids >= 0
         met, versions = _only(batch, found), self._versions.store.take(ids[found])
+        # the ON condition beyond the equal keys: a version that fails it is no match
         if self._residual is not None and met.num_rows:
             pairs = pa.RecordBatch.from_arrays([*met.rows.columns, *versions.columns], schema=self._pairs)
             holds = is_true(self._residual(pairs))

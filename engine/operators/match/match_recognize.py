@@ -58,6 +58,7 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 _FRESH = 2**62
 """The order of rows that have just passed: above those of unfinished matches."""
 
+# RUNNING aggregates: from the first row of the match to the current one
 _SO_FAR = Frame(FrameUnit.ROWS, None, 0)
 
 
@@ -77,6 +78,7 @@ class MatchRecognizeOperator(Operator):
         key = spec.node.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
+        # window_time is one millisecond before the window's end, so such rows pass that much later
         self._slack_us = (
             WINDOW_TIME_US - 1 if spec.node.input.schema[key.index].role is Role.WINDOW_TIME else 0
         )
@@ -86,7 +88,9 @@ class MatchRecognizeOperator(Operator):
         )
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
+        # by slot of the partition: the earliest time of a match still to come, MAX_WATERMARK_US without one
         self._delayed_us = np.zeros(0, np.int64)
+        # at the first watermark after a restore all unfinished matches are searched again
         self._restored = True
 
     def open(self, context: Context) -> None:
@@ -122,6 +126,7 @@ class MatchRecognizeOperator(Operator):
             self._slack_us,
             self._metrics,
         )
+        # a row of weight 2 is two rows of the pattern
         for rows in batch.single_rows():
             self._rows.hold(rows.rows)
         self._metrics.state_entries = len(self._rows)
@@ -133,6 +138,7 @@ class MatchRecognizeOperator(Operator):
         """Resume the search where rows have passed, and where time ends an unfinished match."""
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
+        # partitions with new rows, and those whose match ends because of time alone (WITHIN)
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
         if slots.size:
             self._lives.touch(self._rows.slots(due), self._keys.capacity)
@@ -173,6 +179,7 @@ class MatchRecognizeOperator(Operator):
         unfinished = self._rows.begun()
         if not ends and not self._restored:
             assert self._node.within_us is not None
+            # WITHIN: a row of this time would be too far from the first row of the match
             unfinished = unfinished[self._rows.times(unfinished) + self._node.within_us < self._watermark_us]
         self._restored = False
         return self._rows.slots(unfinished)
@@ -180,9 +187,12 @@ class MatchRecognizeOperator(Operator):
     def _pass(self, due: np.ndarray, touched: np.ndarray, ends: bool) -> Batch | None:
         """Resume the search in the partitions of due rows; return the matches."""
         rows = self._rows
+        # stored rows of unfinished matches, and the due rows behind them
         _, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
         part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
+        # a mark: BEFORE for rows only PREV reads; else position in the match * transitions + accepting
+        # transition
         marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
         if ((marks[1:] < marks[:-1]) & (part.slots[1:] == part.slots[:-1])).any():
             marks = marks[
@@ -190,6 +200,7 @@ class MatchRecognizeOperator(Operator):
             ]  # rows that are equal in all columns have changed places
         parts = self._parts(part, marks, ends)
         times = rows.times(ids)[part.origins]
+        # the search advances `parts`: behind its matches, up to an unfinished one
         matches, tests = self._search.of(part, times, parts, self._watermark_us)
         slots = part.slots[parts.ends - 1]
         found = self._match_rows(part, matches, slots) if matches.parts.size else None
@@ -205,15 +216,18 @@ class MatchRecognizeOperator(Operator):
 
     def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
         """Return where the search resumes in each partition."""
+        # by partition: rows for PREV, then rows of the unfinished match, then new rows
         firsts = np.flatnonzero(part.starts == np.arange(part.starts.size))
         before = np.add.reduceat(marks == BEFORE, firsts, dtype=np.int64)
         accepted = (marks >= 0) & (marks < _FRESH)
+        # the search resumes behind so many accepted rows
         lengths = np.add.reduceat(accepted, firsts, dtype=np.int64)
         steps = np.where(accepted, marks % self._search.transitions, 0)
         return Parts(firsts + before, lengths, part.ends[firsts], np.full(firsts.size, ends, np.uint8), steps)
 
     def _match_rows(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
         before = np.zeros(slots.size, np.int64)
+        # MATCH_NUMBER() counts through all watermarks
         if self._node.counts:
             self._totals.reserve()
             before = self._totals.rows[slots]
@@ -222,13 +236,16 @@ class MatchRecognizeOperator(Operator):
 
     def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
         """The watermark waits for matches that may still be emitted and end at a row that has passed."""
+        # no operator above uses the time of matches: the watermark need not wait
         if not self._node.tells_time:
             return
+        # new partitions delay nothing
         if self._keys.capacity > self._delayed_us.size:
             known = self._delayed_us.size
             self._delayed_us = grown(self._delayed_us, self._keys.capacity)
             self._delayed_us[known:] = MAX_WATERMARK_US
         self._delayed_us[slots] = MAX_WATERMARK_US
+        # partitions with an unfinished match
         waiting = np.flatnonzero(parts.lengths)
         rows = self._search.first_ends(parts, tests, waiting)
         self._delayed_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
@@ -239,8 +256,10 @@ class MatchRecognizeOperator(Operator):
         """
         here = np.arange(ids.size)
         counts = parts.ends - np.append(0, parts.ends[:-1])
+        # by row: where the search of its partition resumes next time
         starts = np.repeat(parts.starts, counts)
         stored = here >= starts - history
+        # new rows stay or are forgotten, old ones stay or are forgotten
         self._rows.keep(ids[stored & ~old])
         self._rows.mark(
             ids[stored],
@@ -305,9 +324,11 @@ class MatchMeasures:
 
     def of(self, part: Partitions, matches: Matches, numbers: np.ndarray) -> pa.RecordBatch:
         """Return the output rows, match by match; ``numbers``: the number of each match in its partition."""
+        # rows of each match; `matches.rows` has the rows of all matches one after the other
         lengths = np.diff(matches.ends, prepend=0)
         owners = np.repeat(np.arange(lengths.size), lengths)
         ends = np.repeat(matches.ends, lengths)
+        # ALL ROWS PER MATCH: every row outside {- -}; ONE ROW PER MATCH: the last row of each
         shown = np.flatnonzero(~self._excluded[matches.places]) if self._node.all_rows else matches.ends - 1
         what = _Shown(
             part,
@@ -320,6 +341,7 @@ class MatchMeasures:
             numbers,
         )
         values = [self._value(number, value, what) for number, value in enumerate(self._node.values)]
+        # one more column: a measure without columns still needs a number of rows
         values.append(pa.nulls(shown.size))
         batch = pa.RecordBatch.from_arrays(values, names=[str(number) for number in range(len(values))])
         at = array_of(matches.rows[shown])
@@ -328,16 +350,22 @@ class MatchMeasures:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _value(self, number: int, value: Value, what: _Shown) -> pa.Array:
+        # FINAL sees the whole match, RUNNING the rows up to the current one
         at = what.lasts if value.final else what.rows
         match value:
+            # FIRST(A.x), LAST(A.x, 1), PREV(A.x): the value of one row
             case RowValue():
                 return self._at_row(number, value, what, at)
+            # SUM(A.x)
             case RowsAggregate():
                 return self._over_rows(value, what, at)
+            # CLASSIFIER(): the name of the row's variable
             case MatchFact(fact=Fact.CLASSIFIER):
                 return self._names.take(array_of(what.labels[at]))
+            # MATCH_NUMBER()
             case MatchFact(fact=Fact.NUMBER):
                 return array_of(what.numbers[what.owners[at]])
+        # MATCH_ROWTIME(): the time of the last row
         last = array_of(what.matches.rows[what.lasts])
         return what.part.rows.column(self._time_column).take(last)
 
@@ -345,11 +373,15 @@ class MatchMeasures:
         """Find the n-th row of the variables; their rows are numbered through all matches."""
         evaluate = self._expressions[number]
         assert evaluate is not None
+        # by row of a match: whether it belongs to the variable
         member = self._member(value.rows)[what.labels]
         places = np.flatnonzero(member)
         so_far = np.cumsum(member)
+        # the variable's rows in earlier matches: the match's own are numbered from here
         before = (so_far - member)[what.begins[at]]
+        # FIRST counts from the begin of the match, LAST back from the current row
         wanted = before + value.offset if value.first else so_far[at] - 1 - value.offset
+        # no such row in the match: NULL
         known = (wanted < so_far[at]) & (wanted >= before)
         rows = (
             what.matches.rows[places[np.where(known, wanted, 0)]]
@@ -370,12 +402,15 @@ class MatchMeasures:
         rows = pa.RecordBatch.from_arrays(
             [*rows.columns, member], names=[str(number) for number in range(width + 1)]
         )
+        # SUM(A.x) is SUM(x) FILTER (WHERE the row is A)
         call = replace(value.call, filter=Column(BOOLEAN, False, index=width))
+        # one value a match; at its last row RUNNING is the same as FINAL
         if value.final or not self._node.all_rows:
             totals = Accumulators([call], True, self._zone)
             totals.reserve(what.matches.ends.size)
             totals.add(what.owners, rows)
             return totals.results(np.arange(what.matches.ends.size))[0].take(array_of(what.owners[at]))
+        # RUNNING at each row: an OVER aggregate with one partition a match
         ends = what.matches.ends[what.owners]
         whole = Partitions(rows, what.owners, what.begins, ends, np.arange(rows.num_rows))
         running = OverFrames([call], (), _SO_FAR, self._zone)

@@ -30,6 +30,7 @@ MOST_STEPS = 10_000_000
 MOST_ROWS = 1_000_000
 """The most rows a match may have."""
 
+# states x rows that the search notes as failed, 64 MiB; a larger search works without notes
 _NOTES_MAX = 1 << 23
 
 _FAULTS = {
@@ -56,6 +57,7 @@ _FAULTS = {
     ),
 }
 
+# what a row alone decides of a variable: it matches, or the condition's program decides
 _ALONE, _ALONG = 1, 2
 
 
@@ -105,6 +107,7 @@ class ConditionEvaluation:
         self._lay(self._programs)
 
     def _lay(self, programs: Programs) -> None:
+        # sets of variables that programs name (A, or SUBSET U = (A, B)), each once
         sets = list(
             dict.fromkeys(
                 [
@@ -113,13 +116,16 @@ class ConditionEvaluation:
                 ]
             )
         )
+        # (sets, variables) as one vector: 1 where the variable is in the set
         self.member = np.array(
             [number in rows for rows in sets for number in range(self._variables)], np.uint8
         )
+        # FIRST and LAST in conditions, three numbers each: set (-1: the row itself), whether FIRST, offset
         places = [
             (-1 if p.rows is None else sets.index(p.rows), int(p.first), p.offset) for p in programs.places
         ]
         self.places = np.array(places, np.int64).ravel()
+        # SUM(A.x) in conditions, four numbers each: function, column (-1: COUNT(*)), set, whether of floats
         totals = []
         for total in programs.totals:
             real = total.column is not None and programs.columns[total.column].kind is CellKind.FLOAT
@@ -132,6 +138,8 @@ class ConditionEvaluation:
                 )
             )
         self.totals = np.array(totals, np.int64).ravel()
+        # the instructions of all variables in one vector; those of variable v are at code_at[v] .. code_at[v
+        # + 1]
         code: list[tuple[int, int, int]] = []
         code_at = [0]
         for variable in range(self._variables):
@@ -154,11 +162,13 @@ class ConditionEvaluation:
         start = [_ALONG if variable in self._programs.code else _ALONE for variable in range(self._variables)]
         known = np.tile(np.array(start, np.uint8), (part.rows.num_rows, 1))
         for variable, condition in self._tests:
+            # NULL is not TRUE: the row does not match
             known[~is_true(condition.of(part, False)), variable] = 0
         return known.ravel()
 
     def cells(self, part: Partitions) -> Cells:
         """Return the columns that programs load."""
+        # one cell more than rows: the value at "no row"
         stride = part.rows.num_rows + 1
         shape = (len(self._columns), stride)
         whole, real, valid = np.zeros(shape, np.int64), np.zeros(shape, np.float64), np.zeros(shape, np.uint8)
@@ -174,11 +184,14 @@ class ConditionEvaluation:
         )
         for number, ((column, _), array) in enumerate(zip(self._columns, found, strict=True)):
             valid[number] = truths(array.is_valid())
+            # DOUBLE and REAL
             if column.kind is CellKind.FLOAT:
                 real[number] = col.floats(array)
+            # strings as ranks: they have the order and equality of the strings
             elif column.kind is CellKind.TEXT:
                 whole[number] = next(ranks)
             else:
+                # integers, times, BOOLEAN, and a DECIMAL's digits
                 whole[number] = _whole(array)
         return Cells(whole.ravel(), real.ravel(), valid.ravel())
 
@@ -200,6 +213,7 @@ class _Over:
         are NULL.
         """
         columns = [earlier(evaluate(part.rows), part, before) for evaluate, before in self._values]
+        # the cell behind the last row: A.x where A has no row is NULL
         if absent:
             columns = [pa.concat_arrays([column, pa.nulls(1, column.type)]) for column in columns]
         columns.append(pa.nulls(part.rows.num_rows + absent))
@@ -225,6 +239,7 @@ def _whole(array: pa.Array) -> np.ndarray:
         return col.words(array)
     low, high = col.wide_words(array)
     valid = truths(array.is_valid())
+    # the upper half only repeats the sign while the digits fit into 64 bits
     if (valid & (high != low >> 63)).any():
         message = "a DECIMAL in DEFINE is out of the range of 18 digits"
         raise PenstockError("RUN-2002", message, hint="compute with CAST(A.x AS DOUBLE)", sqlstate="22003")
@@ -238,6 +253,7 @@ def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
     coded = pc.dictionary_encode(pa.concat_arrays(arrays))
     order = numbers_of(pc.sort_indices(coded.dictionary))
     rank = np.empty(order.size + 1, np.int64)
+    # the last entry is for NULL, coded as -1
     rank[order] = np.arange(order.size)
     rank[-1] = 0
     return np.split(
@@ -273,8 +289,10 @@ class MatchSearch:
             np.array(automaton.variables, np.int64),
             np.array(automaton.excluded, np.bool_),
         )
+        # the variable each transition accepts; a negative target is the end of the pattern
         self._of_transition = np.where(self._targets < 0, 0, self.labels[self._targets])
         self._width = len(spec.node.variables)
+        # -1: no WITHIN
         self._within = -1 if spec.node.within_us is None else spec.node.within_us
         self._skip = list(SkipTo).index(spec.node.skip)
         self._skips = np.array([number in spec.node.skip_rows for number in range(self._width)], np.uint8)
@@ -294,9 +312,12 @@ class MatchSearch:
         cells = self._tests.cells(part)
         count, sets, totals = times.size, self._tests.member.size // self._width, self._tests.totals.size // 4
         places = self._offsets.size - 1
+        # Notes of (place, row) that led to no match. Only where conditions read their own row alone: else the
+        # same place and row may succeed after other rows.
         failed = np.zeros(
             places * count if self._tests.alone and places * count <= _NOTES_MAX else 0, np.int64
         )
+        # scratch arrays of the kernel: by row and set, by row and total
         lasts, firsts = np.empty(count * sets, np.int64), np.empty(count * sets, np.int64)
         wholes, reals, counts = (
             np.empty(count * totals, np.int64),
@@ -304,6 +325,7 @@ class MatchSearch:
             np.empty(count * totals, np.int64),
         )
         found: list[Matches] = []
+        # rows of matches the output arrays can take, and the partition the search has reached
         capacity, at = max(1024, 2 * count), 0
         while True:
             out = [np.empty(capacity, np.int64) for _ in range(4)]
@@ -326,10 +348,13 @@ class MatchSearch:
             )
             used = int(out[1][matches - 1]) if matches else 0
             found.append(Matches(out[0][:matches], out[1][:matches], out[2][:used], out[3][:used]))
+            # every partition was searched to its end
             if ended == kernel.DONE:
                 break
+            # FULL: the output arrays are full; everything else is an error
             if ended != kernel.FULL:
                 raise _fault(int(ended))
+            # not even one match fits: twice the size; else search from where it stopped
             capacity *= 1 if matches else 2
         if int(parts.lengths.max(initial=0)) > MOST_ROWS:
             raise PenstockError(
@@ -342,6 +367,7 @@ class MatchSearch:
 
     def first_ends(self, parts: Parts, tests: np.ndarray, waiting: np.ndarray) -> np.ndarray:
         """Return, for each of the ``waiting`` parts, the first row at which a match may still end, or -1."""
+        # scratch array: states of the NFA that are reached now and next
         reached = np.empty(2 * (self._offsets.size - 1), np.uint8)
         rows = np.empty(waiting.size, np.int64)
         kernel.first_ends(
@@ -362,6 +388,7 @@ class MatchSearch:
 def _joined(found: list[Matches]) -> Matches:
     if len(found) == 1:
         return found[0]
+    # ends count rows of all matches together
     before = np.cumsum([0] + [matches.rows.size for matches in found])
     ends = np.concatenate([matches.ends + start for matches, start in zip(found, before[:-1], strict=True)])
     return Matches(

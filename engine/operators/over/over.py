@@ -57,14 +57,17 @@ class EventTimeOverOperator(Operator):
         key = spec.node.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
+        # window_time is one millisecond before the window's end, so such rows pass that much later
         of_window = spec.node.input.schema[key.index].role is Role.WINDOW_TIME
         self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
         functions = {call.function for call in spec.node.calls}
+        # UNBOUNDED PRECEDING: aggregates of all earlier rows are stored, not the rows
         running = spec.node.frame.start is None
         self._zone = options.time_zone
         self._running = [call for call in spec.node.calls if running and call.function not in RANKS | PLACES]
         self._keeps_totals = bool(self._running) or bool(functions & RANKS)
         self._keeps_first = running and "first_value" in functions
+        # RANGE BETWEEN INTERVAL .. PRECEDING: rows are stored this long behind the watermark
         self._range_us = (
             -spec.node.frame.start
             if spec.node.frame.unit is FrameUnit.RANGE and spec.node.frame.start is not None
@@ -109,6 +112,7 @@ class EventTimeOverOperator(Operator):
             self._slack_us,
             self._metrics,
         )
+        # a row of weight 2 is two rows with two numbers
         for rows in batch.single_rows():
             self._rows.hold(rows.rows)
         self._metrics.state_entries = len(self._rows)
@@ -121,13 +125,16 @@ class EventTimeOverOperator(Operator):
         its end, which is later than their time.
         """
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        # every row of a time is there once the watermark is past it, so all peers come together
         due = self._rows.due(passed_us)
         if due.size:
             touched = self._distinct.of(self._rows.slots(due), self._keys.capacity)
+            # whole partitions, as many as fit in memory at once
             for number, (slots, some) in enumerate(self._rows.at_once(touched, due)):
                 if number:
                     yield
                 yield from emit_batch(self._passed(slots, some, passed_us), out)
+        # after the rows of this watermark: they may need what expires now
         self._expire(passed_us)
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
@@ -149,19 +156,23 @@ class EventTimeOverOperator(Operator):
         rows, totals = self._rows, self._totals
         totals.reserve()
         self._lives.touch(touched, self._keys.capacity)
+        # stored rows of the partitions come before the due ones: they are in the frames of these
         positions, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
         part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
+        # how many stored rows each partition has; behind them, at `first`, its due rows begin
         counts = np.zeros(self._keys.capacity, np.int64)
         np.add.at(counts, touched[positions], 1)
         first = part.starts + counts[part.slots]
         groups = self._values.peers.of(part)
         before = Before(first, totals.rows[part.slots], totals.groups[part.slots], totals.accumulators)
         values = self._values.of(part, groups, before)
+        # only due rows are emitted; the stored ones were emitted at an earlier watermark
         wanted = np.flatnonzero(np.arange(ids.size) >= first)
         fresh = part.rows.take(array_of(wanted))
         result = Batch(pa.RecordBatch.from_arrays([*fresh.columns, *values], schema=self._schema))
         if self._keeps_totals:
+            # DENSE_RANK counts peer groups: one row a group counts
             begins = wanted[groups.firsts[wanted] == wanted]
             totals.add(part.slots[wanted], fresh, part.slots[begins])
         if self._ends is not None:
@@ -170,18 +181,22 @@ class EventTimeOverOperator(Operator):
         return result
 
     def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
+        # a row stays stored for ROWS and LAG (the last `history` rows), for RANGE, or for FIRST_VALUE
         here = np.arange(ids.size)
         stored = here >= part.ends - self._node.history
         if self._range_us:
             stored |= self._rows.times(ids) >= time_us - self._range_us
         if self._keeps_first:
             stored |= here == part.starts
+        # stored before this watermark
         old = here < first
+        # new rows stay or are forgotten, old ones stay or are forgotten: the three other cases need nothing
         self._rows.keep(ids[stored & ~old])
         self._rows.forget(ids[old & ~stored], ids[~old & ~stored])
 
     def _expire(self, time_us: int) -> None:
         """Drop rows that no later row's distance reaches, and partitions without state."""
+        # such state belongs to the partition for ever; a TTL or the end of its window drops it
         if self._node.history or self._keeps_first or self._keeps_totals:
             return
         linked = self._rows.linked_ids()
@@ -200,6 +215,7 @@ class EventTimeOverOperator(Operator):
         if self._node.window is None:
             return
         live = self._keys.live_slots()
+        # after a restore: the ends of all restored partitions
         if self._ends is None:
             self._ends = PartitionEnds()
             self._ends.note(live, self._window_ends(live), self._keys.capacity)
@@ -213,6 +229,7 @@ class EventTimeOverOperator(Operator):
     def _window_ends(self, slots: np.ndarray) -> np.ndarray:
         """Return the window ends of partitions; the end is one of their columns."""
         assert self._node.window is not None
+        # PARTITION BY names window_end, so it is in the key
         return col.words(self._keys.keys(slots)[self._node.partition.index(self._node.window.end_column)])
 
     def _free(self, slots: np.ndarray) -> None:

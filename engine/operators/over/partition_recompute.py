@@ -34,6 +34,7 @@ from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.logical.over import Over, OverFacts, PartitionTop
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# a row of weight w counts as w rows
 _NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -68,6 +69,7 @@ class PartitionRecompute(Operator):
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
         stored = {
             "retracting": not self._insert_only,
+            # no match counts: this is one side of no join
             "counts": False,
             "by_key": True,
             "numbered": self._order.arrival != 0,
@@ -87,9 +89,12 @@ class PartitionRecompute(Operator):
         return start_output(self._take(batch, out))
 
     def _take(self, batch: Batch, out: Output) -> PendingOutput:
+        # 1. partitions by window: rows whose window has ended are dropped and counted
         if self._assigner is not None:
             batch = self._assigner.assign(batch, self._watermark_us).batch
+        # 2. a row and its retraction in one batch cancel out
         batch = self._rows.consolidated(batch, keep=True)
+        # 3. retractions of expired rows are dropped and counted
         if self._ttl_ms:
             batch, absent = self._rows.without_absent(batch)
             if absent:
@@ -99,6 +104,7 @@ class PartitionRecompute(Operator):
         slots = self._keys.lookup_or_insert(
             [batch.rows.column(key) for key in self._partition], batch.num_rows
         )
+        # 4. recompute the touched partitions, as many at once as fit
         touched = self._distinct.of(slots, self._keys.capacity)
         if self._window is not None:
             self._noted().note(slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity)
@@ -112,14 +118,17 @@ class PartitionRecompute(Operator):
 
     def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> PendingOutput:
         """Change whole partitions, and emit the difference of their output."""
+        # compute the old output, change the rows, compute the new one: the difference is emitted
         before = self._shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
         changes = difference([before], [self._shown(touched)])
+        # only now: `_shown` needs the slots of partitions that are empty after the change
         self._keys.remove(emptied)
         yield from emit_all(changes, out)
 
     def _shown(self, slots: np.ndarray) -> Batch:
         positions, ids = self._rows.links.expand(slots)
+        # a row of weight 3 has three ranks; one of negative weight (its insertion is still to come) has none
         counts = np.clip(self._rows.store.weights(ids), 0, self._most_copies)
         if (counts != 1).any():
             # as often as a row is there it has an ordinal: refused before the copies take the memory
@@ -135,6 +144,7 @@ class PartitionRecompute(Operator):
     def _noted(self) -> PartitionEnds:
         """The window ends of partitions, those of restored rows included."""
         assert self._window is not None
+        # after a restore the ends are computed from the stored rows
         if self._ends is None:
             self._ends = PartitionEnds()
             store = self._rows.store
@@ -146,6 +156,7 @@ class PartitionRecompute(Operator):
         return self._ends
 
     def on_watermark(self, time_us: int, out: Output) -> None:
+        # The rows of a closed window are dropped without a retraction: its output is final.
         self._watermark_us = time_us
         if self._window is None:
             return

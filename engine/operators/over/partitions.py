@@ -20,6 +20,7 @@ from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.planner.expressions.nodes import SortKey
 
+# a counting sort needs memory for all slots: used up to so many slots a row
 _DENSE = 8
 
 
@@ -51,6 +52,7 @@ def partitioned(
 
     ``arrived``: as for ``RowOrder.sorted``.
     """
+    # two stable sorts: by order first, then by partition
     by_order = order.sorted(rows, arrived)
     origins = by_order[_by_slot(slots[by_order])]
     return _bounded(rows.take(array_of(origins)), slots[origins], origins)
@@ -65,6 +67,7 @@ def _by_slot(slots: np.ndarray) -> np.ndarray:
 
 
 def _bounded(rows: pa.RecordBatch, slots: np.ndarray, origins: np.ndarray) -> Partitions:
+    # a partition begins where the slot changes; the prepended value makes row 0 a beginning
     firsts = np.flatnonzero(np.diff(slots, prepend=slots[:1] - 1)) if slots.size else np.zeros(0, np.int64)
     lengths = np.diff(np.append(firsts, slots.size))
     return Partitions(rows, slots, np.repeat(firsts, lengths), np.repeat(firsts + lengths, lengths), origins)
@@ -76,6 +79,7 @@ class PeerGroups:
     """
 
     def __init__(self, begins: np.ndarray) -> None:
+        # `begins`: by sorted row, whether it is the first of its group
         self.numbers = np.cumsum(begins) - 1
         firsts = np.flatnonzero(begins)
         self.firsts = firsts[self.numbers]
@@ -92,6 +96,7 @@ class Peers:
     def of(self, part: Partitions) -> PeerGroups:
         """Return the groups of sorted rows; without order keys a partition is one group."""
         count = part.rows.num_rows
+        # a partition begins a group; so does a row that differs from the one before in some order key
         begins = part.starts == np.arange(count)
         if count > 1 and self._keys:
             for evaluate in self._keys:
@@ -103,8 +108,10 @@ class Peers:
         if rank == "row_number":
             return np.arange(part.rows.num_rows) - part.starts + 1
         groups = self.of(part)
+        # 1, 1, 3: the position of the first peer
         if rank == "rank":
             return groups.firsts - part.starts + 1
+        # DENSE_RANK 1, 1, 2: the number of the group
         return groups.numbers - groups.numbers[part.starts] + 1
 
 
@@ -112,10 +119,12 @@ def _differs(values: pa.Array) -> np.ndarray:
     """Return, for each value but the first, whether it differs from the previous one. NULL equals NULL, NaN
     equals NaN.
     """
+    # ARRAY, MAP, ROW: compared by a text that is equal for equal values
     if pa.types.is_nested(values.type):
         return _differs(canonical_text(values))
     if col.is_bytes(values.type):
         unequal = is_true(pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)))
+    # both 64-bit halves
     elif pa.types.is_decimal128(values.type):
         low, high = col.wide_words(values)
         unequal = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
@@ -124,5 +133,6 @@ def _differs(values: pa.Array) -> np.ndarray:
         unequal = words[1:] != words[:-1]
     if not values.null_count:
         return unequal
+    # NULL and a value differ, NULL and NULL do not; words under NULL are undefined
     valid = truths(values.is_valid())
     return (valid[1:] != valid[:-1]) | (valid[1:] & valid[:-1] & unequal)

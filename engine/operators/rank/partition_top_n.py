@@ -72,6 +72,7 @@ class AppendTopNOperator(Operator):
         self._keys = KeyIndex([self._input.field(key).type for key in self._node.partition])
         groups = context.key_groups.max_parallelism
         writes = LastWrites(self._facts.ttl_ms, context.clock) if self._facts.ttl_ms else None
+        # append-only: a row is never looked up by its content
         stays = {"retracting": False, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
         self._rows = JoinSide(self._input, self._node.partition, self._keys, groups, writes=writes, **stays)
 
@@ -89,6 +90,7 @@ class AppendTopNOperator(Operator):
             _, ids = self._rows.links.expand(expired)
             self._rows.remove(ids)
             self._keys.remove(expired)
+            # the output of an expired partition stays; a later row of it begins a new one
             if self._best is not None:
                 self._best.forget(expired)
             self._metrics.count(EXPIRED, int(expired.size))
@@ -104,6 +106,7 @@ class AppendTopNOperator(Operator):
         """Repeat rows by their weights. Of more than ``limit`` equal rows no more are emitted, unless they
         all have one rank.
         """
+        # equal rows have equal ranks, so all of them may be among the first
         if self._node.rank != "row_number":
             self._take(batch.repeated(), out)  # all of them are stored and emitted
             return
@@ -122,6 +125,7 @@ class AppendTopNOperator(Operator):
         )
         rows = batch.rows
         if self._best is not None:
+            # cheap test before the sort: worse than the limit-th best order key of its partition
             passed = self._best.passed(rows, slots, self._keys.capacity)
             if passed.size < slots.size:
                 rows, slots = rows.take(array_of(passed)), slots[passed]
@@ -136,9 +140,11 @@ class AppendTopNOperator(Operator):
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
         """Store the first of the new and the stored rows, and emit what changed."""
         touched = self._distinct.of(slots, self._keys.capacity)
+        # stored rows first, new rows behind them: a position below `ids.size` is a stored row
         positions, ids = self._rows.links.expand(touched)
         stored = self._rows.store.take(ids)
         store = self._rows.store
+        # where the query orders by arrival, rows equal in the keys are in order of arrival
         arrived = (
             np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)])
             if store.numbered
@@ -152,7 +158,9 @@ class AppendTopNOperator(Operator):
         )
         stays = self._peers.ranks(part, self._node.rank) <= self._node.limit
         old = part.origins < ids.size
+        # leaves: stored rows that are no longer among the first; new: rows of the batch that are
         leaves, new = np.flatnonzero(old & ~stays), np.flatnonzero(~old & stays)
+        # emitted before the store changes: the sorted rows are positions in the old state
         self._emit_changes(part, old, stays, leaves, new, out)
         self._rows.remove(ids[part.origins[leaves]])
         numbers = None if arrived is None else arrived[part.origins[new]]
@@ -169,12 +177,14 @@ class AppendTopNOperator(Operator):
         new: np.ndarray,
         out: Output,
     ) -> None:
+        # SELECT .., rn: a new first row moves all others by one
         if self._node.shows_rank:
             self._emit_reranked(part, old, stays, out)
             return
         chosen = np.concatenate([leaves, new])
         if chosen.size:
             weights = np.concatenate([np.full(leaves.size, -1), np.ones(new.size, np.int64)])
+            # by partition, retractions first: a partition never shows more than `limit` rows
             turn = np.lexsort((weights, part.slots[chosen]))
             rows = part.rows.take(array_of(chosen[turn]))
             shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
@@ -182,11 +192,13 @@ class AppendTopNOperator(Operator):
 
     def _emit_reranked(self, part: Partitions, old: np.ndarray, stays: np.ndarray, out: Output) -> None:
         """Emit the rows whose rank has changed."""
+        # 0: not among the first
         before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
         before[old] = self._peers.ranks(part.filter(old), self._node.rank)
         after[stays] = self._peers.ranks(part.filter(stays), self._node.rank)
         changed = before != after
         groups = self._peers.of(part).numbers
+        # no other row has the same order key: the change of such a row cannot cancel out with another's
         alone = np.bincount(groups, minlength=1)[groups] == 1
         leaves, new = np.flatnonzero(old & changed), np.flatnonzero(stays & changed)
         retracted, inserted = leaves[alone[leaves]], new[alone[new]]
@@ -200,6 +212,7 @@ class AppendTopNOperator(Operator):
                 [self._ranked(part.rows.take(array_of(new)), after[new])],
             )
         weights = all_weights(pieces)
+        # all retractions, then all insertions
         turn = np.argsort(weights > 0, kind="stable")
         for batch in take_rows_from(pieces, turn, None if (weights == 1).all() else weights[turn]):
             out.collect(batch)
@@ -227,6 +240,7 @@ class RetractTopNOperator(PartitionRecompute):
 
     def show(self, part: Partitions) -> list[pa.Array]:
         ranks = self._peers.ranks(part, self._rank)
+        # WHERE rn <= n
         first = np.flatnonzero(ranks <= self._limit)
         rows = part.rows.take(array_of(first))
         return columns_of(rows, [array_of(ranks[first].astype(np.int32))] if self._shows_rank else [])
@@ -283,6 +297,7 @@ class WindowTopNOperator(AppendTopNOperator):
         ended = self._noted().due(self._keys.live_slots(), time_us)
         if not ended.size:
             return
+        # the first rows of each ended window: sorted, ranked and emitted once
         positions, ids = self._rows.links.expand(ended)
         part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
         yield from emit_batch(self._ranked(part.rows, self._peers.ranks(part, self._node.rank)), out)

@@ -40,6 +40,7 @@ class TopNOperator(Operator):
 
     def open(self, context: Context) -> None:
         self._context = context
+        # one slot for all rows: there is no partition
         self._slot = KeyIndex([])
         groups, numbered = context.key_groups.max_parallelism, self._order.arrival != 0
         # equal rows that arrived apart may have others between them
@@ -47,6 +48,7 @@ class TopNOperator(Operator):
         self._rows = JoinSide(
             self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered
         )
+        # what was emitted last; after a restore it is computed from the rows
         self._shown: list[Batch] | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -55,9 +57,11 @@ class TopNOperator(Operator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         if self._shown is None:
             self._shown = self._first(self._ordered())
+        # rows of the batch that are not among its own first rows cannot be among all first rows
         if self._facts.insert_only:
             batch = self._cut(batch)
         self._store(self._rows.consolidated(batch, keep=True))
+        # the difference is emitted: rows pushed out of the first are retracted, the new ones inserted
         before, self._shown = self._shown, self._first(self._ordered())
         self._context.metrics.state_entries = len(self._rows)
         return start_output(emit_all(difference(before, self._shown), out))
@@ -88,6 +92,7 @@ class TopNOperator(Operator):
 
     def _up_to(self, weights: np.ndarray) -> int:
         """Return how many ordered rows fill limit and offset."""
+        # the rows of OFFSET are stored as well: a new row before them pushes one of them into the output
         wanted = self._node.limit + self._node.offset
         return min(weights.size, int(np.searchsorted(np.cumsum(weights), wanted)) + 1)
 
@@ -96,6 +101,7 @@ class TopNOperator(Operator):
         Rows of negative weight are never output.
         """
         store = self._rows.store
+        # Row i is at positions ends - weight .. ends of the order. LIMIT 3 OFFSET 2 outputs positions 2 to 5.
         weights = np.maximum(store.weights(ordered), 0)
         ends = np.cumsum(weights)
         low, high = self._node.offset, self._node.offset + self._node.limit
