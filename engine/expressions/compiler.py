@@ -59,14 +59,17 @@ def compile_expression(
         return lambda batch: batch.column(index)
     compiled = _compile(expression, context)
     if compiled.constant is not None:
+        # the same value for every row: repeated, not evaluated
         value = compiled.constant
         return lambda batch: _compute_column(lambda: repeated(value, batch.num_rows), expression)
     evaluate = compiled.evaluate
 
     def run(batch: pa.RecordBatch) -> pa.Array:
+        # kernels need no care for empty batches
         if batch.num_rows == 0:
             return pa.array([], kind)
         try:
+            # the whole batch first: the row at fault is searched for only when there is a fault
             result = evaluate(batch)
         except Fault as fault:
             # The batch as a whole is too large: no row to search for.
@@ -77,6 +80,7 @@ def compile_expression(
             if not is_capacity(error):
                 raise
             raise to_error(over_capacity().within(expression), expression, None) from None
+        # the current time, say: one value that only a run knows
         if isinstance(result, pa.Scalar):
             value = result
             result = _compute_column(lambda: repeated(value, batch.num_rows), expression)
@@ -123,6 +127,7 @@ def _located(evaluate: Evaluate, batch: pa.RecordBatch, fault: Fault, whole: Exp
         head, tail = batch.slice(0, half), batch.slice(half)
         # The first row that faults is in the head if the head faults at all.
         head_fault = _fault_of(evaluate, head)
+        # the halves shrink: all steps together evaluate at most twice the rows of the batch
         batch = tail if head_fault is None else head
         fault = head_fault or _fault_of(evaluate, tail) or fault
     return to_error(fault, whole, batch)
@@ -182,6 +187,7 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
 
 
 def _with_functions(call: Call, context: EvaluationContext) -> Compiled:
+    # arrays and start values are evaluated on the rows, lambdas on the elements
     values = [_compile(arg, context).evaluate for arg in call.args if not isinstance(arg, Lambda)]
     lambda_args = [arg for arg in call.args if isinstance(arg, Lambda)]
     bodies = [
@@ -223,6 +229,7 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
     """Return the node that runs a kernel over its operands. Constant operands are evaluated once."""
     run = _guarded(expression, kernel)
     constants = [arg.constant for arg in args]
+    # 1 + 2 is computed once; a call that is not deterministic never is
     if foldable and all(constant is not None for constant in constants):
         return _folded(run, constants)
     evaluates = [arg.evaluate for arg in args]

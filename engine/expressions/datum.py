@@ -15,6 +15,7 @@ from penstock.engine.expressions.evaluation_errors import MOST, check_sizes
 Datum: TypeAlias = "pa.Array | pa.Scalar"
 Kernel = Callable[..., Datum]
 
+# numpy types of the values of fixed width; all others are timestamps, which are i8
 _DTYPES: dict[pa.DataType, str] = {
     pa.int8(): "i1",
     pa.int16(): "i2",
@@ -76,6 +77,7 @@ def array_of(values: np.ndarray, missing: np.ndarray | None, kind: pa.DataType) 
     if pa.types.is_boolean(kind):
         return arrays.array_of(values, missing)
     wanted = np.dtype(_DTYPES.get(kind, "i8"))
+    # without a copy where the type is right
     array = arrays.array_of(values if values.dtype == wanted else values.astype(wanted), missing)
     return array if array.type == kind else array.view(kind)
 
@@ -88,6 +90,7 @@ def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
     """Return a column that repeats one value. Raise Fault RUN-2006 for a value too large for so many rows."""
     if count > 1 and value.is_valid and isinstance(value, pa.ListScalar | pa.StringScalar | pa.BinaryScalar):
+        # a value of one row may be small, and its copies for a batch too large
         single, unit = (
             (len(value.values), "elements")
             if isinstance(value, pa.ListScalar)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import bad_argument
 
+# the kind of error at the start of DuckDB's messages
 _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 
 
@@ -29,6 +30,7 @@ class _Database:
         if self._connection is None:
             import duckdb
 
+            # one thread: the engine's slots are the parallelism
             self._connection = duckdb.connect(":memory:", config={"threads": 1})
         return self._connection
 
@@ -37,6 +39,7 @@ class _Database:
         self._connection = None
 
 
+# weak: a kernel that is no longer used closes its database by itself
 _OPEN: weakref.WeakSet[_Database] = weakref.WeakSet()
 
 
@@ -69,6 +72,7 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
             result = database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
         except duckdb.Error as error:
             raise bad_argument(_KIND.sub("", str(error).split("\n")[0])) from None
+        # DuckDB returns chunks of its own size
         column = result.column(0).combine_chunks()
         array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
         return array if array.type == kind else array.cast(kind)

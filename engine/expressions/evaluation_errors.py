@@ -147,6 +147,7 @@ def to_error(fault: Fault, whole: Expression, row: pa.RecordBatch | None) -> Pen
     single row is at fault.
     """
     part = fault.expression if fault.expression is not None else whole
+    # the innermost expression, then the columns of the row that the whole expression reads
     facts = [f"in {_cut(str(part), 200)}"]
     if row is not None:
         shown = [
@@ -155,6 +156,7 @@ def to_error(fault: Fault, whole: Expression, row: pa.RecordBatch | None) -> Pen
         ]
         if shown:
             facts.append("row: " + ", ".join(shown))
+    # an expression that a rewrite has made has no position of its own
     span = part.span if part.span is not None else whole.span
     kind = BatchTooLarge if fault.of_batch else PenstockError
     return kind(

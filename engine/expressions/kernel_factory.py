@@ -86,6 +86,7 @@ def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
 
 def _combinations(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
     """Return a code per row, equal for equal values of all columns, and a mask of the rows without NULL."""
+    # count: how many different codes there may be so far
     codes, known, count = np.zeros(len(columns[0]), np.int64), np.ones(len(columns[0]), np.bool_), 1
     for column in columns:
         encoded = pc.dictionary_encode(column)

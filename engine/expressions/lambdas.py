@@ -54,8 +54,10 @@ class Body:
         """Return the lambda's results for elements. ``parents`` is the outer row of each element. Arguments
         without a parameter are ignored.
         """
+        # arrays without any element: the lambda is not evaluated, and cannot fault
         if not parents.size:
             return pa.array([], self.kind)
+        # x -> .. has one parameter, (x, i) -> .. has two: more arguments than parameters are fine
         result = self.evaluate(Elements(rows, parents, dict(zip(self.parameters, arguments, strict=False))))
         column = repeated(result, parents.size) if isinstance(result, pa.Scalar) else result
         return column if column.type == self.kind else column.cast(self.kind)
@@ -80,6 +82,7 @@ def with_functions(function: str, values: Sequence[Evaluate], bodies: Sequence[B
 
 
 def _mapped(rows: Rows, lists: Lists, body: Body) -> pa.Array:
+    # the element and its position, from 0
     return body.of(rows, lists.parents, lists.flat, arrow_numpy.array_of(lists.nth.astype(np.int32)))
 
 
@@ -90,6 +93,7 @@ def _transform(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
 
 def _filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists = lists_of(columns[0])
+    # NULL does not pass, as in WHERE
     return lists.filter(arrow_numpy.is_true(_mapped(rows, lists, bodies[0]))).column()
 
 
@@ -100,6 +104,7 @@ def _decided(value: bool) -> Kernel:
         lists = lists_of(columns[0])
         verdicts = _mapped(rows, lists, bodies[0])
         decided = lists.any(arrow_numpy.is_true(pc.equal(verdicts, value)))
+        # exists([1, NULL], x -> x > 5): NULL > 5 is NULL, so the answer is unknown
         opened = lists.any(arrow_numpy.truths(verdicts.is_null())) & ~decided
         return arrow_numpy.array_of(decided == value, either(opened, lists.missing))
 

@@ -19,6 +19,7 @@ from penstock.engine.expressions.evaluation_errors import Fault
 from penstock.planner.expressions.python_calls import PythonCall
 
 RowsKernel = Callable[[int, list[Datum]], Datum]
+# frames of files below it are ours
 _ENGINE = Path(__file__).resolve().parents[1]
 
 
@@ -46,6 +47,7 @@ def _by_column(function: PythonFunction, kind: pa.DataType, count: int, columns:
 
 def _by_row(function: PythonFunction, kind: pa.DataType, count: int, columns: list[pa.Array]) -> pa.Array:
     """Call a row-mode function once per row. It is the only loop over rows in the engine."""
+    # a function without arguments is still called once per row
     rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
     return values_as_column(function, [called(function, *row) for row in rows], kind)
 
@@ -84,6 +86,7 @@ def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count:
     """Return a function's result for ``count`` rows as a column of ``kind``. Accepts an Arrow or numpy array
     of that length, or one value for all rows. Raise Fault RUN-2011 for anything else.
     """
+    # an Arrow array, a numpy array, or one value for all rows
     if isinstance(returned, pa.ChunkedArray):
         returned = returned.combine_chunks()
     if isinstance(returned, np.ndarray):

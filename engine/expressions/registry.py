@@ -48,6 +48,7 @@ KERNELS: dict[str, Factory] = {
     **CALENDAR_WORDS,
     **NUMBERS,
     **TRIES,
+    # CONCAT and || : arrays or texts, by the type of the call
     "concat": concatenation(joined_texts),
     "concat_op": concatenation(joined_texts),
 }

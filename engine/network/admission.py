@@ -21,6 +21,7 @@ LATE = "late"
 """Closed because it had not sent its hello in time."""
 UNKNOWN = "unknown"
 """Closed because of the content of its hello."""
+# errors of the one connection that was to be accepted; see accept(2)
 _GONE = {
     getattr(errno, name)
     for name in (
@@ -122,10 +123,13 @@ class Admission(Generic[C]):
         # strangers must not use up the descriptors that storage and authenticated peers need
         self._most = max(1, min(self._limits.strangers, _open_files_most() // 4))
         self._selector = selector
+        # by the time they connected; a dict keeps the oldest first
         self._strangers: dict[C, float] = {}
         self._rests_until_ms: float | None = None
         self._closed = False
+        # reentrant: hang_up may call refuse() for the same connection
         self._lock = threading.RLock()
+        # ``data`` is this object, so that a loop over events recognises its listener
         if selector is not None:
             selector.register(listener, selectors.EVENT_READ, self)
 
@@ -171,6 +175,7 @@ class Admission(Generic[C]):
     def admit(self, one: C) -> bool:
         """The peer is authenticated. Returns False when its connection was closed before."""
         with self._lock:
+            # False: check_time or a crowd has closed it in the meantime
             return self._strangers.pop(one, None) is not None
 
     def refuse(self, one: C, why: str = UNKNOWN) -> None:
@@ -190,6 +195,7 @@ class Admission(Generic[C]):
         """
         now_ms = self._clock.monotonic_ms()
         with self._lock:
+            # collected first: refuse() changes the dict
             late = [
                 one for one, since_ms in self._strangers.items() if now_ms - since_ms >= self._limits.hello_ms
             ]
@@ -222,6 +228,7 @@ class Admission(Generic[C]):
             self._rests_until_ms = self._clock.monotonic_ms() + self._limits.rest_ms
 
     def _stop_accepting(self) -> None:
+        # during a pause it is not registered
         if self._selector is not None and self._rests_until_ms is None:
             self._selector.unregister(self._listener)
 

@@ -51,6 +51,7 @@ class CreditedChannel(Channel):
         self._portion = max(1, capacity // 2)
         self._not_received = 0
         self._taken = 0
+        # as of the last grant: the difference to the current number is what to grant next
         self._taken_told = 0
         self._bytes: deque[int] = deque()  # as sent, of what was received and is not taken
         self._bytes_told = 0
@@ -79,6 +80,7 @@ class CreditedChannel(Channel):
         self._taken += 1
         self.taken_bytes += self._bytes.popleft()
         if (
+            # half of the elements, or half of the bytes
             self._taken - self._taken_told >= self._portion
             or self.taken_bytes - self._bytes_told >= self._most_bytes // 2
         ):
@@ -88,4 +90,5 @@ class CreditedChannel(Channel):
 
     def put_back(self, elements: Sequence[Element]) -> None:
         super().put_back(elements)
+        # elements of a restored checkpoint: the producer has not sent them, so they return no credit
         self._not_received += len(elements)

@@ -30,6 +30,7 @@ from penstock.engine.network.remote_channel import RemoteChannel
 
 # also the longest wait without events: timeouts are checked this often
 _TIMER_MS = 100.0
+# any free port, reachable from this machine only
 LOOPBACK = Listening()
 
 Address = tuple[str, int]
@@ -72,6 +73,7 @@ class DataPlane:
             )
         # work of other threads; only the plane's thread touches links and sockets
         self._calls: deque[Callable[[], None]] = deque()
+        # whether a byte is in the waker's socket: one wakeup is enough for any number of calls
         self._awake = False
         self._next_timer_ms = 0.0
         self._links: Links[LinkSocket] = Links(identity.name, self._limits, link_lost, refused)
@@ -79,6 +81,7 @@ class DataPlane:
         self._listener = listening.listener(backlog=512)
         self.address: Address = self._listener.getsockname()[:2]
         self._waker, self._woken = socket.socketpair()
+        # neither the plane nor a caller may block on the waker
         for end in (self._waker, self._woken):
             end.setblocking(False)
         self._selector = selectors.DefaultSelector()
@@ -108,6 +111,7 @@ class DataPlane:
         ``receiver`` of the same key.
         """
         channel = RemoteChannel(key, peer, wake_producer, self._signal, self._limits.max_payload)
+        # links belong to the plane's thread, so the channel is added there
         self._call(lambda: self._links.add_sender(channel))
         return channel
 
@@ -140,6 +144,7 @@ class DataPlane:
         self._wake()
 
     def _signal(self, channel: RemoteChannel) -> None:
+        # already queued to send: no need to wake the thread for each element
         if not channel.scheduled:
             self._call(lambda: self._links.schedule(channel))
 
@@ -158,6 +163,7 @@ class DataPlane:
         try:
             while not self._closed():
                 self._turn()
+        # a fault of the loop itself: no peer can be reached any more, and every task must fail
         except Exception as error:
             self._links.report_all(
                 network_error(UNREACHABLE, "the data plane has failed", detail=repr(error)[:300])
@@ -224,8 +230,10 @@ class DataPlane:
 
     def _read(self, one: LinkSocket, now_ms: float) -> None:
         going_on = one.read(now_ms)
+        # the hello was right: the admission's limits no longer apply
         if one.link.is_open:
             self.admission.admit(one)
+        # raises unless the peer has said goodbye
         if not going_on:
             one.link.stream_ended()
             self._drop(one)
@@ -273,6 +281,7 @@ class DataPlane:
         secure: Secure | None = None
         if self._tls is not None:
             client = self._tls.client
+            # checked against nothing: certificates prove membership, not names (tls_contexts)
             host = address[0]
 
             def secure_client(plain: socket.socket) -> ssl.SSLSocket:
@@ -305,6 +314,7 @@ class DataPlane:
     def _begin_closing(self) -> None:
         if self._closing_ms is None:
             self._closing_ms = self._clock.monotonic_ms() + self._limits.close_ms
+            # no new connections; those without a hello are dropped
             self.admission.close()
             for one in self._links.leave():
                 self._drop(one)
@@ -312,6 +322,7 @@ class DataPlane:
     def _closed(self) -> bool:
         if self._closing_ms is None:
             return False
+        # all peers have closed too, or the time for that is over
         return not self._links.connections or self._clock.monotonic_ms() >= self._closing_ms
 
     def _end(self) -> None:

@@ -30,8 +30,10 @@ from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, NetworkFrame
 
 # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
 _BATCH = struct.Struct("<BB6xqQ40x")
+# microseconds of a watermark; below: milliseconds of a latency marker
 _TIME = struct.Struct("<q")
 _MARKED = struct.Struct("<d")
+# marks: which int64 columns precede the rows, and whether those have their schema with them
 _HAS_WEIGHTS, _HAS_BEHIND, _WHOLE_STREAM = 1, 2, 4
 # per column and frame, for the metadata and padding of Arrow IPC
 _SLACK_BYTES = 4096
@@ -134,6 +136,7 @@ class ElementDecoder:
 
     def _decode(self, kind: int, payload: memoryview, now_ms: float) -> Element | None:
         match kind:
+            # for the batches that follow; it emits nothing
             case kinds.SCHEMA:
                 self._schema = pa.ipc.read_schema(pa.py_buffer(payload))
                 return None
@@ -145,6 +148,7 @@ class ElementDecoder:
                 return _barrier(json.loads(bytes(payload)), now_ms)
             case kinds.LATENCY_MARKER:
                 return _marker(payload)
+        # the two kinds without payload
         if len(payload):
             raise ValueError(f"kind {kind} has no payload")
         if kind not in (kinds.IDLE, kinds.END_OF_INPUT):
@@ -176,6 +180,7 @@ class ElementDecoder:
             rows = pa.ipc.read_record_batch(body, self._schema)
         if rows.num_rows != count:
             raise ValueError(f"{count} rows were announced, {rows.num_rows} came")
+        # offsets come from a peer: a kernel would read outside the buffer
         rows.validate(full=True)
         return Batch(rows, numbers[0], numbers[1], origin)
 
@@ -212,6 +217,7 @@ def _row_too_long(batch: Batch, max_payload: int) -> PenstockError:
 
 
 def _has_dictionary(kind: pa.DataType) -> bool:
+    # at any depth: a dictionary inside a list needs its stream as well
     if pa.types.is_dictionary(kind):
         return True
     if isinstance(kind, pa.BaseExtensionType):
@@ -228,6 +234,7 @@ def _plain(barrier: Barrier, now_ms: float) -> dict[str, Any]:
 
 def _marker(payload: memoryview) -> LatencyMarker:
     (marked_ms,) = _MARKED.unpack_from(payload)
+    # NaN would poison every histogram it reaches
     if not isfinite(marked_ms):
         raise ValueError("a marker of no time")
     return LatencyMarker(str(payload[_MARKED.size :], "utf-8"), marked_ms)

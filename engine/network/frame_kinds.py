@@ -12,6 +12,7 @@ GOODBYE = 5  # the side closes on purpose, not after a failure
 OPEN = 8  # the frame's channel number identifies this key from now on
 CREDIT = 9  # the producer may send so many more elements and bytes of rows
 SCHEMA = 16  # the schema of the batches that follow on this channel
+# 16 to 22: elements of a channel, which need credit
 BATCH = 17
 WATERMARK = 18
 IDLE = 19

@@ -15,6 +15,7 @@ from penstock.engine.network.errors import BAD_MAGIC, CHECKSUM, CUT, SEQUENCE, T
 
 MAGIC = b"PSK1"
 _CHECKED = struct.Struct("<4sBBHIII")  # magic, kind, flags, check, channel, sequence, payload length
+# kind, flags, channel, sequence, payload length: what the 16 bits of ``check`` are computed over
 _FIELDS = struct.Struct("<BBIII")
 _CRC = struct.Struct("<I")
 HEADER_BYTES = _CHECKED.size + _CRC.size
@@ -48,6 +49,7 @@ class FrameWriter:
         """Return a frame as buffers to send in order. ``parts`` (flat bytes) are its payload and are not
         copied.
         """
+        # bytes, whatever the items of a part were: lengths are in bytes
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         length = sum(view.nbytes for view in views)
         head = _CHECKED.pack(

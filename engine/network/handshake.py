@@ -53,6 +53,7 @@ def check_identity(peer: Identity, mine: Identity) -> None:
     """Raise unless the peer belongs to the same deployment: NET-5007 wrong token, NET-5008 other job,
     epoch or attempt, NET-5011 own name.
     """
+    # the token first: a stranger learns nothing about the job
     if not hmac.compare_digest(
         peer.token.encode("utf-8", "surrogatepass"), mine.token.encode("utf-8", "surrogatepass")
     ):

@@ -61,6 +61,7 @@ CHANNELS_MAX = 65_536
 # barriers that overtake need no credit; more than these a peer in its right mind never has under way
 OVERRUN_MAX = 64
 _CREDIT = struct.Struct("<IQ")  # elements, bytes of rows
+# bytes encoded ahead of the socket: more would only delay heartbeats and credit behind them
 _PULL_BYTES = 256 * 2**10
 
 
@@ -123,10 +124,13 @@ class Link:
         self._writer = FrameWriter()
         self._out: deque[memoryview] = deque()
         self._began_ms = self._heard_ms = self._spoke_ms = now_ms
+        # by the peer's number of the channel
         self._incoming: dict[int, Incoming] = {}
+        # by key: opened by the peer, whose consumer is not deployed here yet
         self._waiting: dict[str, Incoming] = {}
         self._outgoing: list[RemoteChannel] = []
         self._ready: deque[RemoteChannel] = deque()
+        # leave() was called; goodbye is sent; the peer's goodbye has come
         self._leaving = False
         self._said_goodbye = False
         self._left = False
@@ -186,6 +190,7 @@ class Link:
             channel = self._ready.popleft()
             channel.scheduled = False
             element = channel.next_to_send()
+            # a schema, which counts as no element
             if element is None:
                 continue
             waiting += self._send(channel, element, now_ms)
@@ -225,6 +230,7 @@ class Link:
     def grant_credit(self, incoming: Incoming) -> None:
         """Send the producer the credit for what its consumer has read since the last grant."""
         assert incoming.channel is not None
+        # what was read, plus the channel's capacity, minus all that was granted before
         credit = max(0, incoming.channel.consumed_count + incoming.channel.capacity - incoming.granted)
         credit_bytes = max(
             0, incoming.channel.taken_bytes + incoming.channel.most_bytes - incoming.granted_bytes
@@ -242,6 +248,7 @@ class Link:
 
     def refuse(self, error: PenstockError) -> None:
         """Send a peer the reason why its hello was refused."""
+        # nothing that was queued concerns a peer that is refused
         self._out.clear()
         self._append(
             kinds.REFUSED, parts=[json.dumps({"code": error.code, "message": error.message}).encode("ascii")]
@@ -302,6 +309,7 @@ class Link:
             raise network_error(UNEXPECTED, f"a connection began with a message of kind {frame.kind}")
         peer = read_identity(frame.payload)
         check_identity(peer, self._mine)
+        # accepting side: one connection per peer; dialling side: the peer must be the one that was dialled
         if self._expected is None:
             if not self._host.admit(peer.name):
                 raise network_error(

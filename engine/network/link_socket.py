@@ -55,6 +55,7 @@ class LinkSocket:
                 return True
             except ssl.SSLZeroReturnError:
                 return False
+            # the peer has closed its side
             if count == 0:
                 return False
             self._took(self, count, now_ms)
@@ -78,6 +79,7 @@ class LinkSocket:
                 count = self._send(buffers)
             except _NOT_NOW:
                 return
+            # the socket may accept part of a buffer
             _drop(buffers, count)
 
     def shut_down(self) -> None:
@@ -99,6 +101,7 @@ class LinkSocket:
             if fault:
                 raise OSError(fault, "cannot connect")
             try:
+                # not connected yet: wait for the next event
                 self.sock.getpeername()
             except OSError:
                 return False

@@ -44,11 +44,16 @@ class Links(Generic[C]):
         self._name = name
         self._limits = limits
         self._link_lost = link_lost
+        # by name: dialled, or authenticated
         self._peers: dict[str, C] = {}
+        # peers that were connected or given up once: a deployment never reconnects
         self._lost: set[str] = set()
         self._reported: set[str] = set()
+        # peers that dial us, with the deadline in ms
         self._awaited: dict[str, float] = {}
+        # channels by peer, until it is connected
         self._senders: dict[str, list[RemoteChannel]] = {}
+        # consumers by key, until the producer opens the channel
         self._receivers: dict[str, CreditedChannel] = {}
         self._gone = LinkCounters()
 

@@ -53,6 +53,7 @@ class Listening:
         try:
             inside = ipaddress.ip_address(host).is_loopback
         except ValueError:
+            # any other name may resolve to an address off this machine
             inside = host == "localhost"
         if not inside and self.tls is None and self.encrypted:
             raise PenstockError(

@@ -51,6 +51,7 @@ class RemoteChannel:
         self._unsent: deque[Element | Overtaking] = deque()
         self._last_barrier = -1
         self._put = 0
+        # written by the sending thread: granted and sent; by the producer: put
         self._granted = self._granted_bytes = 0
         self._sent = self._sent_bytes = 0
         self._put_bytes = self._gone_bytes = 0
@@ -63,6 +64,7 @@ class RemoteChannel:
         """How many more elements may be put. It is negative when overrun, and 0 before the first grant or
         while enough bytes are buffered.
         """
+        # counts only grow, so a stale read errs on the side of waiting
         left = self._granted - self._put
         return left if self.size_bytes < self._most_bytes else min(left, 0)
 
@@ -80,6 +82,7 @@ class RemoteChannel:
         """Queue an element; a batch too large for one frame is split. NET-5002 when a single row is too
         large.
         """
+        # one frame has a limit of size
         if isinstance(element, Batch):
             # each piece takes credit of its own
             for piece in pieces_that_fit(element, self._max_payload):
@@ -170,8 +173,10 @@ class RemoteChannel:
         if isinstance(element, Batch):
             waited = self.size_bytes
             self._gone_bytes += element.size_bytes
+            # the producer waits only beyond the limit: wake it once, when the limit is passed
             if waited >= self._most_bytes > self.size_bytes:
                 self._wake_producer()
+        # the producer may wait for its barrier to be sent (has_buffered)
         if isinstance(element, Barrier | Overtaking):
             self._wake_producer()
         self.ended = self.ended or isinstance(element, EndOfInput)

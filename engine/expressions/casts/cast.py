@@ -47,6 +47,7 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
     """
     if to_arrow(source) == to_arrow(target) and not _changes(source, target):
         return None
+    # conversions return NULL for a misfit; only the wrapper below knows whether that is an error
     convert = _conversion(source, target, zone, safe)
     if safe:
         return lambda datum: convert(*aligned(datum))
@@ -111,6 +112,7 @@ def _text_of(source: DataType, zone: str) -> Conversion:
 
 def _to_number(source: DataType, target: DataType) -> Conversion:
     arrow = to_arrow(target)
+    # TRUE is 1, FALSE is 0
     if isinstance(source, Boolean):
         if isinstance(target, Decimal):
             return lambda column: decimals.rescaled(column.cast(pa.int8()).cast(pa.decimal128(3, 0)), target)
@@ -118,12 +120,14 @@ def _to_number(source: DataType, target: DataType) -> Conversion:
     # CAST(ts AS BIGINT) counts seconds.
     if isinstance(source, TimestampLtz):
         return _seconds(target)
+    # any numeric type to FLOAT or DOUBLE: the nearest value, infinity when too large
     if isinstance(target, Float | Double) and isinstance(source, Decimal):
         return lambda column: _decimals_to_floats(column).cast(arrow, safe=False)
     if isinstance(target, Float | Double):
         return lambda column: pc.cast(column, arrow, safe=False)
     if isinstance(target, Decimal):
         return _to_decimal(source, target)
+    # to integers: the fraction is cut; NaN and numbers out of range become NULL
     if isinstance(source, Float | Double):
         return lambda column: _floats_to_integers(column, arrow)
     if isinstance(source, Decimal):
@@ -150,6 +154,7 @@ def _seconds(target: DataType) -> Conversion:
 
 
 def _relabelled_micros(column: pa.Array) -> pa.Array:
+    # microseconds as whole numbers, read again with six digits after the point: no division
     wide = column.view(pa.int64()).cast(pa.decimal128(19, 0))
     return pa.Array.from_buffers(
         pa.decimal128(25, 6), len(wide), wide.buffers(), wide.null_count, wide.offset
@@ -158,6 +163,7 @@ def _relabelled_micros(column: pa.Array) -> pa.Array:
 
 def _to_decimal(source: DataType, target: Decimal) -> Conversion:
     if is_integer(source):
+        # 20 digits hold every integer of 64 bits
         return lambda column: decimals.rescaled(column.cast(pa.decimal128(20, 0)), target)
     if isinstance(source, Float | Double):
         return lambda column: _floats_to_decimals(column, target)
@@ -180,6 +186,7 @@ def _floats_to_decimals(column: pa.Array, target: Decimal) -> pa.Array:
     known = pc.if_else(
         pa.array(inside if missing is None else inside & ~missing), rounded, pa.scalar(None, column.type)
     )
+    # decimal256: 38 digits on each side of the point
     return decimals.rescaled(known.cast(pa.string()).cast(pa.decimal256(76, 38)), target)
 
 
@@ -192,6 +199,7 @@ def _decimals_to_floats(column: pa.Array) -> pa.Array:
     """Return the nearest float of each decimal. Arrow's own cast is sometimes off by a digit."""
     precision, scale = column.type.precision, column.type.scale
     if precision <= _EXACT_DIGITS and scale <= _EXACT_SCALE:
+        # a decimal128 is two words of 64 bits; with 15 digits the low one has the value
         pairs = np.frombuffer(column.buffers()[1], "<i8", count=2 * len(column), offset=16 * column.offset)
         return array_of(pairs[::2] / 10.0**scale, nulls_of(column), pa.float64())
     return column.cast(pa.string()).cast(pa.float64())
@@ -215,6 +223,7 @@ def _floats_to_integers(column: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _decimals_to_integers(column: pa.Array, arrow: pa.DataType) -> pa.Array:
+    # cut first, then compared: 127.9 fits TINYINT
     whole = pc.round(decimals.widened(column), 0, "towards_zero").cast(pa.decimal256(76, 0))
     bounds = np.iinfo(arrow.to_pandas_dtype())
     low, high = pa.scalar(int(bounds.min), whole.type), pa.scalar(int(bounds.max), whole.type)
@@ -237,8 +246,10 @@ def _narrowed(column: pa.Array, arrow: pa.DataType) -> pa.Array:
 
 
 def _to_moment(source: DataType, target: DataType, zone: str) -> Conversion:
+    # CAST(n AS TIMESTAMP_LTZ): seconds since 1970
     if is_numeric(source) and isinstance(target, TimestampLtz):
         return _from_seconds(source)
+    # an instant has a date and a time of day only in the session zone
     if isinstance(target, Date):
         return lambda column: pc.cast(
             column if column.type.tz is None else to_local(column, zone), pa.date32(), safe=False
@@ -249,6 +260,7 @@ def _to_moment(source: DataType, target: DataType, zone: str) -> Conversion:
         )
     if isinstance(target, TimestampLtz):
         return lambda column: (
+            # a TIMESTAMP or DATE is a wall-clock time of the session zone
             column.view(INSTANT) if column.type == INSTANT else to_instant(column.cast(LOCAL), zone)
         )
     return lambda column: column.cast(LOCAL) if pa.types.is_date(column.type) else to_local(column, zone)
@@ -264,6 +276,7 @@ def _from_seconds(source: DataType) -> Conversion:
         return lambda column: _decimals_to_integers(decimals.in_millionths(column), pa.int64()).view(INSTANT)
 
     def convert(column: pa.Array) -> pa.Array:
+        # NaN and infinities have no instant: NULL, which strict casts report
         micros = values_of(column.cast(pa.float64())) * 1e6
         inside = np.isfinite(micros) & (np.abs(micros) < 2.0**63)
         missing = nulls_of(column)

@@ -35,12 +35,16 @@ Reader = Callable[[pa.Array], pa.Array]
 
 # Trimmed before parsing: blanks and control characters.
 _BLANKS = "".join(map(chr, range(33))) + "\x7f"
+# spellings of Spark's CAST: 1.5e3, .5, 1.5d, inf, +nan is none
 _INTEGER = r"^[+-]?[0-9]+$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _DOUBLE = r"^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|(?i:[+-]?(inf|infinity)|nan))$"
+# words of a BOOLEAN, in any case
 _TRUE = ("t", "true", "y", "yes", "1")
 _FALSE = ("f", "false", "n", "no", "0")
+# 2024, 2024-1, 2024-01-31, 2024-01-31T..: what a DATE has no part for is ignored
 _DATE = r"^(?P<sign>[+-]?)(?P<y>[0-9]{4,7})(-(?P<mo>[0-9]{1,2})(-(?P<d>[0-9]{1,2})([T ].*)?)?)?$"
+# 8, 8:05, 8:05:59, 8:05:59.123
 _CLOCK = r"(?P<h>[0-9]{1,2})(:(?P<mi>[0-9]{1,2})(:(?P<s>[0-9]{1,2})(\.(?P<f>[0-9]*))?)?)?"
 _ZONE = (
     r" "
@@ -84,6 +88,7 @@ def _fast(
     """
 
     def read(texts: pa.Array) -> pa.Array:
+        # one parse of the whole column: the usual case
         if refuse is None or not _has_letter(texts, refuse):
             try:
                 return texts.cast(kind)
@@ -99,6 +104,7 @@ def _has_letter(texts: pa.Array, letter: str) -> bool:
     _, offsets, data = texts.buffers()
     if data is None:
         return False
+    # a slice has its bytes between its first and last offset
     first, last = np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + len(texts)]]
     return bool((np.frombuffer(data, np.uint8)[first:last] | 0x20 == ord(letter)).any())
 
@@ -115,6 +121,7 @@ def _matching(texts: pa.Array, pattern: str) -> pa.Array:
 def _booleans(texts: pa.Array) -> pa.Array:
     words = pc.utf8_lower(_trimmed(texts))
     yes, no = pc.is_in(words, value_set=pa.array(_TRUE)), pc.is_in(words, value_set=pa.array(_FALSE))
+    # any other word is NULL
     return pc.if_else(pc.or_(yes, no), yes, pa.scalar(None, pa.bool_()))
 
 
@@ -130,6 +137,7 @@ def _long_integers(digits: pa.Array, kind: pa.DataType) -> pa.Array:
     """Parse integers with a plus sign or more digits than the type holds; out of range becomes NULL."""
     # '+007' is 7: leading zeros do not count as digits.
     short = pc.replace_substring_regex(digits, r"^([+-]?)0+([0-9])", r"\1\2")
+    # 20 letters: a sign and 19 digits, as many as BIGINT has
     fits = pc.if_else(pc.less_equal(pc.binary_length(short), 20), short, pa.scalar(None, pa.string()))
     wide = fits.cast(pa.decimal128(20, 0))
     bounds = np.iinfo(kind.to_pandas_dtype())
@@ -148,6 +156,7 @@ def _floats(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 def _decimals(texts: pa.Array, target: Decimal) -> pa.Array:
     """Parse numbers with at most 38 digits before the point. Digits after the 38th decimal place are cut."""
     numbers = _matching(_trimmed(texts), _NUMBER)
+    # Arrow refuses more digits than the scale; those beyond do not reach any DECIMAL
     cut = pc.replace_substring_regex(numbers, r"(\.[0-9]{38})[0-9]+", r"\1")
     try:
         return decimals.rescaled(cut.cast(pa.decimal256(76, 38)), target)
@@ -161,6 +170,7 @@ def _decimals(texts: pa.Array, target: Decimal) -> pa.Array:
 
 
 def _fields(texts: pa.Array, pattern: str) -> tuple[dict[str, pa.Array], np.ndarray]:
+    # one struct of named groups a row, NULL where the text does not match
     groups = pc.extract_regex(texts, _named(pattern))
     fields = {field.name: pc.struct_field(groups, field.name) for field in groups.type}
     return fields, truths(pc.is_null(groups))
@@ -183,11 +193,13 @@ def _number(fields: dict[str, pa.Array], name: str, default: str) -> np.ndarray:
 
 
 def _micros(fields: dict[str, pa.Array]) -> np.ndarray:
+    # .5 is 500,000 microseconds; digits after the sixth are cut
     digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fields["f"], ""), 6, "0"), 0, 6)
     return values_of(digits.cast(pa.int64()))
 
 
 def _years(fields: dict[str, pa.Array]) -> np.ndarray:
+    # -0044-03-15: years before the common era
     negative = np.asarray(pc.fill_null(pc.equal(fields["sign"], "-"), False))
     years = _number(fields, "y", "1970")
     return np.where(negative, -years, years)
@@ -198,6 +210,7 @@ def _dates(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     times, real = local_times(
         _years(fields), _number(fields, "mo", "1"), _number(fields, "d", "1"), 0, 0, 0, 0, len(texts)
     )
+    # ``real``: 30 February matches the pattern and is no date
     return array_of(times // 86_400_000_000, missing | ~real, kind)
 
 
@@ -238,6 +251,7 @@ def _in_zones(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
     runs one step per distinct zone.
     """
     result = to_instant(local, session_zone)
+    # a column has few distinct zones
     for name in pc.unique(names).to_pylist():
         if not name:
             continue
@@ -258,6 +272,7 @@ def _offset_us(name: str) -> int | None:
     """Return an offset such as ``Z``, ``+01:30`` or ``UTC-5`` in microseconds east of UTC. ``None`` for a
     region.
     """
+    # Z, UTC and GMT alone mean no offset; UTC-5 has one
     offset_text = name.removeprefix("Z")
     for prefix in ("UTC", "GMT", "UT"):
         offset_text = offset_text.removeprefix(prefix)
@@ -267,6 +282,7 @@ def _offset_us(name: str) -> int | None:
         return None
     body = offset_text[1:]
     parts = (
+        # 1:30, 01, 0130, 013000
         body.split(":")
         if ":" in body or len(body) <= 2
         else [body[i : i + 2] for i in range(0, len(body), 2)]

@@ -21,6 +21,7 @@ PartCast = Callable[[DataType, DataType], Kernel | None]
 def nested_cast(source: DataType, target: DataType, part: PartCast) -> Conversion | None:
     """Return the conversion between two nested types, ``None`` where there is none."""
     match source, target:
+        # element by element; entry by entry; field by field, by position
         case Array(mine), Array(theirs):
             return _array(part(mine, theirs), to_arrow(target))
         case Map(), Map():
@@ -41,6 +42,7 @@ def _cast(kernel: Kernel | None, column: pa.Array) -> pa.Array:
 def _array(kernel: Kernel | None, arrow: pa.DataType) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
+        # elements of all rows in one call; the final cast only sets names of fields
         return Lists(_cast(kernel, lists.flat), lists.lengths, lists.missing).column().cast(arrow)
 
     return convert
@@ -52,6 +54,7 @@ def _map(key: Kernel | None, value: Kernel | None, arrow: pa.DataType) -> Conver
         keys, values = (
             _cast(kernel, pc.struct_field(lists.flat, i)) for i, kernel in enumerate((key, value))
         )
+        # casts may make two keys equal: CAST(MAP['1', .., '01', ..] AS MAP<INT, ..>)
         if key is not None:
             checked_keys(Lists(keys, lists.lengths))
         flat = pa.StructArray.from_arrays([keys, values], ["key", "value"])
@@ -63,6 +66,7 @@ def _map(key: Kernel | None, value: Kernel | None, arrow: pa.DataType) -> Conver
 def _row(kernels: list[Kernel | None], fields: list[pa.Field]) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         parts = [_cast(kernel, pc.struct_field(column, i)) for i, kernel in enumerate(kernels)]
+        # a NULL row has fields all the same: the mask is put back
         missing = nulls_of(column)
         return pa.StructArray.from_arrays(
             parts, fields=fields, mask=None if missing is None else arrow_numpy.array_of(missing)
@@ -74,6 +78,7 @@ def _row(kernels: list[Kernel | None], fields: list[pa.Field]) -> Conversion:
 def nested_text(source: DataType, text_of: Callable[[DataType], Conversion]) -> Conversion:
     """Return the conversion of a nested type to text: ``[1, null]``, ``{k -> v}``, ``{1, x}``."""
     match source:
+        # parts are printed by their own types, and then joined
         case Array(element):
             return _list_text(text_of(element), "[", "]")
         case Map(key, value):
@@ -95,6 +100,7 @@ def _enclosed(inner: pa.Array, left: str, right: str, missing: pa.Array | None) 
 def _list_text(element: Conversion, left: str, right: str) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
+        # printed without the mask: binary_join would make NULL lists NULL, which is done at the end
         joined = pc.binary_join(Lists(_shown(element, lists.flat), lists.lengths).column(), ", ")
         return _enclosed(
             joined, left, right, None if lists.missing is None else arrow_numpy.array_of(lists.missing)
@@ -116,6 +122,7 @@ def _row_text(parts: list[Conversion]) -> Conversion:
     def convert(column: pa.Array) -> pa.Array:
         shown = [_shown(part, pc.struct_field(column, i)) for i, part in enumerate(parts)]
         missing = nulls_of(column)
+        # a row prints without the names of its fields
         joined = pc.binary_join_element_wise(*shown, ", ")
         return _enclosed(joined, "{", "}", None if missing is None else arrow_numpy.array_of(missing))
 

@@ -28,6 +28,7 @@ from penstock.engine.expressions.evaluation_errors import bad_argument
 Printer = Callable[[pa.Array], pa.Array]
 
 _TEXT = pa.string()
+# with a larger scale Arrow may print a small decimal as 1E-7
 _NEVER_IN_E_NOTATION = 6
 
 
@@ -67,6 +68,7 @@ def _without_zeros(texts: pa.Array) -> pa.Array:
 
 def _plain_decimals(column: pa.Array, scale: int) -> pa.Array:
     """Print all digits of a decimal, never with an exponent."""
+    # the same bytes with scale 0: an integer, which never has an exponent
     whole = pa.Array.from_buffers(
         pa.decimal128(column.type.precision, 0),
         len(column),
@@ -74,6 +76,7 @@ def _plain_decimals(column: pa.Array, scale: int) -> pa.Array:
         column.null_count,
         column.offset,
     )
+    # at least one digit before the point: 0.0000001
     digits = pc.utf8_lpad(pc.cast(pc.abs(whole), _TEXT), scale + 1, "0")
     text = pc.binary_join_element_wise(
         pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale, None), "."
@@ -91,6 +94,7 @@ def _floats(column: pa.Array) -> pa.Array:
     with np.errstate(all="ignore"):
         size = np.abs(values)
         special = ~np.isfinite(values)
+        # Java's limits for digits without an exponent
         plain = ((size >= 1e-3) & (size < 1e7)) | (size == 0)
     # NaN and infinities have Java's names.
     if special.any():
@@ -122,10 +126,12 @@ def _scientific(texts: pa.Array) -> pa.Array:
     power = values_of(pc.cast(pc.if_else(pc.equal(power_text, ""), "0", power_text), pa.int64()))
     digits = pc.binary_join_element_wise(whole, decimals, "")
     significant = pc.utf8_ltrim(digits, characters="0")
+    # 0.00012 has four leading zeros in 000012
     leading = values_of(pc.binary_length(digits)) - values_of(pc.binary_length(significant))
     # The point moves behind the first digit that is not zero.
     exponent = power + values_of(pc.binary_length(whole)) - 1 - leading
     tail = pc.utf8_rtrim(pc.utf8_slice_codeunits(significant, 1, None), characters="0")
+    # 1.0E20, never 1E20
     tail = pc.if_else(pc.equal(tail, ""), "0", tail)
     head = pc.utf8_slice_codeunits(significant, 0, 1)
     return pc.binary_join_element_wise(sign, head, ".", tail, "E", pc.cast(pa.array(exponent), _TEXT), "")
@@ -143,6 +149,7 @@ def _day_time(column: pa.Array) -> pa.Array:
     """``INTERVAL '1 02:03:04.5' DAY TO SECOND``."""
     values = values_of(column)
     size = np.abs(values)
+    # the magnitude is split; the sign is written once, before the days
     seconds, micros = np.divmod(size, 1_000_000)
     minutes, second = np.divmod(seconds, 60)
     hours, minute = np.divmod(minutes, 60)

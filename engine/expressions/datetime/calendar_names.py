@@ -59,6 +59,7 @@ def _named(bound: BoundCall, names: list[str], number: Kernel) -> Kernel:
     words = pa.array(names)
 
     def kernel(t: pa.Array) -> pa.Array:
+        # a lookup by number: seven or twelve texts for any number of rows
         return words.take(number(local_view(t, zone) if pa.types.is_timestamp(t.type) else t))
 
     return columnwise(kernel)
@@ -81,6 +82,7 @@ def _exact_second(bound: BoundCall) -> Kernel:
 
     def kernel(t: pa.Array) -> pa.Array:
         micros = values_of(local_view(t, zone)) % 60_000_000
+        # decimal128(8, 6) is two words; microseconds of a minute are below 2^63 and not negative
         pairs = np.zeros((micros.size, 2), np.int64)
         pairs[:, 0] = micros
         valid = None if not t.null_count else pc.is_valid(t).buffers()[1]
@@ -102,6 +104,7 @@ def _months_between(bound: BoundCall) -> Kernel:
             [values_of(end) for end in ends],
             [pc.day(end).to_numpy(zero_copy_only=False) for end in ends],
         )
+        # months since year 0
         months = [
             pc.add(pc.multiply(pc.year(end), 12), pc.month(end)).to_numpy(zero_copy_only=False)
             for end in ends
@@ -119,6 +122,7 @@ def _months_between(bound: BoundCall) -> Kernel:
         is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
         whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
         apart = months[0] - months[1]
+        # in a month of 31 days, times of day included
         seconds_apart = (days[0] - days[1]) * 86_400 + (
             first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000
         )
@@ -159,6 +163,7 @@ def _shifted(forth: bool) -> Factory:
         )
 
         def kernel(t: Datum, *_: Datum) -> Datum:
+            # the value is read as UTC, or as the zone's wall clock, whatever its type says
             moved = to_local(t.view(INSTANT), zone) if forth else to_instant(t.view(LOCAL), zone).view(LOCAL)
             return moved.view(INSTANT) if instants else moved
 

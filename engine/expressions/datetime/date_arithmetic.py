@@ -28,6 +28,7 @@ INSTANT = pa.timestamp("us", "UTC")
 def to_local(instants: pa.Array, zone: str) -> pa.Array:
     """Return the wall-clock times of instants in a zone."""
     if zone == "UTC":
+        # both count microseconds; with UTC only the label changes
         return instants.view(LOCAL)
     return pc.local_timestamp(instants.cast(pa.timestamp("us", zone)))
 
@@ -57,6 +58,7 @@ _INT32 = np.iinfo(np.int32)
 
 def shift_months(days: np.ndarray, months: np.ndarray) -> np.ndarray:
     """Return dates (days since 1970) moved by months. A day that the new month lacks becomes its last day."""
+    # numpy's calendar: days and months since 1970
     dates = days.astype("M8[D]")
     first = dates.astype("M8[M]")
     moved = first + months.astype("m8[M]")
@@ -77,6 +79,7 @@ def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
 
     def of_timestamp(times: pa.Array, months: pa.Array) -> pa.Array:
         local = local_view(times, zone)
+        # the time of day stays, the date moves
         days, within = np.divmod(defined_values(local), DAY_US)
         moved = shift_months(days, sign * defined_values(months).astype(np.int64)) * DAY_US + within
         return like(array_of(moved, nulls_of_any(times, months), pa.timestamp("us")), arrow, zone)
@@ -114,6 +117,7 @@ def add_days_kernel(sign: int, *, in_microseconds: bool) -> Kernel:
         missing = nulls_of_any(dates, days)
         by = defined_values(days).astype(np.int64)
         moved = defined_values(dates).astype(np.int64) + sign * (by // DAY_US if in_microseconds else by)
+        # a DATE is days in 32 bits
         if ((moved < _INT32.min) | (moved > _INT32.max)).any():
             raise out_of_range("DATE")
         return array_of(moved, missing, pa.date32())

@@ -32,6 +32,7 @@ from penstock.engine.expressions.datum import (
 from penstock.engine.expressions.evaluation_errors import bad_argument, out_of_range
 from penstock.engine.expressions.kernel_factory import BoundCall, EvaluationContext, Factory
 
+# units of one length, in microseconds
 _FIXED_US = {
     "week": 7 * DAY_US,
     "day": DAY_US,
@@ -41,6 +42,7 @@ _FIXED_US = {
     "millisecond": 1000,
     "microsecond": 1,
 }
+# units of whole months
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
@@ -67,6 +69,7 @@ def _date_trunc(bound: BoundCall) -> Kernel:
     kind = to_arrow(bound.call.type)
 
     def kernel(_: pa.Array, t: pa.Array) -> pa.Array:
+        # a day begins at midnight of the session zone
         floored = pc.floor_temporal(local_view(t, zone), unit=unit, week_starts_monday=True)
         return floored if kind.tz is None else to_instant(floored, zone)
 
@@ -87,6 +90,7 @@ def _months_and_remainder(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def whole_units(unit: str, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return the number of whole units between two local times in microseconds, truncated towards zero."""
     if unit in _FIXED_US:
+        # sign and magnitude apart: // of a negative number would round down
         difference, size = end - start, _FIXED_US[unit]
         return np.sign(difference) * (np.abs(difference) // size)
     first, first_remainder = _months_and_remainder(start)
@@ -113,6 +117,7 @@ def _timestampdiff(bound: BoundCall) -> Kernel:
 
 def _timestampadd(bound: BoundCall) -> Kernel:
     unit, kind = _constant_unit(bound, 0), bound.call.type
+    # months go through the calendar, all other units are a length of time
     if unit in _MONTHS:
         add, factor = add_months_kernel(kind, 1, bound.context.zone), _MONTHS[unit]
         return columnwise(
@@ -133,6 +138,7 @@ def _add_months(bound: BoundCall) -> Kernel:
 
 def _last_day(d: pa.Array) -> pa.Array:
     months = defined_values(d).astype("M8[D]").astype("M8[M]")
+    # the day before the next month begins
     last = (months + np.timedelta64(1, "M")).astype("M8[D]").astype(np.int64) - 1
     return array_of(last, nulls_of_any(d), pa.date32())
 
@@ -142,6 +148,7 @@ def _scaled_instants(factor: int) -> Kernel:
         if pa.types.is_floating(n.type):
             micros = values_of(n) * factor
             missing = nulls_of_any(n)
+            # beyond, a cast to int64 is undefined
             inside = np.isfinite(micros) & (np.abs(micros) < 2.0**63)
             if not (inside if missing is None else inside | missing).all():
                 raise out_of_range("TIMESTAMP_LTZ")
@@ -152,6 +159,7 @@ def _scaled_instants(factor: int) -> Kernel:
 
 
 def _counted_instants(divisor: int) -> Kernel:
+    # towards the past, also before 1970; unix_timestamp truncates towards 1970
     return columnwise(lambda t: array_of(values_of(t) // divisor, nulls_of_any(t), pa.int64()))
 
 

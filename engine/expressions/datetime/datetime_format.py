@@ -35,6 +35,7 @@ DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
 
 
 def _pattern(bound: BoundCall, position: int) -> str:
+    # compiled once per call, so it must be constant
     pattern = bound.constant(position) if len(bound.kinds) > position else DEFAULT_PATTERN
     if not isinstance(pattern, str):
         raise bad_argument("the pattern must be a constant text")
@@ -58,6 +59,7 @@ def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Arra
 
     def strict(texts: pa.Array) -> pa.Array:
         times = read(texts)
+        # a NULL more than before: the first text that did not match
         if times.null_count > texts.null_count:
             bad = pc.and_(pc.is_valid(texts), pc.is_null(times))
             raise bad_cast(texts.filter(bad)[0].as_py(), f"{kind} by the pattern {pattern!r}")
@@ -101,9 +103,11 @@ def _make_timestamp(*parts: pa.Array) -> pa.Array:
     *whole, seconds = parts
     missing = nulls_of_any(*parts)
     year, month, day, hour, minute = (defined_values(part).astype(np.int64) for part in whole)
+    # seconds are DECIMAL(8, 6)
     micros, _ = decimals.microseconds_of(seconds)
     times, real = local_times(year, month, day, hour, minute, 0, micros, len(micros))
     real = real & (micros >= 0) & (micros <= 60_000_000)
+    # a NULL part makes NULL, whatever the others are
     bad = ~real if missing is None else ~real & ~missing
     if bad.any():
         i = int(np.argmax(bad))

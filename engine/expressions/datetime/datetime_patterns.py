@@ -42,6 +42,7 @@ _DIGITS = {
 }
 _LETTERS = "yMdHhmsSaEDQ"
 _HOUR = 3_600_000_000
+# microseconds within which a letter does not change
 _SPANS = {"H": _HOUR, "h": _HOUR, "a": _HOUR, "m": 60_000_000, "s": 1_000_000, "S": 1}
 _DAY = 24 * _HOUR
 Numbers = np.ndarray | int
@@ -148,6 +149,7 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
         return texts.take(array_of(spans - first, None, pa.int64()))
 
     def format_each(times: pa.Array) -> pa.Array:
+        # an empty pattern
         if not formatters:
             return pc.if_else(pc.is_valid(times), "", pa.scalar(None, pa.string()))
         # The formatters assume times without NULLs; these are put back at the end.
@@ -172,10 +174,12 @@ def _reader(piece: Piece) -> str:
     letter as many as fit.
     """
     letter, width = piece.letter, piece.width
+    # text of the pattern itself matches as it is
     if not letter:
         return re.escape(piece.text)
     if letter == "M" and width >= 3:
         return "(?P<N>" + "|".join(name if width >= 4 else name[:3] for name in _MONTHS) + ")"
+    # matched, but not used: the date is known from the other letters
     if letter == "E":
         return "(?:" + "|".join(name if width >= 4 else name[:3] for name in _DAYS) + ")"
     if letter == "a":
@@ -210,10 +214,12 @@ def compile_reader(pattern: str) -> Callable[[pa.Array], pa.Array]:
     repeated = {letter for letter in letters if letters.count(letter) > 1}
     if repeated:
         raise bad_argument(f"the pattern {pattern!r} names {', '.join(sorted(repeated))} twice")
+    # yy: 2000 to 2099
     two_digit_year = any(p.letter == "y" and p.width == 2 for p in pieces)
     regex = "^" + "".join(_reader(piece) for piece in pieces) + "$"
 
     def read(texts: pa.Array) -> pa.Array:
+        # no letter: every text that matches is 1970-01-01
         if not letters:
             return pc.if_else(
                 pc.match_substring_regex(texts, regex),
@@ -248,6 +254,7 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
             )
             + 1
         )
+    # conflicts are masks: a text with PM and hour 9 is NULL, others are read
     hour, conflict = _hour(fields)
     micros: np.ndarray | int = 0
     if "S" in fields:
@@ -285,6 +292,7 @@ def _hour(fields: dict[str, pa.Array]) -> tuple[Numbers, Numbers]:
     to 12.
     """
     whole = np.asarray(_number(fields, "H", 0))
+    # 12 AM is midnight, 12 PM is noon
     afternoon = (
         np.asarray(pc.fill_null(pc.equal(pc.utf8_upper(fields["a"]), "PM"), False))
         if "a" in fields
@@ -308,6 +316,7 @@ _FIRST_YEAR, _LAST_YEAR = -1000, 11000
 @functools.cache
 def _months() -> tuple[np.ndarray, np.ndarray]:
     """Return the first day (days since 1970) and the length of every month in the supported years."""
+    # one more than the last month: the difference gives each month its length
     months = np.arange((_FIRST_YEAR - 1970) * 12, (_LAST_YEAR + 1 - 1970) * 12 + 1).astype("M8[M]")
     first = months.astype("M8[D]").astype(np.int64)
     return first[:-1], np.diff(first)

@@ -49,6 +49,7 @@ def rows_of_lines(texts: pa.Array, kind: pa.StructType) -> pa.StructArray | None
         return None
     # An empty object keeps a NULL text's line, so that rows still count.
     missing = pc.is_null(texts)
+    # two cheap tests by regular expression decide whether lines and objects are one to one
     lines = pc.if_else(missing, "{}", texts) if texts.null_count else texts
     if (
         not pc.all(pc.match_substring_regex(lines, _OBJECT)).as_py()
@@ -57,6 +58,7 @@ def rows_of_lines(texts: pa.Array, kind: pa.StructType) -> pa.StructArray | None
         return None
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines), "\n")
     table = _read(joined[0].as_buffer(), kind)
+    # a value that does not fit, or an object cut in two: parsed text by text
     if table is None or table.num_rows != len(texts):
         return None
     columns = [column.combine_chunks() for column in table.columns]
@@ -117,6 +119,7 @@ def from_json(bound: BoundCall) -> Kernel:
 
     def kernel(text: Datum, *_: Datum) -> Datum:
         (column,) = aligned(text)
+        # fast: the whole batch by Arrow; slow: each distinct text by Python
         result = rows_of_lines(column, to_arrow(wire)) if isinstance(wire, Row) else None
         if result is None:
             result = _by_text(column, read, to_arrow(wire))
@@ -126,6 +129,7 @@ def from_json(bound: BoundCall) -> Kernel:
 
 
 def _by_text(column: pa.Array, read: Reader, kind: pa.DataType) -> pa.Array:
+    # NULL is no entry of the dictionary and stays NULL by its index
     encoded = pc.dictionary_encode(column)
     values = pa.array([read(text) for text in encoded.dictionary.to_pylist()], kind)
     return values.take(encoded.indices)
@@ -142,6 +146,7 @@ def _wire(kind: DataType) -> DataType:
             return Map(key, _wire(value))
         case Row(fields):
             return Row(tuple((name, _wire(part)) for name, part in fields))
+        # read by rules of this module; everything else (dates, times) is cast from text afterwards
         case Boolean() | Double() | Float() | DecimalType() | Binary():
             return kind
     return kind if is_integer(kind) else String()
@@ -153,6 +158,7 @@ def _document(kind: DataType, strict: bool) -> Reader:
     """
     read = _reader(kind, strict)
     nothing = {name: None for name, _ in kind.fields} if isinstance(kind, Row) else None
+    # as Spark: FROM_JSON('{"a": 1}', 'ARRAY<STRUCT<a: INT>>') is an array of one row
     single = isinstance(kind, Array) and isinstance(kind.element, Row)
 
     def whole(text: str | None) -> Any:
@@ -181,6 +187,7 @@ def parsed(text: str) -> Any:
     try:
         return _DECODER.raw_decode(begun)[0]
     except ValueError:
+        # single quotes are replaced only where the text is not valid without that
         if "'" not in begun:
             raise
     return _DECODER.raw_decode(_QUOTED.sub(_double_quoted, begun))[0]
@@ -218,6 +225,7 @@ def _row(fields: list[tuple[str, Reader]], strict: bool) -> Reader:
     """
 
     def read(value: Any) -> dict[str, Any]:
+        # the caller makes NULL of a ValueError, or an error in FAILFAST mode
         if not isinstance(value, dict):
             raise ValueError
         row = {}
@@ -280,6 +288,7 @@ def _double(value: Any) -> float:
 
 
 def _decimal(kind: DecimalType) -> Reader:
+    # DECIMAL(5, 2): step 0.01, values below 1000
     step, limit = Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale)
 
     def read(value: Any) -> Decimal:
@@ -287,6 +296,7 @@ def _decimal(kind: DecimalType) -> Reader:
             raise ValueError
         try:
             number = Decimal(value)
+            # before quantize, which raises for too many digits
             if not abs(number) < limit:
                 raise ValueError
             rounded = number.quantize(step, ROUND_HALF_UP)
@@ -342,6 +352,7 @@ def _number(value: float) -> str:
         return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
+    # the shortest digits of the number, without trailing zeros
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     fraction = "".join(map(str, digits[1:])) or "0"

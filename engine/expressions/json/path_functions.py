@@ -14,6 +14,7 @@ from penstock.engine.expressions.json.schema_of_json import schema_of_json
 from penstock.engine.expressions.json.to_json import json_array, json_object, to_json
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 
+# $.name, $[0] and $['a name'], any number of them
 _PATH = re.compile(r"\$(?:\.[^.\[\]*]+|\[\d+\]|\['[^']*'\])*")
 _STEP = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")
 
@@ -31,6 +32,7 @@ def _path(bound: BoundCall) -> str | None:
         )
     if not _PATH.fullmatch(path):
         return None
+    # every name in double quotes, whatever characters it has
     steps = [
         f'."{name or quoted}"' if name or quoted else f"[{index}]"
         for name, index, quoted in _STEP.findall(path)
@@ -48,6 +50,7 @@ def _by_path(extraction: str, kind: pa.DataType) -> Factory:
         # An invalid path has no value in any text.
         if path is None:
             return duckdb_kernel("NULL", kind)
+        # DuckDB raises for invalid JSON, SQL's functions return NULL
         valid = "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"
         kernel = duckdb_kernel(extraction.replace("#json", valid).replace("#path", f"'{path}'"), kind)
         return lambda text, *_: kernel(text)
@@ -74,11 +77,13 @@ def _is_json(bound: BoundCall) -> Kernel:
 
 
 _KINDS = {"object": "= 'OBJECT'", "array": "= 'ARRAY'", "scalar": "NOT IN ('OBJECT', 'ARRAY')"}
+# JSON_LENGTH: elements of an array, keys of an object, 1 for a scalar
 _LENGTH = (
     "CASE json_type(#json) WHEN 'ARRAY' THEN json_array_length(#json)::INT WHEN 'OBJECT' THEN "
     "len(json_keys(#json))::INT "
     "ELSE CASE WHEN #json IS NOT NULL THEN 1 END END"
 )
+# JSON_VALUE returns scalars only, JSON_QUERY (_PART) objects and arrays only
 _SCALAR = (
     "CASE WHEN json_type(#json, #path) NOT IN ('OBJECT', 'ARRAY', 'NULL') THEN "
     "json_extract_string(#json, #path) END"

@@ -25,6 +25,7 @@ from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.json.from_json import parsed
 from penstock.engine.expressions.kernel_factory import BoundCall
 
+# digits of the widest DECIMAL
 _LONGEST = 38
 
 
@@ -52,6 +53,7 @@ def _kind(value: Any) -> DataType:
     if isinstance(value, int):
         digits = len(str(abs(value)))
         return (
+            # the narrowest type that holds the number
             BIGINT if -(2**63) <= value < 2**63 else DecimalType(digits, 0) if digits <= _LONGEST else DOUBLE
         )
     if isinstance(value, float | Decimal):
@@ -62,6 +64,7 @@ def _kind(value: Any) -> DataType:
 def _common(a: DataType, b: DataType) -> DataType:
     """Return the common type: rows merge their fields, different scalars become STRING."""
     match a, b:
+        # NULL says nothing about the type; arrays and rows merge part by part
         case Null(), _:
             return b
         case _, Null():
@@ -78,6 +81,7 @@ def _common(a: DataType, b: DataType) -> DataType:
             )
     if a == b:
         return a
+    # BIGINT and DECIMAL: the DECIMAL, which has more digits
     if is_numeric(a) and is_numeric(b):
         return DOUBLE if DOUBLE in (a, b) else a if isinstance(a, DecimalType) else b
     return STRING
@@ -86,6 +90,7 @@ def _common(a: DataType, b: DataType) -> DataType:
 def _shown(kind: DataType) -> str:
     match kind:
         case Null():
+            # a value that was always null
             return "STRING"
         case Array(element):
             return f"ARRAY<{_shown(element)}>"

@@ -57,6 +57,7 @@ def json_object(bound: BoundCall) -> Kernel:
     def kernel(marks: Datum, *data: Datum) -> pa.Array:
         _, *columns = aligned(marks, *data)
         length = len(aligned(marks, *data)[0])
+        # '"a":' and the value, as one text a row
         parts = []
         for key, value, write in zip(columns[::2], columns[1::2], writers, strict=True):
             if key.null_count:
@@ -89,6 +90,7 @@ def _marked(bound: BoundCall, kinds: tuple[DataType, ...]) -> tuple[bool, list[W
     """Return whether NULLs are omitted, and each value's writer. A value that is already JSON is not quoted
     again.
     """
+    # whether NULLs are absent, a blank, then one letter for each value: j is JSON already
     nulls, _, marks = str(bound.constant(0)).partition(" ")
     zone = bound.context.zone
     return nulls == "absent", [
@@ -106,6 +108,7 @@ def _listed(parts: list[pa.Array], length: int) -> pa.Array:
     """
     if not parts:
         return repeated(pa.scalar(""), length)
+    # each part with a comma before it, and the first comma cut off
     return pc.utf8_slice_codeunits(_joined(*[pc.fill_null(_joined(",", part), "") for part in parts]), 1)
 
 
@@ -122,6 +125,7 @@ def _enclosed(inner: pa.Array, left: str, right: str, missing: np.ndarray | None
 
 def _writer(kind: DataType, zone: str) -> Writer:
     match kind:
+        # one writer a type, chosen at compile time
         case Row(fields):
             return _row([(name, _writer(part, zone)) for name, part in fields])
         case Array(element):
@@ -175,6 +179,7 @@ def _float(column: pa.Array) -> pa.Array:
 
 
 def _to_milliseconds(column: pa.Array) -> pa.Array:
+    # Spark prints milliseconds: 2024-01-31T08:05:59.123
     floored = pc.floor_temporal(column, unit="millisecond").cast(pa.timestamp("ms"))
     return pc.strftime(floored, format="%Y-%m-%dT%H:%M:%S")
 
@@ -213,6 +218,7 @@ def _row(fields: list[tuple[str, Writer]]) -> Writer:
 def _array(element: Writer) -> Writer:
     def write(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
+        # NULL elements are written, NULL fields of a row are not
         parts = Lists(pc.fill_null(element(lists.flat), "null"), lists.lengths).column()
         return _enclosed(pc.binary_join(parts, ","), "[", "]", lists.missing)
 

@@ -46,6 +46,7 @@ def _matching_elements(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np
     if not isinstance(data, pa.Array):
         data, value = aligned(data, value)
     lists = lists_of(data)
+    # a NULL value to search for makes the row NULL
     unknown = (
         nulls_of(value)
         if isinstance(value, pa.Array)
@@ -89,6 +90,7 @@ def _extended(column: pa.Array, value: pa.Array, at_end: bool) -> pa.Array:
 
 def _distinct(column: pa.Array) -> pa.Array:
     lists = lists_of(column)
+    # the first of equal elements stays, at its position
     return lists.filter(firsts(lists.parents, codes_of(lists.flat))).column()
 
 
@@ -109,6 +111,7 @@ def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last
     # One global rank of all elements, then one sort by list and rank: no loop over lists.
     sort_ranks = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
     if nulls_last:
+        # above every rank
         sort_ranks = np.where(arrow_numpy.truths(lists.flat.is_valid()), sort_ranks, rank.size)
     return np.lexsort((sort_ranks, lists.parents))
 
@@ -133,6 +136,7 @@ def _ranks(values: pa.Array) -> np.ndarray:
 def _sort_array(*columns: pa.Array) -> pa.Array:
     missing = nulls_of_any(*columns)
     lists = lists_of(columns[0])
+    # one direction a row
     ascending = arrow_numpy.is_true(columns[1]) if len(columns) > 1 else True
     result = lists.ordered(order_in_lists(lists, ascending))
     if missing is not None:
@@ -147,6 +151,7 @@ def _array_sort(column: pa.Array) -> pa.Array:
 
 def _extreme(largest: bool) -> Kernel:
     def extreme(column: pa.Array) -> pa.Array:
+        # NULL elements do not take part
         lists = lists_of(column).filter(arrow_numpy.truths(lists_of(column).flat.is_valid()))
         order = order_in_lists(lists)
         last_or_first = lists.starts[1:] - 1 if largest else lists.starts[:-1]
@@ -182,6 +187,7 @@ def _slice(column: pa.Array, start: pa.Array, length: pa.Array) -> pa.Array:
         raise bad_argument("slice: the start is 0; elements count from 1, or from -1 at the end")
     if (known & (count < 0)).any():
         raise bad_argument("slice: the length is below zero")
+    # position from 0; a negative start counts from the end
     begin = np.where(first > 0, first - 1, lists.lengths + first)
     nth, parents = lists.nth, lists.parents
     inside = (
@@ -203,6 +209,7 @@ def _flatten(column: pa.Array) -> pa.Array:
         holds_null = outer.any(inner.missing)
         missing = holds_null if missing is None else missing | holds_null
     lengths = np.zeros(len(column), np.int64)
+    # a row's length is the sum over its inner arrays
     np.add.at(lengths, outer.parents, inner.lengths)
     lists = Lists(inner.flat, lengths)
     if missing is None:
@@ -258,6 +265,7 @@ ARRAY_FUNCTIONS: dict[str, Factory] = {
 
 
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:
+    # a union is the concatenation without repeated elements
     joined = interleaved([lists_of(a), lists_of(b)])
     return joined.filter(firsts(joined.parents, codes_of(joined.flat))).column()
 
@@ -274,6 +282,7 @@ def _selected(a: pa.Array, b: pa.Array, wanted: bool) -> pa.Array:
     mine, theirs = lists_of(a), lists_of(b)
     missing = nulls_of_any(a, b)
     shared, codes = _shared(mine, theirs)
+    # INTERSECT keeps shared elements, EXCEPT the others; both without repetition
     keep = (shared == wanted) & firsts(mine.parents, codes)
     if missing is not None:
         keep &= ~missing[mine.parents]

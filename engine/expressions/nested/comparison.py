@@ -60,6 +60,7 @@ def order_of(a: pa.Array, b: pa.Array) -> np.ndarray:
 def _nulls_first(order: np.ndarray, a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray:
     if a is None and b is None:
         return order
+    # 1 where NULL: both NULL gives 0, left NULL gives -1, right NULL gives 1
     left = np.zeros(order.size, np.int8) if a is None else a.astype(np.int8)
     right = np.zeros(order.size, np.int8) if b is None else b.astype(np.int8)
     return np.where(left | right, right - left, order).astype(np.int8)
@@ -68,6 +69,7 @@ def _nulls_first(order: np.ndarray, a: np.ndarray | None, b: np.ndarray | None) 
 def _order_of_values(a: pa.Array, b: pa.Array) -> np.ndarray:
     if pa.types.is_floating(a.type):
         left, right = floats(a), floats(b)
+        # NaN is above every number and equal to itself
         after = (left > right) | (np.isnan(left) & ~np.isnan(right))
         before = (left < right) | (np.isnan(right) & ~np.isnan(left))
         return after.astype(np.int8) - before.astype(np.int8)
@@ -87,6 +89,7 @@ def _order_of_lists(a: Lists, b: Lists) -> np.ndarray:
         picked(b.flat, b.starts[shared.parents] + nth, None),
     )
     result = np.sign(a.lengths - b.lengths).astype(np.int8)
+    # positions where elements differ; unique returns the first of each list
     decided = np.flatnonzero(orders)
     lists, first = np.unique(shared.parents[decided], return_index=True)
     result[lists] = orders[decided[first]]

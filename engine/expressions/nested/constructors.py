@@ -57,6 +57,7 @@ def _map(bound: BoundCall) -> Kernel:
     def kernel(*data: Datum) -> pa.Array:
         columns = aligned(*data)
         keys, values = alternated(columns[::2]), alternated(columns[1::2])
+        # MAP['a', 1, 'a', 2] is an error, as in Spark
         checked_keys(keys)
         flat = pa.StructArray.from_arrays([keys.flat, values.flat], ["key", "value"])
         return Lists(flat, keys.lengths).maps()
@@ -82,6 +83,7 @@ def _row(first: int, step: int) -> Factory:
 
 def _field(bound: BoundCall) -> Kernel:
     position = bound.constant(1)
+    # a NULL row has NULL fields: struct_field keeps the row's mask
     return lambda row, _: pc.struct_field(row, position)
 
 
@@ -129,6 +131,7 @@ def _value_of_key(data: Datum, key: Datum) -> pa.Array:
     if not isinstance(data, pa.Array):
         data, key = aligned(data, key)
     lists = lists_of(data)
+    # at most one entry a row, because keys are unique
     hit = np.flatnonzero(elements_like(lists, pc.struct_field(lists.flat, 0), key))
     positions = np.full(len(data), -1, np.int64)
     positions[lists.parents[hit]] = hit

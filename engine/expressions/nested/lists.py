@@ -47,6 +47,7 @@ class Lists:
         return pa.ListArray.from_arrays(self._offsets(), self.flat, mask=mask)
 
     def _offsets(self) -> pa.Array:
+        # offsets of a list column have 32 bits
         if int(self.starts[-1]) > np.iinfo(np.int32).max:
             raise over_capacity()
         return arrow_numpy.array_of(self.starts.astype(np.int32))
@@ -59,8 +60,10 @@ class Lists:
 
     def filter(self, keep: np.ndarray) -> Lists:
         """Return the lists with only the elements whose mask is true."""
+        # nothing to drop: no copy
         if keep.all():
             return self
+        # how many elements of each list remain
         lengths = np.bincount(self.parents[keep], minlength=self.lengths.size)
         return Lists(self.flat.filter(arrow_numpy.array_of(keep)), lengths, self.missing)
 
@@ -81,6 +84,7 @@ def lists_of(column: pa.Array) -> Lists:
     """Return a column of arrays or maps as lists; maps are lists of key and value. Slices are supported."""
     if pa.types.is_map(column.type):
         column = entries(column)
+    # flatten() leaves out the elements below NULL lists, so the lengths of those are 0
     return Lists(column.flatten(), lengths_of(column), nulls_of(column))
 
 
@@ -93,6 +97,7 @@ def picked(flat: pa.Array, positions: np.ndarray, missing: np.ndarray | None) ->
 
 def codes_of(values: pa.Array) -> np.ndarray:
     """Return a code per value, equal for equal values. NULL equals NULL, NaN equals NaN, -0.0 equals 0.0."""
+    # equal values have equal canonical texts
     if pa.types.is_nested(values.type):
         values = canonical_text(values)
     elif pa.types.is_floating(values.type):
@@ -116,6 +121,7 @@ def firsts(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def common_codes(*values: pa.Array) -> list[np.ndarray]:
     """Return the codes of several columns of one type. Equal values have equal codes across columns."""
     codes = codes_of(pa.concat_arrays(list(values)))
+    # one dictionary for all columns, then apart again
     return np.split(codes, np.cumsum([len(column) for column in values])[:-1])
 
 

@@ -36,6 +36,7 @@ def checked_keys(keys: Lists) -> None:
         raise bad_argument("a key of a map is NULL")
     first = firsts(keys.parents, codes_of(keys.flat))
     if not first.all():
+        # the first key that occurs again in its map
         twice = keys.flat[int(np.flatnonzero(~first)[0])].as_py()
         raise bad_argument(f"the key {twice!r} stands twice in a map")
 
@@ -67,6 +68,7 @@ def _from_arrays(keys: pa.Array, values: pa.Array) -> pa.Array:
     missing = nulls_of_any(keys, values)
     mine, theirs = lists_of(keys), lists_of(values)
     if missing is not None:
+        # the arrays of NULL rows are dropped before lengths are compared
         mine, theirs = (
             Lists(part.flat, part.lengths).filter(~missing[part.parents]) for part in (mine, theirs)
         )
@@ -93,6 +95,7 @@ def _from_entries(column: pa.Array) -> pa.Array:
 
 def _concat(*columns: pa.Array) -> pa.Array:
     joined = interleaved([lists_of(column) for column in columns])
+    # the same key in two maps is an error, as in Spark
     checked_keys(Lists(pc.struct_field(joined.flat, 0), joined.lengths))
     return joined.maps()
 
@@ -106,6 +109,7 @@ def _str_to_map(bound: BoundCall) -> Kernel:
     def kernel(text: Datum, *_: Datum) -> pa.Array:
         (column,) = aligned(text)
         missing = nulls_of(column)
+        # 'a:1,b:2' to 'a:1' and 'b:2', then each to key and value
         pieces = lists_of(by_pair(pc.fill_null(column, "")))
         if missing is not None:
             pieces = pieces.filter(~missing[pieces.parents])

@@ -21,6 +21,7 @@ from penstock.engine.expressions.evaluation_errors import bad_argument, check_si
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.nested.lists import Lists
 
+# a bound that keeps the number of steps within int64
 _LONGEST = 2**62
 _MONTHS = 3_000_000  # more than there are between any two times
 
@@ -42,6 +43,7 @@ def _sequence(bound: BoundCall) -> Kernel:
             else np.where(first <= last, unit, -unit)
         )
         if isinstance(kind, Date) and len(columns) > 2:
+            # an interval of days, in microseconds
             step = _whole_days(step, missing)
         lengths = _checked(_steps(first, last, step), first, last, step, missing)
         lists = Lists(pa.nulls(0), lengths, missing)
@@ -75,6 +77,7 @@ def _checked(
 ) -> np.ndarray:
     """Return the lengths, 0 for NULL. Raise Fault RUN-2004 for a step that never reaches the last value."""
     known = np.ones(first.size, np.bool_) if missing is None else ~missing
+    # a sequence of one value may have any step
     wrong = known & (first != last) & ((step == 0) | ((first < last) != (step > 0)))
     if wrong.any():
         raise bad_argument(

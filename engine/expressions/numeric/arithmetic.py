@@ -91,6 +91,7 @@ def _subtract(bound: BoundCall) -> Kernel:
     # DATE - DATE is an interval of days.
     if isinstance(left, Date) and isinstance(right, Date):
         return columnwise(days_between)
+    # TIMESTAMP - TIMESTAMP is an interval in microseconds
     if is_timestamp(left) and is_timestamp(right):
         return pc.subtract_checked
     return _moved(bound, -1) or _numbers("subtract", bound)
@@ -144,6 +145,7 @@ def _divide(bound: BoundCall) -> Kernel:
         return decimals.divide_kernel(left, right, bound.call.type)
     if isinstance(left, DayTimeInterval | YearMonthInterval):
         return _scaled(to_arrow(left), np.divide)
+    # DOUBLE: division by zero is an error too, as in Spark's ANSI mode
     return pc.divide_checked
 
 
@@ -182,6 +184,7 @@ def _remainder(positive: bool) -> Factory:
 
 def _negate(bound: BoundCall) -> Kernel:
     kind = bound.call.type
+    # only -(-128) of TINYINT and its kin overflow
     if isinstance(kind, Decimal | Float | Double):
         return pc.negate
     return pc.negate_checked

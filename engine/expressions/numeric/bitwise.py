@@ -24,6 +24,7 @@ def _shift(compute: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Factory:
 
     def kernel(values: pa.Array, by: pa.Array) -> pa.Array:
         numbers = values_of(values)
+        # as in Java: x << 33 of an INT is x << 1
         shifted = compute(numbers, (values_of(by) & (numbers.itemsize * 8 - 1)).astype(numbers.dtype))
         return array_of(shifted, nulls_of_any(values, by), values.type)
 
@@ -36,6 +37,7 @@ def _unsigned(values: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def _bit_count(values: pa.Array) -> pa.Array:
+    # widened to 64 bits with the sign: bit_count(-1) is 64, as in Spark
     words = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
     return array_of(
         np.bitwise_count(values_of(words).astype(np.int64).view(np.uint64)).astype(np.int32),
@@ -58,6 +60,7 @@ def _getbit(values: pa.Array, position: pa.Array) -> pa.Array:
 
 def _hex(bound: BoundCall) -> Kernel:
     if isinstance(bound.kinds[0], BigInt):
+        # a negative number as two's complement of 64 bits
         return by_value(lambda number: f"{number & _ALL:X}", pa.string())(bound)
     return columnwise(_hex_of_bytes)
 
@@ -69,6 +72,7 @@ def _hex_of_bytes(column: pa.Array) -> pa.Array:
     data_bytes = (
         np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
     )
+    # int64: twice the offsets may exceed 32 bits
     hex_offsets = (starts - starts[0]) * np.int64(2)
     if int(hex_offsets[-1]) > LIMITS.array_bytes:
         raise over_capacity()

@@ -35,6 +35,7 @@ def _nan(datum: Datum) -> Datum:
 
 def _float_equal(a: Datum, b: Datum) -> Datum:
     same = pc.equal(a, b)
+    # only where both sides have a NaN does IEEE's answer differ
     if _has_nan(a) and _has_nan(b):
         return pc.or_kleene(same, pc.and_kleene(_nan(a), _nan(b)))
     return same
@@ -95,6 +96,7 @@ def _comparison(operator: str) -> Factory:
 
 
 def _null_safe_equal(bound: BoundCall) -> Kernel:
+    # a <=> b: NULL equals NULL
     equal = comparison_kernel("equal", bound.kinds[0])
 
     def kernel(a: Datum, b: Datum) -> pa.Array:

@@ -44,6 +44,7 @@ def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
         wide = pc.round(wide, result.scale, "half_towards_infinity").cast(pa.decimal256(_WIDE, result.scale))
     fits = _fits(wide, result)
     if not pc.all(fits, min_count=0).as_py():
+        # NULL first: the cast would raise for the whole column
         wide = pc.if_else(fits, wide, pa.scalar(None, wide.type))
     return wide.cast(pa.decimal128(result.precision, result.scale))
 
@@ -52,6 +53,7 @@ def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
     """Return whether values have no more digits than the result holds. Their scale must not exceed the
     result's.
     """
+    # the first unscaled number with a digit too many
     limit = pa.scalar(10 ** (result.precision - result.scale + wide.type.scale), pa.decimal256(_WIDE, 0))
     return pc.less(pc.abs(_relabelled(wide, _WIDE, 0)), limit)
 

@@ -13,7 +13,9 @@ from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 
+# the seed of Spark's hash() and xxhash64()
 _SEED = 42
+# sha2(x, 0) is SHA-256
 _SHA = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
 

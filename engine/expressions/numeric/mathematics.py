@@ -58,6 +58,7 @@ def _log(bound: BoundCall) -> Kernel:
 
     def with_base(base: Datum, x: Datum) -> pa.Array:
         base, x = aligned(base, x)
+        # log(base, x): the change of base
         return pc.divide(natural(x), natural(base))
 
     return with_base
@@ -125,6 +126,7 @@ def _round_floats(column: pa.Array, digits: int, half: str) -> pa.Array:
     values = values_of(column)
     with np.errstate(all="ignore"):
         scaled = np.abs(values.astype(np.float64)) * 10.0**digits
+        # within the error of the type, 24 bits or 53
         near = np.abs(scaled - np.floor(scaled) - 0.5) <= np.maximum(scaled, 1.0) * (
             1e-6 if column.type == pa.float32() else 1e-14
         )

@@ -20,6 +20,7 @@ _CHARSETS = {
     "UTF-16LE": "utf-16-le",
     "UTF-16": "utf-16",
 }
+# protocol://user@host:port/path?query#ref, every part optional
 _URL = re.compile(
     r"(?:(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):)?"
     r"(?://(?P<authority>(?:(?P<userinfo>[^/?#@]*)@)?(?P<host>\[[^\]/?#]*\]|[^/?#:@]*)(?::[0-9]*)?))?"
@@ -65,6 +66,7 @@ def _unbase64(text: str) -> bytes:
 
 
 def _url_decode(text: str) -> str:
+    # unquote_plus would leave it as it is
     if re.search(r"%(?![0-9A-Fa-f]{2})", text):
         raise bad_argument(
             f"{text!r} is no encoded part of a URL", "a % stands before two hexadecimal digits"

@@ -24,6 +24,7 @@ def _like_pattern(pattern: str, escape: str) -> str:
     out: list[str] = []
     letters = iter(pattern)
     for letter in letters:
+        # the declared escape becomes a backslash, a plain backslash is doubled
         if letter == escape:
             follower = next(letters, None)
             if follower is None or follower not in ("%", "_", escape):
@@ -92,6 +93,7 @@ def _regexp_replace(bound: BoundCall) -> Kernel:
 
     def kernel(s: Datum, *_: Datum) -> Datum:
         (texts,) = aligned(s)
+        # a longer replacement may make the texts too large
         if len(by) > 1:
             check_replaced("regexp_replace", texts, lambda: pc.count_substring_regex(texts, usable), by)
         return pc.replace_substring_regex(texts, usable, replacement)
@@ -117,6 +119,7 @@ def named_groups(pattern: str) -> NamedGroups:
     out: list[str] = []
     count, position, in_class = 0, 0, False
     while position < len(pattern):
+        # four states: an escape, a character class, an opening bracket, anything else
         letter = pattern[position]
         # \( and \[ open nothing.
         if letter == "\\":

@@ -27,10 +27,12 @@ def splitter(pattern: str, limit: int = -1) -> Callable[[pa.Array], pa.Array]:
     """Return a function that splits texts at the matches of a regular expression. ``limit`` is the maximal
     number of pieces; 0 and below means unlimited.
     """
+    # n pieces need n - 1 cuts
     cuts = limit - 1 if limit > 0 else None
     if not pattern:
         return lambda texts: _characters(texts, limit)
     if cuts == 0:
+        # limit 1: the whole text as one piece
         return lambda texts: Lists(texts, np.ones(len(texts), np.int64)).column()
     # No special letter: a plain search needs no regular expression.
     if not _SPECIAL & set(pattern):
@@ -45,6 +47,7 @@ def _characters(texts: pa.Array, limit: int) -> pa.Array:
     """
     lengths = words(pc.fill_null(pc.utf8_length(texts), 0))
     pieces = Lists(pa.nulls(0), np.maximum(lengths if limit <= 0 else np.minimum(lengths, limit), 1))
+    # the number of each piece within its text, from 0
     nth = np.arange(int(pieces.starts[-1])) - pieces.starts[pieces.parents]
     is_last = nth == pieces.lengths[pieces.parents] - 1
     piece_lengths = np.where(is_last, np.maximum(lengths[pieces.parents] - nth, 1), 1)
@@ -84,6 +87,7 @@ def _array_join(bound: BoundCall) -> Kernel:
     def kernel(*data: Datum) -> pa.Array:
         column, separator, *null = aligned(*data)
         lists = lists_of(column)
+        # the third argument stands in for NULL elements; without it they are left out
         if shows_null:
             filled = pc.if_else(
                 lists.flat.is_valid(), lists.flat, null[0].take(arrow_numpy.array_of(lists.parents))

@@ -30,6 +30,7 @@ def _levenshtein(a: str, b: str, limit: int | None = None) -> int:
     return -1 if limit is not None and row[-1] > limit else row[-1]
 
 
+# 0: vowels, which separate; 7: H and W, which do not; 1 to 6: groups of consonants
 _SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
 
 
@@ -60,6 +61,7 @@ def _overlay(text: str, by: str, start: int, length: int = -1) -> str:
 
 
 def _piece(text: str, start: int, length: int) -> str:
+    # positions from 1, from the end below zero; 0 is the start
     begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
     return text[max(begin, 0) : max(begin + length, 0)]
 
@@ -75,6 +77,7 @@ def _substring_index(text: str, delimiter: str, count: int) -> str:
 def _last_pieces(text: str, delimiter: str, count: int) -> str:
     at = len(text)
     for _ in range(count):
+        # from the right; occurrences may overlap
         at = text.rfind(delimiter, 0, max(0, at + len(delimiter) - 1)) if at >= 0 else -1
         if at < 0:
             return text
@@ -96,6 +99,7 @@ def _format_number(number: int | float | Decimal, digits: int) -> str | None:
         return "NaN"
     if isinstance(number, float) and number in (float("inf"), float("-inf")):
         return "∞" if number > 0 else "-∞"
+    # the digits a DOUBLE prints with, not its binary value
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     return (
         f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN):,f}"
@@ -108,8 +112,10 @@ def _find_in_set(text: str, listed: str) -> int:
     return 0 if "," in text or text not in (items := listed.split(",")) else items.index(text) + 1
 
 
+# letters of one number: a larger width is a slip, and would take much memory
 _WIDEST = 10_000
 _WIDTHS: dict[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32}
+# %[argument$][flags][width][.precision]letter
 _SLOT = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
 
@@ -126,6 +132,7 @@ def _format_string(bound: BoundCall) -> Kernel:
     masks = tuple((1 << _WIDTHS.get(kind, 64)) - 1 for kind in bound.kinds[1:])
 
     def compute(text: str, *values: object) -> str:
+        # values, then whether each is valid
         half = len(values) // 2
         arguments = tuple(v if known else None for v, known in zip(values[:half], values[half:], strict=True))
         return _formatted(text, arguments, masks)
@@ -169,6 +176,7 @@ def _formatted(template: str, values: tuple[object, ...], masks: tuple[int, ...]
 
 
 def _aligned(text: str, flags: str, width: str | None) -> str:
+    # Java counts UTF-16 units: an emoji has two
     blanks = " " * (int(width or 0) - len(text.encode("utf-16-le")) // 2)
     return text + blanks if "-" in flags else blanks + text
 
@@ -185,6 +193,7 @@ def _cut(text: str, precision: str | None) -> str:
 def _written(
     value: object, flags: str, precision: str | None, width: str | None, letter: str, slot: str
 ) -> str:
+    # a capital letter prints the same in capitals
     low = letter.lower()
     if low == "b":
         text = "false" if value is None else str(value).lower() if isinstance(value, bool) else "true"

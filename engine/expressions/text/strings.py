@@ -27,6 +27,7 @@ from penstock.engine.kernels.arrow_views import words
 
 _TEXT = pa.string()
 _INT = pa.int32()
+# characters of a text
 _LONGEST = 2**31 - 1
 
 
@@ -59,6 +60,7 @@ def _substr(bound: BoundCall) -> Kernel:
         )
     first_char, length = bound.constant(1), bound.constant(2)
     assert isinstance(first_char, int)
+    # SQL counts from 1, Arrow from 0; both count from the end below zero
     start = first_char - 1 if first_char > 0 else first_char
     if length is None:
         return lambda s, *_: pc.utf8_slice_codeunits(s, start, None)
@@ -108,6 +110,7 @@ def _padded(side: str) -> Factory:
     pad_arrow = pc.utf8_lpad if side == "lpad" else pc.utf8_rpad
 
     def factory(bound: BoundCall) -> Kernel:
+        # padder() builds the kernel; the outer one checks the size first
         pad = padder(bound)
 
         def kernel(s: Datum, width: Datum, *fill: Datum) -> Datum:
@@ -120,6 +123,7 @@ def _padded(side: str) -> Factory:
 
     def padder(bound: BoundCall) -> Kernel:
         width, fill = bound.constant(1), " " if len(bound.kinds) == 2 else bound.constant(2)
+        # Arrow pads with one character only
         if not isinstance(width, int) or not isinstance(fill, str) or len(fill) > 1:
             last = "' '" if len(bound.kinds) == 2 else "{2}"
             text = (
@@ -174,6 +178,7 @@ def _replace(bound: BoundCall) -> Kernel:
 
         return kernel
     last = "''" if len(bound.kinds) == 2 else "{2}"
+    # bytes that replacing adds: occurrences times the length of the replacement
     growth = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
     too_large = (
         f"{growth} > {MOST['bytes']} THEN error('replace would give ' || {growth} || ' bytes, over the "
@@ -206,6 +211,7 @@ def _instr(bound: BoundCall) -> Kernel:
 
     def kernel(s: Datum, searched: Datum) -> Datum:
         (column,) = aligned(s)
+        # bytes are characters; else DuckDB counts characters
         if pc.all(pc.string_is_ascii(column), min_count=0).as_py():
             return pc.add(pc.find_substring(column, part), pa.scalar(1, _INT))
         return general(column, searched)
@@ -271,6 +277,7 @@ def _piece(lists: pa.Array, n: pa.Array) -> pa.Array:
     offsets = np.frombuffer(lists.buffers()[1], np.int32)[
         lists.offset : lists.offset + len(lists) + 1
     ].astype(np.int64)
+    # from the start of a row's pieces, or back from their end
     index = defined_values(n).astype(np.int64)
     element = np.where(index > 0, offsets[:-1] + index - 1, offsets[1:] + index)
     inside = (element >= offsets[:-1]) & (element < offsets[1:])
@@ -290,6 +297,7 @@ def _test(arrow: Kernel, duckdb_name: str) -> Factory:
 
 
 def _initcap(s: pa.Array) -> pa.Array:
+    # every word of the column in one call, joined again row by row
     words = pc.split_pattern(s, " ")
     capitals = pc.utf8_capitalize(words.values)
     lists = pa.ListArray.from_arrays(words.offsets, capitals)
