@@ -24,6 +24,7 @@ from penstock.engine.api.failpoints import POINTS, arm, check_point
 VARIABLE = "PENSTOCK_FAILPOINTS"
 _ENABLED = "PENSTOCK_TEST"
 _MARKS = "PENSTOCK_FAILPOINT_MARKS"
+# NAME=ACTION, options in parentheses, @HIT: ``S4=raise(p=0.1,seed=7)@3``.
 _ENTRY = re.compile(r"\s*(\w+)\s*=\s*(kill|raise|delay)\s*(?:\(([^)]*)\))?\s*(?:@\s*(\d+))?\s*")
 
 
@@ -63,6 +64,7 @@ class ArmedPoint:
     def _claim(self, name: str) -> bool:
         """Return whether this hit is one of ``times``; each is claimed by one process."""
         if self.marks is None:
+            # Without a directory this process alone counts.
             self.times -= 1
             return self.times >= 0
         # creating a file exclusively is atomic: of several processes one gets each number
@@ -87,6 +89,7 @@ def arm_from_environment(environment: Mapping[str, str] | None = None) -> str | 
     text = variables.get(VARIABLE)
     if not text:
         return None
+    # Set by accident it must not fail a user's job.
     if variables.get(_ENABLED) != "1":
         return f"{VARIABLE} is set and ignored: failpoints work with {_ENABLED}=1 only"
     marks = Path(variables[_MARKS]) if variables.get(_MARKS) else None
@@ -98,6 +101,7 @@ def arm_from_environment(environment: Mapping[str, str] | None = None) -> str | 
 def parse_points(text: str, marks: Path | None = None) -> dict[str, ArmedPoint]:
     """Return the action of each point; raises CLI-6150 for an unknown point or action."""
     points = {}
+    # Empty entries are allowed: a trailing semicolon.
     for entry in filter(str.strip, text.split(";")):
         match = _ENTRY.fullmatch(entry)
         if match is None:
@@ -112,6 +116,7 @@ def _point(entry: str, does: str, words: str, at: int, marks: Path | None) -> Ar
     point = ArmedPoint(does, at=at, marks=marks)
     for word in filter(None, (word.strip() for word in words.split(","))):
         key, _, value = (part.strip() for part in word.partition("="))
+        # The only option without a key is a delay.
         delay_ms = parse_duration_ms(word) if does == "delay" else None
         try:
             if delay_ms is not None:

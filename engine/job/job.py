@@ -36,8 +36,11 @@ class Job:
         self.checkpoint_storage = checkpoint_storage
         self.state_diff: StateDiff | None = None
         self.start_notes: tuple[str, ...] = ()
+        # Set once, in a terminal state; ``wait`` of any thread returns then.
         self._ended = threading.Event()
         self.processes: ProcessWorkers | None = None
+        # None until the manager has attached it: questions before that have the answers of a job not yet
+        # started.
         self._master: JobMaster | None = None
 
     def attach(self, master: JobMaster) -> None:
@@ -84,6 +87,7 @@ class Job:
 
     def cancel(self) -> None:
         """Cancel the job; uncommitted output is dropped. Does nothing when it has ended."""
+        # Posted to the master, which decides on its own thread.
         if self._master is not None:
             self._master.post(CancelRequested())
 
@@ -110,6 +114,7 @@ class Job:
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""
         numbers = JobMetrics() if self._master is None else self._master.metrics()
+        # Refused connections of row listeners belong to this process, not to the workers.
         pushed = refusals_of_row_listeners()
         if self.processes is None:
             return numbers if pushed is None else replace(numbers, refusals=pushed)

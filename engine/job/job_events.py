@@ -20,6 +20,7 @@ from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.task.messages import OperatorEventReported, TaskId
 from penstock.planner.physical.operator_specs import JobGraph
 
+# So many events, the newest: a job that fails for days must not fill memory.
 MAX_EVENTS = 100
 
 
@@ -41,7 +42,9 @@ class JobEvents:
         self._clock = clock
         coordinator.on_aborted = self._checkpoint_failed
         self._events: deque[JobEvent] = deque(maxlen=MAX_EVENTS)
+        # Monotonic milliseconds of the first failure of the current outage; None while the job runs.
         self._failed_ms: float | None = None
+        # By operator: the failures listed already, as (code, sentence).
         self._warned: dict[str, set[tuple[str, str]]] = {}
 
     def all(self) -> tuple[JobEvent, ...]:
@@ -59,6 +62,7 @@ class JobEvents:
         """All tasks run, or run again. A fallback to an earlier checkpoint is reported too."""
         if store is not None and store.fell_back is not None:
             self._append("FALLBACK", store.fell_back)
+            # Reported once: the next deployment must not list it again.
             store.fell_back = None
         if self._failed_ms is not None:
             took_s = (self._clock.monotonic_ms() - self._failed_ms) / 1e3
@@ -86,6 +90,7 @@ class JobEvents:
         last = (
             "there is no good one yet"
             if newest is None
+            # Its age is what would be lost if the job failed now.
             else f"last good: {newest[0]} ({newest[1]:.1f} s ago)"
         )
         self._append("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
@@ -153,6 +158,7 @@ class HistoryPhase:
     is durable, None for a deployment without history.
     """
 
+    # The source tasks that have not emitted all of their history.
     def __init__(self, live: RescaleRequested | None) -> None:
         self.live = live
         self._reading: set[TaskId] = set()
@@ -170,6 +176,7 @@ class HistoryPhase:
         """Whether this deployment loads history. Until all of it is loaded, no checkpoint is useful."""
         return self.live is not None
 
+    # A deployment without history is never done with it.
     @property
     def done(self) -> bool:
         """Whether the whole history was emitted."""
@@ -177,5 +184,6 @@ class HistoryPhase:
 
     def over(self) -> RescaleRequested | None:
         """Return the live plan, once."""
+        # Taken once: the next deployment is the live plan and stays it.
         live, self.live = self.live, None
         return live

@@ -64,18 +64,25 @@ class JobManager:
         self._clock = clock if clock is not None else SystemClock()
         self._build = build
         self._draw = draw
+        # By id, the newest run of each; jobs that have ended stay until their id is used again.
         self._jobs: dict[str, Job] = {}
+        # By job id: which state its plan has, so that a rescale is refused before it stops anything.
         self._fingerprints: dict[str, str] = {}
+        # Masters that are stepped, and those that wait for their first step; only the jobs' thread moves
+        # them.
         self._masters: list[JobMaster] = []
         self._starting: list[JobMaster] = []
+        # Their locks are renewed while the job runs.
         self._stores: dict[JobMaster, CheckpointStore] = {}
         self._renew_at_ms = 0.0
+        # ``_changed`` guards the wait; ``_woken`` says that a message came since the last step began.
         self._changed = threading.Condition()
         self._woken = False
         self._closed = False
         self._numbers = 0
         self._io = IoThread("penstock-io")
         self._thread: threading.Thread | None = None
+        # By kind of workers; created with the first job that needs them.
         self._runtimes: dict[object, ProcessRuntime] = {}
 
     def submit(
@@ -92,9 +99,11 @@ class JobManager:
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
+        # Everything that may refuse the job comes before any task is created.
         job_id = self._job_id(job_id, options)
         plan = plan_identity(graph)
         store = self._store(options, job_id, keeps=history is not None)
+        # Nothing stored: no checkpoint to restore, not finished, ids from 1.
         opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
         if store is not None:
             try:
@@ -112,10 +121,13 @@ class JobManager:
                 elif history is not None and not opened.finished:
                     # neither a checkpoint nor a savepoint: load the history first
                     first = history()
+                # The owner id is drawn for new directories only; one that exists keeps its own.
                 if not opened.finished:
                     owner = store.own(owner, options.name)
+                # A job whose script is recorded can be run again by another process.
                 if options.record is not None and not opened.finished:
                     store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
+            # The directory stays locked until ``close``: on every failure it is released.
             except OSError as cause:
                 store.close()
                 message = f"the state of job {job_id} cannot be opened: {cause.strerror or cause}"
@@ -149,6 +161,7 @@ class JobManager:
                 hint=hint,
                 sqlstate="55000",
             )
+        # Checked by the fingerprint: it depends on operators with state, not on parallelism.
         plan = plan_identity(graph)
         if plan.fingerprint != self._fingerprints[job.job_id]:
             hint = "STOP JOB 'id' and start it again at the parallelism wanted"
@@ -172,6 +185,7 @@ class JobManager:
         """Cancel every job, wait until all have ended, and end the threads. A job that does not end within
         ``CLOSE_MS`` is abandoned.
         """
+        # The jobs' thread ends once this is set and no master is left.
         self._closed = True
         for job in self.jobs():
             job.cancel()
@@ -179,6 +193,7 @@ class JobManager:
         if not all(job.wait(max(0.0, until_ms - self._clock.monotonic_ms()) / 1e3) for job in self.jobs()):
             # a task may be in a step that never ends
             return  # its threads end with the process
+        # It may be asleep without a timer.
         self._wake()
         if self._thread is not None:
             self._thread.join()
@@ -197,6 +212,7 @@ class JobManager:
         first: JobGraph | None,
         owner: str,
     ) -> Job:
+        # Workers report to the master, which is built with them. No report comes before it has deployed.
         posts: list[JobMaster] = []
         live = None if first is None else RescaleRequested(graph, plan)
 
@@ -217,6 +233,7 @@ class JobManager:
         job.attach(master)
         self._jobs[job.job_id] = job
         self._fingerprints[job.job_id] = plan.fingerprint
+        # The master is stepped by the jobs' thread alone, from its start on.
         with self._changed:
             self._starting.append(master)
             if self._thread is None:
@@ -232,6 +249,7 @@ class JobManager:
         if options.deployment == "embedded":
             return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
         runtime = self._process_runtime(options)
+        # Workers in other processes write their parts into the same directory.
         state = None if job.checkpoint_storage is None else Path(str(job.checkpoint_storage))
         workers = runtime.workers(job.job_id, graph, options, state, post)
         job.processes = workers
@@ -260,6 +278,7 @@ class JobManager:
         session.
         """
         storage: Storage
+        # A directory that outlives the process.
         if options.state_dir is not None:
             storage = LocalStorage(options.state_dir / job_id)
         elif options.checkpoint_interval_ms <= 0 and options.savepoint is None and not keeps:
@@ -277,6 +296,7 @@ class JobManager:
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:
         """Return the job id. With a state directory it is the same in every run; without, it is new."""
         job_id = check_name(wanted) if wanted else directory_name(options.name)
+        # Without a directory the id is new in every run: time, process and a number.
         if not wanted and options.state_dir is None:
             self._numbers += 1
             job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"
@@ -288,10 +308,13 @@ class JobManager:
                 hint="cancel it first, or give this one another name",
                 sqlstate="55006",
             )
+        # The former run of this id has ended: its handle stays with its owner.
         self._jobs.pop(job_id, None)
         return job_id
 
     def _wake(self) -> None:
+        # Read without the lock: another thread has woken the jobs' thread already, and it has not begun its
+        # step.
         if self._woken:
             return
         with self._changed:
@@ -300,10 +323,14 @@ class JobManager:
 
     def _run(self) -> None:
         while not (self._closed and not self._masters and not self._starting):
+            # Reset before the step: a message posted during the step sets it again, and the wait below is
+            # skipped.
             self._woken = False
             due_ms = self._step_all()
             timeout_s = None if due_ms is None else max(0.0, due_ms - self._clock.monotonic_ms()) / 1e3
             with self._changed:
+                # Checked under the lock, as ``_wake`` sets it under the lock: no wake-up is lost between
+                # check and wait.
                 if not self._woken and not (self._closed and not self._masters):
                     self._changed.wait(timeout_s)
 
@@ -319,6 +346,7 @@ class JobManager:
             wanted_ms = _guarded(master, master.step)
             if master.state.terminal:
                 self._masters.remove(master)
+                # Its directory was closed by the master: nothing to renew.
                 self._stores.pop(master, None)
             elif wanted_ms is not None and (due_ms is None or wanted_ms < due_ms):
                 due_ms = wanted_ms
@@ -333,6 +361,7 @@ class JobManager:
         now_ms = self._clock.monotonic_ms()
         if now_ms >= self._renew_at_ms:
             self._renew_at_ms = now_ms + RENEW_MS
+            # Renewing raises STA-3002 after a take-over, which ends the job.
             for master, store in tuple(self._stores.items()):
                 _guarded(master, store.renew)
         return self._renew_at_ms if due_ms is None else min(due_ms, self._renew_at_ms)

@@ -92,18 +92,30 @@ class JobMaster:
         self._clock = deployer.clock
         self._budget = RestartBudget(deployer.options.restart, job_id)
         self.events = JobEvents(self.coordinator, opened.latest, deployer.clock)
+        # Any thread appends, ``step`` takes from the other end.
         self._mailbox: deque[Posted] = deque()
+        # Deployments so far, which tasks' reports carry, and those of them that were no restarts after
+        # failures.
         self._attempt = self._rescales = 0
         self._tasks_phase = TasksPhase.ABSENT
+        # Monotonic milliseconds; infinite: no restart is planned.
         self._deployed_ms, self._restart_at_ms = 0.0, float("inf")
+        # The terminal state decided on; the job enters it once its tasks are closed and no I/O is
+        # outstanding.
         self._ending: JobState | None = None
+        # I/O operations this master has started whose outcome has not come. A terminal state waits for them.
         self._io_outstanding = 0
+        # How the job was asked to stop; a restart does not forget it.
         self._stop_mode = StopMode.NONE
         self.stopped = False
+        # The plan to switch to after the next checkpoint.
         self._rescale: RescaleRequested | None = None
         self._history = HistoryPhase(live)
+        # The checkpoint that ends this deployment, once it was triggered.
         self._last: LastCheckpoint | None = None
+        # Whether a client has rows of some attempt: then no attempt may repeat them.
         self._delivered = False
+        # Set at the end, when the tasks and their figures go.
         self._last_metrics: JobMetrics | None = None
 
     def post(self, message: Posted) -> None:
@@ -126,11 +138,13 @@ class JobMaster:
         """Process all posted messages and due timers. Return the time of the next step (monotonic ms),
         ``None`` to wait for a message.
         """
+        # A message may end the job; what comes after it has no meaning.
         while self._mailbox and not self.state.terminal:
             self._handle(self._mailbox.popleft())
         # messages posted after the end are not processed
         if self.state.terminal:
             return None
+        # Not while tasks are closed: their checkpoints are over.
         if self._running:
             self._keep_checkpoints()
         self._proceed()
@@ -164,6 +178,7 @@ class JobMaster:
         if self._last_metrics is not None:
             return self._last_metrics
         up_ms = self._clock.monotonic_ms() - self._deployed_ms if tasks else 0.0
+        # The first deployment is no restart, nor is a switch of plans.
         restarts = max(0, self._attempt - 1 - self._rescales)
         return job_metrics(tasks, self.coordinator, restarts, up_ms, self._clock.wall_ms(), self.events.all())
 
@@ -235,6 +250,8 @@ class JobMaster:
                 self._stop_mode = StopMode.DRAIN if drain else StopMode.SAVEPOINT
                 if self.state is JobState.RUNNING:
                     self._stop()
+            # The outcome of I/O that this master has started, whoever it was for: counted down even if it is
+            # stale.
             case _:
                 self._io_outstanding -= 1
                 self._on_io(message)
@@ -247,6 +264,7 @@ class JobMaster:
             case SnapshotCompleted():
                 self.coordinator.on_snapshot(report)
             # an ended task has read its whole history, and belongs to every later checkpoint
+            # Its final snapshot may still have to be written: the coordinator counts it as ended after that.
             case TaskEnded():
                 self._history.read(report.task)
                 self.coordinator.on_task_ended(report)
@@ -263,6 +281,7 @@ class JobMaster:
                 self._fail(error)
 
     def _on_io(self, outcome: IoOutcome) -> None:
+        # Outcomes without an attempt belong to no deployment.
         current = self._running and getattr(outcome, "attempt", self._attempt) == self._attempt
         match outcome:
             case PartWritten() if current:
@@ -283,6 +302,7 @@ class JobMaster:
                     self._fail(storage_failure(error))
             case StorageFailed(error=error) if current:
                 self._fail(storage_failure(error))
+            # A cancellation that came while it was read has precedence.
             case RestorePointRead(manifest=manifest) if self._ending is None:
                 self._deploy(manifest)
             case RestorePointLost(error=error):
@@ -294,6 +314,7 @@ class JobMaster:
 
     def _deploy(self, manifest: Manifest | None) -> None:
         """Create and start the tasks. A failure to create them is a failure like any other."""
+        # From here on, reports of the former deployment are stale.
         self._attempt += 1
         self._restart_at_ms, self._last = float("inf"), None
         # The history's checkpoint is durable: from here on the live plan reads on.
@@ -301,8 +322,11 @@ class JobMaster:
             self._switch_plan(live)
         self._to(JobState.RUNNING)
         store = self._store
+        # Channel state, list states and key groups are read from storage by the tasks themselves.
         restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
         io = None if store is None else StoreIo(store, self._plan, self._attempt, self._clock, self._run_io)
+        # The job is RUNNING while its tasks are being made: a failure here is handled like one of a running
+        # job.
         try:
             last_id, epoch = self.coordinator.last_checkpoint_id, 0 if store is None else store.epoch
             self.tasks = self._workers.deploy(
@@ -317,9 +341,11 @@ class JobMaster:
         )
         self._history.begins(sources)
         self._filters = RuntimeFilterCoordinator(self._deployer.graph, self.tasks)
+        # By id, of this deployment: no message reaches tasks of a later one.
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._tasks_phase, self._deployed_ms = TasksPhase.RUNNING, self._clock.monotonic_ms()
         self._workers.start()
+        # Asked to stop while it was restarting: it stops now, with a checkpoint of this deployment.
         if self._stop_mode is not StopMode.NONE:
             self._stop()
 
@@ -334,8 +360,10 @@ class JobMaster:
                     task.post(EndSource())
 
     def _release(self) -> None:
+        # Once only: tasks that are being closed are not closed again.
         if self._running:
             self._tasks_phase = TasksPhase.RELEASING
+            # Asked before the tasks and their counters are gone.
             self._delivered = self._delivered or has_delivered(self._deployer.graph, self.tasks)
             self._workers.release()
 
@@ -343,10 +371,13 @@ class JobMaster:
         """Once the tasks are closed and no I/O is outstanding: restart when that is due, or enter the
         terminal state that was decided on.
         """
+        # A restart does not begin while an operation of the former deployment may still write.
         if self._at_rest and self._ending is None and self._clock.monotonic_ms() >= self._restart_at_ms:
             self._start_again()
         if self._at_rest and self._ending is not None:  # decided before, or just now by a restart that failed
             self._last_metrics = self.metrics()
+            # The metrics are fixed before the tasks go; ``wait`` returns after ``_on_end``, when the
+            # directory is unlocked.
             self.tasks = ()  # their operators' state goes with them
             self._to(self._ending)
             if self._store is not None:
@@ -360,11 +391,13 @@ class JobMaster:
 
     def _start_again(self) -> None:
         self._restart_at_ms = float("inf")
+        # Asked for while the job was failing, the other plan takes effect with the restart.
         if self._rescale is not None:
             self._switch_plan(self._rescale)
             self._rescale = None
         if self._store is None:
             self._deploy(None)
+        # Read again, not remembered: the newest checkpoint is what is durable, whatever this process knows.
         else:
             store = self._store
             self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
@@ -391,11 +424,13 @@ class JobMaster:
         """Restart after a failure if the error, the strategy and the delivered rows allow it; fail the job
         otherwise.
         """
+        # The end is decided; what fails while tasks are closed changes nothing.
         if self._ending is not None:
             return
         error = self.last_failure = (
             cause if isinstance(cause, PenstockError) else failure_in("job", cause, "run its tasks")
         )
+        # None: the error is final, or the restart strategy is exhausted.
         delay_ms = None
         if self._may_restart(error):
             delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}")
@@ -404,6 +439,7 @@ class JobMaster:
             self._end(JobState.FAILED, error)
             return
         self.events.restarting(error, delay_ms)
+        # Released first: RESTARTING allows no running tasks.
         self._release()
         self._to(JobState.RESTARTING)
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
@@ -416,6 +452,8 @@ class JobMaster:
         # A client has rows of this attempt; a restart would send them again.
         if self._delivered or has_delivered(self._deployer.graph, self.tasks):
             return False
+        # Without a store a restart begins from nothing. After sinks have committed that would repeat their
+        # output.
         return self._store is not None or not self.coordinator.notified
 
     # The last checkpoint.
@@ -437,8 +475,10 @@ class JobMaster:
             elif (stops or self._rescale) and (pending is None or not pending.publishing):
                 self._take_last(CheckpointKind.STOP if stops else CheckpointKind.RESCALE)
             return
+        # Not durable yet, or the end is being written down.
         if pending is not None or self._last.recording:
             return
+        # The pending checkpoint is gone: either it was published as the newest, or it was aborted.
         history = self.coordinator.history
         if not history or history[-1].checkpoint_id != self._last.checkpoint_id:
             self._last = None  # it failed: take another
@@ -446,6 +486,7 @@ class JobMaster:
             self._finish(self._last)
 
     def _take_last(self, kind: CheckpointKind) -> None:
+        # The id it will have: ``trigger`` uses the next one.
         self._last = LastCheckpoint(
             kind, self.coordinator.last_checkpoint_id + 1, {task.task_id for task in self.tasks}
         )
@@ -467,6 +508,7 @@ class JobMaster:
             self.stopped = last.kind is CheckpointKind.STOP
             self._end(JobState.FINISHED)
             return
+        # ``recording`` prevents a second write at the next step.
         last.recording, store, attempt = True, self._store, self._attempt
         self._run_io(
             lambda: finish_recorded(store, last.checkpoint_id), lambda error: StorageFailed(attempt, error)
@@ -475,9 +517,11 @@ class JobMaster:
     # I/O.
 
     def _retire(self) -> None:
+        # Without a store there is nothing to delete.
         if (store := self._store) is not None:
             self._run_io(lambda: retired(store), Retired)
 
     def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        # Counted after the call: an executor that refuses the work leaves nothing outstanding.
         self._workers.run_io(work, failed)
         self._io_outstanding += 1

@@ -123,6 +123,7 @@ def job_metrics(
     events: tuple[JobEvent, ...],
 ) -> JobMetrics:
     """Gather the numbers of a job's tasks and of its checkpoints."""
+    # Durations and bytes of parts are the coordinator's, everything else the task's.
     figures = tuple(coordinator.with_part(task.task_id, task.figures()) for task in tasks)
     checkpoints = (
         coordinator.completed,
@@ -138,6 +139,7 @@ def operator_reports(tasks: Sequence[TaskFigures]) -> tuple[OperatorReport, ...]
     reports: dict[str, OperatorReport] = {}
     for task in tasks:
         for index, figures in enumerate(task.operators):
+            # The source is the first operator of its chain.
             report = reports.setdefault(
                 figures.operator_id,
                 OperatorReport(figures.operator_id, figures.name, task.is_source and index == 0),
@@ -147,6 +149,7 @@ def operator_reports(tasks: Sequence[TaskFigures]) -> tuple[OperatorReport, ...]
 
 
 def _add(report: OperatorReport, figures: OperatorFigures) -> None:
+    # One task is one subtask of each of its operators.
     report.parallelism += 1
     report.rows_in += figures.rows_in
     report.rows_out += figures.rows_out
@@ -161,6 +164,7 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
             if report.watermark_us is None
             else min(report.watermark_us, figures.watermark_us)
         )
+    # Each split is read by one subtask only.
     report.splits |= figures.splits
     if figures.next_close_us is not None:
         report.next_close_us = min(
@@ -173,6 +177,7 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
 
 def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
     """Return whether rows were delivered to a client, which cannot retract them."""
+    # A sink without a table returns its rows to a client.
     sinks = [
         spec
         for chain in graph.chains

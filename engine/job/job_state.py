@@ -25,12 +25,14 @@ class JobState(StrEnum):
 
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
+    # FINISHED: it was finished by an earlier run.
     JobState.CREATED: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}),
     JobState.RUNNING: frozenset(
         {JobState.RESTARTING, JobState.STOPPING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}
     ),
     # RESTARTING to FINISHED: a task failed after all was committed, while the end was being written down.
     JobState.RESTARTING: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}),
+    # Every stopping job may fail and restart; the request to stop survives that.
     JobState.STOPPING: frozenset(
         {JobState.RESTARTING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}
     ),

@@ -73,6 +73,7 @@ def _declare(*rows: tuple[str, MetricScope, MetricKind, str, str]) -> dict[str, 
 _COUNTER, _GAUGE = MetricKind.COUNTER, MetricKind.GAUGE
 
 METRICS: dict[str, MetricDeclaration] = _declare(
+    # Of the job.
     ("uptime", MetricScope.JOB, _GAUGE, "ms", "since the job was last started or restarted"),
     ("numRestarts", MetricScope.JOB, _COUNTER, "", "restarts after failures"),
     ("numberOfCompletedCheckpoints", MetricScope.JOB, _COUNTER, "", "checkpoints that became durable"),
@@ -101,6 +102,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "",
         "connections the system could not accept, for lack of descriptors or others",
     ),
+    # Where a task's time goes, in total and of each second.
     ("busyTimeMs", MetricScope.TASK, _COUNTER, "ms", "time spent working"),
     ("idleTimeMs", MetricScope.TASK, _COUNTER, "ms", "time spent waiting for input"),
     (
@@ -131,6 +133,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "ms/s",
         "of each of the last one or two seconds, time spent waiting for credit",
     ),
+    # What comes in and goes out, and what waits in its channels.
     (
         "numBatchesIn",
         MetricScope.TASK,
@@ -161,6 +164,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "about how many bytes of rows are in the input channels",
     ),
     ("inPoolUsage", MetricScope.TASK, _GAUGE, "permille", "how full the input channels are"),
+    # A task's part in checkpoints.
     (
         "checkpointAlignmentTime",
         MetricScope.TASK,
@@ -196,6 +200,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "bytes",
         "what the files of the task's part of the last checkpoint hold, shared ones included",
     ),
+    # Of each operator.
     ("numRecordsIn", MetricScope.OPERATOR, _COUNTER, "rows", "rows taken"),
     ("numRecordsOut", MetricScope.OPERATOR, _COUNTER, "rows", "rows emitted"),
     (
@@ -242,6 +247,7 @@ _PLAIN_COUNTER = "counted by the operator itself"
 
 def declaration(name: str) -> MetricDeclaration:
     """Return the declaration of a metric; a counter that an operator names itself gets a generated one."""
+    # Counters of connectors and functions have no declaration of their own.
     return METRICS.get(name) or MetricDeclaration(
         name, MetricScope.OPERATOR, MetricKind.COUNTER, "", _PLAIN_COUNTER
     )
@@ -275,6 +281,7 @@ def _of_job(numbers: JobMetrics) -> Iterator[tuple[str, float]]:
     yield "numberOfCompletedCheckpoints", numbers.checkpoints_completed
     yield "numberOfFailedCheckpoints", numbers.checkpoints_failed
     if (last := numbers.last_checkpoint) is not None:
+        # A gauge of something that has not happened yet is absent, not 0.
         yield "lastCheckpointDuration", last.duration_ms
         yield "lastCheckpointSize", last.size_bytes
     if numbers.workers_lost is not None and numbers.stale_messages is not None:
@@ -287,6 +294,7 @@ def _of_job(numbers: JobMetrics) -> Iterator[tuple[str, float]]:
 
 def _of_task(task: TaskFigures) -> Iterator[tuple[str, float]]:
     for suffix, shares in (("", task.time), ("PerSecond", task.per_second)):
+        # Totals, then shares of a second.
         yield f"busyTimeMs{suffix}", shares.busy
         yield f"idleTimeMs{suffix}", shares.idle
         yield f"backPressuredTimeMs{suffix}", shares.backpressured
@@ -297,6 +305,7 @@ def _of_task(task: TaskFigures) -> Iterator[tuple[str, float]]:
         yield "numBytesIn", task.bytes_in
         yield "inputQueueLength", task.queues.length
         yield "inputQueueSize", task.queues.size_bytes
+        # Permille of the capacity, which is counted in elements.
         yield "inPoolUsage", 1000 * task.queues.length / max(1, task.queues.capacity)
         yield "checkpointAlignmentTime", task.alignment_ms
     yield "checkpointSyncDuration", task.checkpoint_sync_ms
@@ -309,6 +318,7 @@ def _of_operator(operator: OperatorFigures, read_at_ms: int) -> Iterator[tuple[s
     yield "numRecordsIn", operator.rows_in
     yield "numRecordsOut", operator.rows_out
     yield "numLateRecordsDropped", operator.late_rows
+    # Counters of every operator, 0 where they mean nothing to it.
     yield "numWindowsClosed", operator.windows_closed
     yield "numStateEntries", operator.state_entries
     yield "stateBytes", operator.state_bytes
@@ -331,6 +341,7 @@ def _latencies(job_id: str, operator: OperatorFigures, subtask: int) -> Iterator
             ("0.99", figures.p99_us),
             ("1", figures.max_us),
         )
+        # Percentiles, then what a summary needs beside them: how many markers, and their sum.
         for quantile, value in (*quantiles, ("count", figures.count), ("sum", figures.sum_us)):
             unit = "" if quantile == "count" else "us"
             yield Metric(

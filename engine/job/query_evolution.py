@@ -22,6 +22,7 @@ from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.engine.checkpoint.restore import check_channel_state
 from penstock.engine.checkpoint.state_migration import Migrations, Obstacle
 
+# The setting that allows a changed query to drop state.
 ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
 
 
@@ -109,13 +110,16 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
 
 def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     """Match the operators of a checkpoint with those of a plan."""
+    # Operators without state are of no interest: they may change freely.
     old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
     new = {o.operator_id: o for o in plan.operators if o.keeps_state}
     matches, migrations, obstacles = _matches(old, new, Migrations(manifest, plan))
     # sinks whose table already contains output of the former query
+    # A table of a matched sink has rows of the former query.
     begun = {operator_id for operator_id in matches.values() if new[operator_id].role is OperatorRole.SINK}
     refusals = []
     for operator in new.values():
+        # The sinks that this operator's rows reach, itself included.
         sinks = [
             s
             for s in new.values()
@@ -142,12 +146,14 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
         _describe_continued(one, new[other], sizes.get(one, 0), migrations.get(other))
         for one, other in matches.items()
     ]
+    # After the refusals: some matches were dropped above.
     rebuilt = [StateChange(o, Fate.REBUILT, 0) for o in new.values() if o.operator_id not in matches.values()]
     dropped = [
         StateChange(o, Fate.DROPPED, sizes.get(i, 0), _unfinished(manifest, o))
         for i, o in old.items()
         if i not in matches
     ]
+    # Migrated operators first: they explain most to a reader.
     retained.sort(key=lambda change: change.fate is not Fate.MIGRATED)
     return StateDiff((*retained, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)), migrations)
 
@@ -159,6 +165,7 @@ def _matches(
 
     Return new ids by old ones; by new id how state is migrated; by old id what prevents it.
     """
+    # Equal ids mean equal digests: the state fits as it is.
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
     found: dict[str, Migration] = {}
     obstacles: dict[str, dict[str, str]] = {}
@@ -166,8 +173,10 @@ def _matches(
     for one, other in _candidates(old, new, migrations):
         if one in matches or other in matches.values():
             continue
+        # None: its columns are unchanged or unknown; the layouts are checked when they are restored.
         way = migrations.of(one, other)
         # positions, watermarks and commits have no types
+        # Such operators resume from positions even if other columns are read.
         moves = new[other].place and not migrations.has_rows(one)
         if isinstance(way, Obstacle) and not moves:
             obstacles.setdefault(other, {})[one] = way.said
@@ -186,6 +195,7 @@ def _candidates(
         yield from (
             (one, other)
             for other, now in new.items()
+            # Same role and same table.
             if now.place and (now.role, now.place) == (was.role, was.place)
         )
     for one in old:
@@ -193,6 +203,7 @@ def _candidates(
             # then inner operators, by the digest that ignores widths and added columns
             (one, other)
             for other, now in new.items()
+            # Operators without a table.
             if not now.place and migrations.alike(one, other)
         )
 
@@ -231,7 +242,9 @@ def _no_state(
     # the ones with a known obstacle explain most: list them first
     alike.sort(key=lambda o: o.operator_id not in obstacles)
     return said + "".join(
-        f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}" for o in alike[:3]
+        # A few suffice: the message is for people.
+        f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}"
+        for o in alike[:3]
     )
 
 
@@ -248,6 +261,7 @@ def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:
     """Return a note about a sink's pending commits: they are done when the job was stopped, maybe not when it
     was killed.
     """
+    # Items of a sink's list states are its prepared commits.
     pending = sum(
         part.count
         for task in manifest.tasks
@@ -262,6 +276,7 @@ def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:
     )
 
 
+# Bytes of an operator's state over all tasks.
 def _sizes(manifest: Manifest) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for task in manifest.tasks:
@@ -275,12 +290,14 @@ def _sizes(manifest: Manifest) -> dict[str, int]:
 
 def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str]) -> Manifest:
     """Return a checkpoint with the operators' new ids, without the state of removed operators."""
+    # Operators without state keep their ids: nothing refers to them.
     stateless = {o.operator_id: o.operator_id for o in manifest.operators if not o.keeps_state}
     names = {**stateless, **matches}
     operators = tuple(
         replace(
             o,
             operator_id=names[o.operator_id],
+            # A sink recognises pending commits by the former id.
             former=None if names[o.operator_id] == o.operator_id else o.operator_id,
         )
         for o in manifest.operators
@@ -292,6 +309,7 @@ def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str])
             operators=tuple(names.get(operator, operator) for operator in task.operators),
             keyed=tuple(
                 replace(part, operator_id=names[part.operator_id])
+                # State of operators that the plan has not is left out, and is no longer read.
                 for part in task.keyed
                 if part.operator_id in names
             ),

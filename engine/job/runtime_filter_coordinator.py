@@ -34,8 +34,11 @@ class RuntimeFilterCoordinator:
     """
 
     def __init__(self, graph: JobGraph, tasks: Sequence[FilteredTask]) -> None:
+        # By join: the keys that each of its subtasks has reported.
         self._keys: dict[str, dict[TaskId, JoinKeys]] = {}
+        # By join: how many subtasks must report.
         self._subtasks: dict[str, int] = {}
+        # By chain: the joins whose keys its scans filter by.
         filtering: dict[int, set[str]] = {}
         for chain in graph.chains:
             for spec in chain.operators:
@@ -43,6 +46,7 @@ class RuntimeFilterCoordinator:
                     self._subtasks[spec.operator_id] = chain.parallelism
                 if isinstance(spec.node, RuntimeFilter):
                     filtering.setdefault(chain.chain_id, set()).add(spec.node.join_id)
+        # Only tasks with such a scan get keys.
         self._tasks = [
             (task, filtering[task.task_id.chain]) for task in tasks if task.task_id.chain in filtering
         ]
@@ -52,6 +56,7 @@ class RuntimeFilterCoordinator:
         if not isinstance(report.event, JoinKeys):
             return
         join_id, reported = report.operator_id, self._keys.setdefault(report.operator_id, {})
+        # A later report of a subtask replaces its earlier one.
         reported[report.task] = report.event
         # a filter of some subtasks' keys would drop rows that match in another subtask
         if len(reported) < self._subtasks[join_id]:

@@ -49,9 +49,11 @@ class LookupCache:
 
     def clear(self) -> None:
         """Remove all entries."""
+        # Key slots to row ids: the index numbers the keys, the links list each key's rows in the store.
         self._index = KeyIndex(self._types)
         self._store = RowStore(self._rows)
         self._links = MultiIndex()
+        # By slot, milliseconds: when the key was looked up, and when it was last asked for.
         self._written_ms = np.zeros(self._index.capacity)
         self._asked_ms = np.zeros(self._index.capacity)
 
@@ -73,6 +75,7 @@ class LookupCache:
         live = slots[known]
         # expired entries are dropped when they are asked for
         stale = (now_ms - self._written_ms[live] >= self._write_ms) | (
+            # Also an entry that was just found: its time of access is the one before this.
             now_ms - self._asked_ms[live] >= self._access_ms
         )
         if stale.any():
@@ -80,8 +83,10 @@ class LookupCache:
             slots[np.flatnonzero(known)[stale]] = -1
             known = slots >= 0
             live = slots[known]
+        # Only after the check: an expired entry must not be renewed by being asked for.
         self._asked_ms[live] = now_ms
         places, ids = self._links.expand(slots)
+        # -1 has no rows in ``expand``.
         return known, places, self._store.take(ids)
 
     def put(self, keys: Sequence[pa.Array], places: np.ndarray, rows: pa.RecordBatch, now_ms: float) -> None:
@@ -96,6 +101,7 @@ class LookupCache:
             keys, places = [column.take(pa.array(chosen)) for column in keys], number[places]
         if not len(keys[0]):
             return
+        # A key that is cached already is replaced whole: rows that the table no longer has must go.
         old = self._index.lookup(keys)
         if (old >= 0).any():
             self._drop(old[old >= 0])
@@ -105,6 +111,7 @@ class LookupCache:
                 grown(times, self._index.capacity) for times in (self._written_ms, self._asked_ms)
             )
         self._written_ms[slots] = self._asked_ms[slots] = now_ms
+        # One link for each row: ``slots[places]`` is the slot of its key.
         self._links.link(slots[places], self._store.append(rows))
         self._shrink()
 
@@ -117,11 +124,14 @@ class LookupCache:
             return
         # least recently used first
         order = np.argsort(self._asked_ms[live], kind="stable")
+        # Rows that stay after evicting so many of the oldest.
         left = costs.sum() - np.cumsum(costs[order])
+        # The first point at which enough is evicted.
         self._drop(live[order[: int(np.argmax(left <= self._max_rows * 0.9)) + 1]])
 
     def _drop(self, slots: np.ndarray) -> None:
         _, ids = self._links.expand(slots)
+        # A key without rows has no ids, but a slot.
         if ids.size:
             self._links.unlink(ids)
             self._store.drop(ids)
@@ -137,10 +147,13 @@ class TableVersions(ListState):
     """
 
     def __init__(self, root: Path, subtask: int, retained: int, clock: Clock) -> None:
+        # A folder of each subtask: subtasks never remove each other's versions.
         self._root, self._own, self._retained, self._clock = root, f"of-{subtask}", retained, clock
+        # By checkpoint: the version it names.
         self._named: dict[int, str | None] = {}
         self.version: str | None = None
         self.loaded_ms = 0
+        # The rows of a restored version, until they are used.
         self.restored: pa.RecordBatch | None = None
 
     def keep(self, rows: pa.RecordBatch) -> None:
@@ -148,6 +161,7 @@ class TableVersions(ListState):
         folder = self._root / self._own
         make_private(folder)
         name = f"attempt-{new_attempt(folder)}"
+        # Durable before the version is named: a checkpoint may refer to it from now on.
         stage(folder / name, [rows])
         self.version, self.loaded_ms = f"{self._own}/{name}", self._clock.wall_ms()
 
@@ -155,6 +169,7 @@ class TableVersions(ListState):
         return [] if self.version is None else [{"version": self.version, "loaded_ms": self.loaded_ms}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
+        # The newest first; the others serve where it is gone.
         for item in sorted(items, key=lambda item: -item["loaded_ms"]):
             try:
                 (self.restored,) = StagedRows(self._root / item["version"]).batches()
@@ -171,9 +186,11 @@ class TableVersions(ListState):
         """Remove this subtask's versions that no restorable checkpoint names."""
         done = sorted(number for number in self._named if number <= checkpoint_id)
         # older checkpoints than those retained can no longer be restored
+        # ``retained``: how many completed checkpoints may still be restored.
         for number in done[: -self._retained]:
             del self._named[number]
         kept = {*self._named.values(), self.version}
         for path in (self._root / self._own).glob("attempt-*"):
+            # The current version stays even if no checkpoint names it yet.
             if f"{self._own}/{path.name}" not in kept:
                 shutil.rmtree(path, ignore_errors=True)

@@ -58,6 +58,7 @@ class Answer:
     """
 
     def __init__(self, keys: list[pa.Array] | None, asked_ms: float) -> None:
+        # Milliseconds of the client's clock; the answer's duration includes pauses and retries.
         self.keys = keys
         self.asked_ms = asked_ms
         self.took_ms = 0.0
@@ -65,6 +66,7 @@ class Answer:
         self.rows: pa.RecordBatch | None = None
         self.places = np.zeros(0, np.int64)
         self.error: PenstockError | None = None
+        # Fields are written by the client's thread before this is set, and read only after.
         self._done = threading.Event()
 
     @property
@@ -93,13 +95,16 @@ class LookupClient:
         """
         self._services = services or Services()
         self._what, self._keep, self._clock = what, keep, clock
+        # Attempts at one request, and further requests for keys without rows.
         self._attempts = int(lookup_option(what.table, "lookup.max-retries") or 0) + 1
         again = lookup_option(what.table, "lookup.retry-predicate") is not None
         self._again = int(lookup_option(what.table, "lookup.max-attempts") or 0) if again else 0
         self._again_ms = float(lookup_option(what.table, "lookup.fixed-delay") or 0)
+        # Threads at most, and threads started.
         self._most, self._started = threads, 0
         self._requests: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         self._closed = threading.Event()
+        # For requests on the caller's thread; it opens on use.
         self._own = self._connection()
 
     def ask(self, keys: list[pa.Array] | None) -> Answer:
@@ -119,6 +124,7 @@ class LookupClient:
     def close(self) -> None:
         """Accept no more requests; running ones end by themselves."""
         self._closed.set()
+        # A marker wakes a thread that waits for requests.
         # one end marker per thread
         for _ in range(self._started):
             self._requests.put(None)
@@ -134,6 +140,7 @@ class LookupClient:
     def _run(self) -> None:
         connection = self._connection()
         try:
+            # Requests that are still queued at the end are dropped: nobody reads their answers.
             while (answer := self._requests.get()) is not None and not self._closed.is_set():
                 self._serve(answer, connection)
         finally:
@@ -142,6 +149,7 @@ class LookupClient:
     def _serve(self, answer: Answer, connection: _Connection | _Reading) -> None:
         try:
             answer.rows, answer.places = self._matches(answer, connection)
+        # An error belongs to the answer: it is raised where the rows are joined.
         except PenstockError as error:
             answer.error = error
         except MemoryError as error:
@@ -152,6 +160,7 @@ class LookupClient:
                 "RUN-2900", message, retriable=isinstance(error, OSError), sqlstate="58000"
             )
             answer.error.__cause__ = error
+        # Even after an error: a waiting row must not wait for ever.
         answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
         answer.finish()
 
@@ -161,11 +170,13 @@ class LookupClient:
         if answer.keys is None:
             rows = self._sent(None, answer, connection)
             return rows, np.zeros(rows.num_rows, np.int64)
+        # Numbers the keys 0, 1, ...: the index of each row's key is its slot.
         index = KeyIndex(self._what.key_types)
         index.lookup_or_insert(answer.keys)
         rows, places = self._of(index, self._sent(answer.keys, answer, connection))
         # ask again for the keys without rows ('lookup.retry-predicate')
         for _ in range(self._again):
+            # Keys that no row has named so far.
             missing = np.setdiff1d(np.arange(len(index)), places)
             if not missing.size or self._closed.wait(self._again_ms / 1000):
                 break
@@ -178,6 +189,7 @@ class LookupClient:
         """Return rows with the index of the key each matches. Others are dropped: a database may treat
         different keys as equal.
         """
+        # Compared as our keys are: text with other case or trailing blanks is another key.
         places = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
         met = places >= 0
         return (rows, places) if met.all() else (rows.filter(pa.array(met)), places[met])
@@ -188,8 +200,10 @@ class LookupClient:
         for attempt in range(1, self._attempts + 1):
             try:
                 rows = connection.look_up(keys)
+                # The database may evaluate only a part of the predicate.
                 return rows if self._keep is None else rows.filter(self._keep(rows))
             except PenstockError as error:
+                # The next attempt opens a new connection: this one may be broken.
                 connection.close()
                 # exponential backoff; closing the client ends the pause
                 pause_ms = min(_RETRY_MS * 2.0 ** (attempt - 1), _RETRY_MS_MAX)
@@ -241,6 +255,7 @@ class _Connection:
 
     def look_up(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
         """Return the rows of keys, or all rows, under their declared names."""
+        # Opened by the thread that uses it.
         if self._made is None:
             made = opened(self._what.table)
             self._made = made, select_of(self._what.table, self._what.columns, self._what.predicate, made)
@@ -251,6 +266,7 @@ class _Connection:
                 pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in database.rows(select)
             ]
             return as_one(batches, schema)
+        # The database sees the keys under its own names of the columns.
         named = pa.RecordBatch.from_arrays(
             keys, names=[select.fields[place].name for place in self._what.keys]
         )

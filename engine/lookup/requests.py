@@ -77,14 +77,17 @@ class AskingByKey:
             )
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
+        # All distinct keys are missing until the cache is asked.
         rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
         count = rows.missing.size
         if self._cache is not None and count:
             known, rows.known_at, rows.known = self._cache.get(rows.keys, now_ms)
             rows.missing = np.flatnonzero(~known)
+        # Distinct keys are counted, not rows.
         self.hits += count - rows.missing.size
         self.misses += rows.missing.size
         if rows.missing.size:
+            # All are missing: no copy.
             keys = (
                 rows.keys
                 if rows.missing.size == count
@@ -94,6 +97,7 @@ class AskingByKey:
         return rows
 
     def learn(self, rows: Asked, now_ms: float) -> None:
+        # Without a cache there is nothing to learn; an answer with an error has no rows.
         answer = rows.answer
         if (
             self._cache is not None
@@ -121,7 +125,9 @@ class WholeTable:
         versions: TableVersions | None,
     ) -> None:
         self._clock, self._versions = clock, versions
+        # Whether a failed reload may be tolerated.
         self._stays = reload_ms(what.table) is not None
+        # At most one load runs; ``_loaded`` is the last complete one.
         self._client, self._what, self._keys = client, what, keys
         self._reload_ms = _duration(what.table, "lookup.full-cache.reload-interval")
         self._loading: Answer | None = None
@@ -141,6 +147,7 @@ class WholeTable:
         if self._loading is None and due:
             self._loading, self._asked_ms = self._client.ask(None), now_ms
             self.misses += 1
+        # A load that has finished is used for this batch already.
         if self._loading is not None and self._loading.done:
             self._adopt(now_ms)
         # nothing to join with yet: the rows wait for the first load
@@ -153,6 +160,7 @@ class WholeTable:
     def learn(self, rows: Asked, now_ms: float) -> None:
         if rows.answer is None:
             return
+        # The first of the waiting batches adopts the load, the others find it adopted.
         if rows.answer is self._loading:
             self._adopt(now_ms)
         rows.answer = None
@@ -165,11 +173,13 @@ class WholeTable:
         self.failure = load.error
         if load.error is not None:
             # a failed reload is tolerated only while there is a last load to use
+            # The first load has nothing to fall back to.
             if not self._stays or self._loaded is None:
                 raise load.error
             self.failed_loads += 1
             return
         assert load.rows is not None
+        # Before it is used: a checkpoint must name the version that rows were joined with.
         if self._versions is not None:
             self._versions.keep(load.rows)
         self.loads += 1
@@ -180,6 +190,7 @@ class WholeTable:
         assert versions.restored is not None
         self._take(versions.restored, now_ms)
         versions.restored = None
+        # On the caller's clock: so long ago as the wall clock says, across the restart.
         self._asked_ms = now_ms - max(0, self._clock.wall_ms() - versions.loaded_ms)
 
     def _take(self, rows: pa.RecordBatch, now_ms: float) -> None:
@@ -206,5 +217,6 @@ class WholeTable:
         assert self._loaded is not None
         self.hits += rows.missing.size
         rows.missing = np.zeros(0, np.int64)
+        # A batch whose keys are all NULL joins nothing.
         if rows.keys and len(rows.keys[0]):
             _, rows.known_at, rows.known = self._loaded.get(rows.keys, now_ms)

@@ -55,8 +55,10 @@ class Asked:
         """Return all looked-up rows and the indexes of their keys, ascending."""
         numbers, rows = self.known_at, self.known
         if self.answer is not None and self.answer.rows is not None:
+            # ``places`` are among the missing keys; ``missing`` leads back to all keys.
             numbers = np.concatenate([numbers, self.missing[self.answer.places]])
             rows = as_one([rows, self.answer.rows], rows.schema) if rows.num_rows else self.answer.rows
+        # Stable: a key's rows stay in the order they were read.
         order = np.argsort(numbers, kind="stable")
         return numbers[order], rows.take(pa.array(order))
 
@@ -65,6 +67,7 @@ class Asked:
         numbers, rows = self._all_rows()
         # looked-up rows are sorted by key number: the matches of a row are the range first .. first + counts
         first = np.searchsorted(numbers, self.numbers, "left")
+        # A NULL key has number -1 and no matches.
         counts = np.where(self.numbers >= 0, np.searchsorted(numbers, self.numbers, "right") - first, 0)
         widest = widest_row(self.batch.rows) + widest_row(rows)
         # pieces of bounded output, so that a key with many rows does not fill memory
@@ -72,11 +75,14 @@ class Asked:
             some = counts[low:high]
             at = np.repeat(np.arange(low, high), some)
             # the k-th match of each row: its first match plus k
+            # ``cumsum - some`` is where each row's matches begin in ``at``.
             met = first[at] + np.arange(at.size) - np.repeat(np.cumsum(some) - some, some)
             sizes = partial(_pair_sizes, self.batch.rows, at, rows, met)
+            # A piece without matches is still yielded: it completes its rows for a LEFT JOIN.
             bounds = list(cut_pairs(at.size, widest, sizes)) or [(0, 0)]
             done = low
             for start, end in bounds:
+                # A row whose matches are cut is complete only with the last piece.
                 reached = high if end == at.size else int(at[end])
                 yield Met(at[start:end], met[start:end], rows, done, reached)
                 done = reached
@@ -92,12 +98,14 @@ def asked(batch: Batch, keys: Sequence[int], types: Sequence[pa.DataType], rows:
     """
     columns = [batch.rows.column(key) for key in keys]
     whole = without_null(columns, batch.num_rows)
+    # NULL matches nothing in an equi-join, so such rows get no key.
     index = KeyIndex(types)
     numbers = np.full(batch.num_rows, -1, np.int64)
     if whole.any():
         numbers[whole] = index.lookup_or_insert(
             columns if whole.all() else [column.filter(pa.array(whole)) for column in columns]
         )
+    # Slots of a new index are 0, 1, ... in order of first occurrence.
     distinct = np.arange(len(index))
     return Asked(
         batch,

@@ -36,6 +36,7 @@ def make_private(directory: Path) -> None:
 
 def open_private(path: Path) -> BinaryIO:
     """Open a file for writing from the start; a new file is for this user alone. Raises OSError."""
+    # An existing file keeps its permissions.
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
 
 
@@ -44,7 +45,9 @@ class LocalStorage:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        # Descriptors of files that were created and not yet synced, by name.
         self._open: dict[str, int] = {}
+        # The descriptor of LOCK, on which the lock depends.
         self._lock: int | None = None
         try:
             make_private(root)
@@ -62,7 +65,10 @@ class LocalStorage:
         path = self._path(name)
         with self._translate_errors(name):
             self._open[name] = os.open(
-                path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
+                # O_EXCL: a name is never written twice. O_APPEND: a retried write cannot overwrite.
+                path,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC,
+                0o600,
             )
 
     def append(self, name: str, data: bytes) -> None:
@@ -90,6 +96,7 @@ class LocalStorage:
     def publish(self, name: str, target: str) -> None:
         source, final = self._path(name), self._path(target)
         with self._translate_errors(target):
+            # Atomic on one file system: a reader sees the old file or the new one.
             source.replace(final)
         failpoint("C9")
         self.sync_directory()
@@ -100,6 +107,7 @@ class LocalStorage:
         return sorted(name for name in names if not name.startswith(LOCK))
 
     def delete(self, name: str) -> None:
+        # An aborted write: the file was never synced.
         if name in self._open:
             os.close(self._open.pop(name))
         path = self._path(name)
@@ -110,6 +118,7 @@ class LocalStorage:
         return self._path(name).stat(follow_symlinks=False).st_size
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        # A symbolic link could lead outside of the directory.
         descriptor = os.open(self._path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             file.seek(offset)
@@ -122,6 +131,7 @@ class LocalStorage:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as cause:
             os.close(descriptor)
+            # Another process has it: it may be taken over if it is silent.
             if cause.errno in (errno.EACCES, errno.EAGAIN):
                 self._lock = self._take_over_lock(force=take_over)
                 return
@@ -136,6 +146,7 @@ class LocalStorage:
             self._root.chmod(0o700)
 
     def location(self) -> str:
+        # A copy has another inode, a moved directory another path.
         found = self._root.resolve()
         return f"{found.stat().st_ino} {found}"
 
@@ -145,6 +156,7 @@ class LocalStorage:
             descriptor = os.open(self._root / LOCK, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
+        # A shared lock fails as long as somebody has the exclusive one, and disturbs no other reader.
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -180,6 +192,7 @@ class LocalStorage:
             os.close(descriptor)
             fresh.unlink()
             raise locked(str(self._root))
+        # From here on the former owner's ``renew`` fails.
         fresh.replace(self._root / LOCK)
         return descriptor
 
@@ -188,6 +201,7 @@ class LocalStorage:
             os.close(descriptor)
         self._open = {}
         if self._lock is not None:
+            # Closing the descriptor releases the lock; the file stays.
             os.close(self._lock)
             self._lock = None
 
@@ -198,6 +212,7 @@ class LocalStorage:
             yield
         except OSError as error:
             free_text = ""
+            # No space, quota exhausted, file too large.
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 with contextlib.suppress(OSError):
                     found = os.statvfs(self._root)

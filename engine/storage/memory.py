@@ -11,6 +11,7 @@ from penstock.engine.storage.storage import check_name
 
 @dataclass
 class _File:
+    # ``durable``: so many bytes survive a crash.
     data: bytearray = field(default_factory=bytearray)
     durable: int = 0
 
@@ -19,6 +20,7 @@ class MemoryStorage:
     """Files in a dictionary. ``crash`` simulates power loss: unsynced bytes and names may survive or not."""
 
     def __init__(self) -> None:
+        # Names as they are, names as they were at the last sync of the directory, and the changes since.
         self._names: dict[str, _File] = {}
         self._durable_names: dict[str, _File] = {}
         self._unsynced: list[dict[str, _File | None]] = []
@@ -41,6 +43,7 @@ class MemoryStorage:
         self._durable_names = dict(self._names)
         self._unsynced = []
 
+    # One change: a rename is atomic even in a crash.
     def publish(self, name: str, target: str) -> None:
         self._rename({check_name(target): self._file(name), name: None})
         failpoint("C9")
@@ -79,6 +82,7 @@ class MemoryStorage:
         """Lose power: ``choose(n)`` picks one of n outcomes for each unsynced tail (none, half or all
         survives) and each unsynced name (old or new).
         """
+        # What was durable survives.
         names = dict(self._durable_names)
         # each unsynced name independently survives or not
         for change in self._unsynced:

@@ -32,6 +32,7 @@ def crc32_line(text: bytes) -> str:
 
 def seal(fields: dict[str, Any], checksum: Checksum = sha256_line) -> bytes:
     """Return fields as a line of JSON and a line with its checksum."""
+    # Sorted keys and no blanks: equal fields are equal bytes.
     text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
     return text + checksum(text).encode() + b"\n"
 
@@ -40,6 +41,7 @@ def unseal(data: bytes, checksum: Checksum = sha256_line) -> dict[str, Any]:
     """Return sealed fields; raises BrokenSealError when the checksum differs."""
     # the last line break counts too: a file without it was cut, and one with more is not what was written
     body, end = (data[:-1], data[-1:]) if data else (data, b"")
+    # The content may hold line breaks; the checksum is the last line.
     text, _, tail = body.rpartition(b"\n")
     expected = checksum(text + b"\n")
     if tail != expected.encode() or end != b"\n":

@@ -57,18 +57,21 @@ def pages_of(array: np.ndarray) -> ArrayPages | None:
 def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:
     """Return zeros of an array's type, stored like the array: in memory, or in a mapped file."""
     pages = pages_of(array)
+    # A spilled array grows in a file: memory would not be freed otherwise.
     return np.zeros(shape, array.dtype) if pages is None else pages.files.zeros(shape, array.dtype)
 
 
 def evict_pages(pages: Sequence[mmap.mmap]) -> None:
     """Evict pages of mapped files from memory; they are read again when needed, with the last writes."""
     for mapped in pages:
+        # The pages are shared with the file: nothing is lost.
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def mapped_bytes() -> int:
     """Return how many bytes of mapped files are resident; 0 where ``/proc`` is missing."""
     try:
+        # Field 2 of statm: resident pages backed by files.
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
     except OSError:
         return 0
@@ -96,6 +99,7 @@ class SpillFiles:
         except OSError as error:
             raise self._unwritten(error) from error
         pages.files = self
+        # The array refers to the mapping, which refers to the file: it is freed with the array.
         return np.ndarray(shape, kind, buffer=pages)
 
     def copied(self, array: np.ndarray) -> np.ndarray:
@@ -138,7 +142,9 @@ def _written(batches: Sequence[pa.RecordBatch], schema: pa.Schema, directory: Pa
             for batch in batches:
                 writer.write_batch(batch)
         file.flush()
+        # 0: the whole file.
         pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     pages.madvise(mmap.MADV_RANDOM)
+    # No copy: the batches are views of the mapping.
     reader = pa.ipc.open_file(pa.py_buffer(pages))
     return SpilledRows([reader.get_batch(i) for i in range(reader.num_record_batches)], len(pages), [pages])

@@ -37,6 +37,7 @@ def write_file(directory: Path, name: str, batch: pa.RecordBatch) -> None:
         raw.flush()
         os.fsync(raw.fileno())
     # atomic: a reader never sees a part of a file
+    # A dot file that was left behind is no staged file.
     temporary.rename(directory / name)
 
 
@@ -45,6 +46,7 @@ def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
     make_private(directory)
     names = []
     for number, batch in enumerate(batches):
+        # Zero-padded: names sort in the order of their numbers.
         names.append(file_name(0, number))
         write_file(directory, names[-1], batch)
     return complete(directory, names)
@@ -52,12 +54,14 @@ def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
 
 def complete(directory: Path, names: list[str]) -> StagedRows:
     """Write the manifest over existing files, in order: the result is now complete."""
+    # [name, rows, bytes, CRC-32], in the order of the batches.
     files = [[name, read_file(directory / name).num_rows, *_measured(directory / name)] for name in names]
     temporary = directory / f".{MANIFEST}.part"
     with open_private(temporary) as sink:
         sink.write(seal({"version": 1, "files": files}))
         sink.flush()
         os.fsync(sink.fileno())
+    # The result is complete from here on.
     temporary.rename(directory / MANIFEST)
     # the renames are durable only once the directory is synced
     handle = os.open(directory, os.O_RDONLY)
@@ -72,6 +76,7 @@ def _measured(path: Path) -> tuple[int, int]:
     """Return a file's length and checksum."""
     checksum = size = 0
     with path.open("rb") as source:
+        # A MiB at a time: files may be large.
         while block := source.read(1 << 20):
             checksum, size = zlib.crc32(block, checksum), size + len(block)
     return size, checksum
@@ -83,6 +88,7 @@ def read_file(path: Path) -> pa.RecordBatch:
         with pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).get_batch(0)
     except (OSError, pa.ArrowInvalid) as error:
+        # An error of the system may pass; damaged bytes do not.
         detail, passes = str(error)[:200], isinstance(error, OSError) and error.errno is not None
         raise PenstockError(
             "BND-5201",
@@ -122,6 +128,7 @@ class StagedRows:
             )
         return path
 
+    # Each read checks the whole file: a damaged batch is never returned.
     def batch(self, number: int) -> pa.RecordBatch:
         """Return a batch by its ordinal. BND-5201 when its file differs from the manifest."""
         name, rows, _, _ = self._files[number]
@@ -155,4 +162,5 @@ def new_attempt(root: Path) -> int:
     for number in numbers:
         if not is_complete(attempt_directory(root, number)):
             shutil.rmtree(attempt_directory(root, number), ignore_errors=True)
+    # Above every number that was used, complete or not.
     return max(numbers, default=0) + 1

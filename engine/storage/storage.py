@@ -12,6 +12,7 @@ from typing import Protocol
 from penstock.catalog.errors import Kind, PenstockError
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+# Names that are safe as they are: no leading dot or dash, at most 80 characters.
 _PLAIN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?")
 _MADE = re.compile(r".*\.([0-9a-f]{16}|dropped)")
 """The pattern of generated names, and of a state that was set aside."""
@@ -88,6 +89,7 @@ def directory_name(name: str) -> str:
     if _PLAIN.fullmatch(name) and not _MADE.fullmatch(name):
         return name
     letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    # The readable part may be cut; the hash keeps different texts apart.
     readable = re.sub(r"[^A-Za-z0-9_-]+", "-", letters).strip("-")[:40].strip("-") or "job"
     return f"{readable}.{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
