@@ -295,7 +295,7 @@ class Link:
                 self._on_open(frame)
             case kinds.CREDIT:
                 self._on_credit(frame)
-            case kind if kinds.SCHEMA <= kind <= kinds.END_OF_INPUT:
+            case kind if kinds.SCHEMA <= kind <= kinds.LATENCY_MARKER:
                 self._on_element(frame, now_ms)
             case kind:
                 raise network_error(UNEXPECTED, f"{self.peer} sent a message of an unknown kind: {kind}")

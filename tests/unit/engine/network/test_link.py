@@ -11,7 +11,15 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.api.stream_elements import Barrier, Batch, Element, EndOfInput, Watermark
+from penstock.engine.api.stream_elements import (
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
 from penstock.engine.exchange.channel import no_wakeup
 from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.credited_channel import CreditedChannel
@@ -155,6 +163,17 @@ def test_every_channel_gives_every_element_in_order(seed: int) -> None:
         pair.links[side].leave()
         pair.settle()
         pair.links[1 - side].stream_ended()
+
+
+def test_every_kind_of_element_crosses_a_link() -> None:
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 8)
+    pair.settle()
+    elements = [rows(1), Watermark(2), Idle(), LatencyMarker("Source", 3.5), Barrier(1), EndOfInput()]
+    for element in elements:
+        sender.put(element)
+    pair.settle()
+    assert drain(receiver) == [plain(element) for element in elements]
 
 
 def test_a_full_channel_does_not_hold_up_another() -> None:
