@@ -22,7 +22,6 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.join.lookup_join import LookupJoinOperator
 from penstock.engine.operators.limit import LimitOperator
-from penstock.engine.state.rows.pending_lookups import PendingLookups
 from penstock.planner.expressions.nodes import AggregateCall, SortKey
 from penstock.planner.logical.over import RUNNING
 from tests.harness.operator_specs import limit_spec, over_spec, partition_top_spec
@@ -229,28 +228,6 @@ def test_copies_of_a_row_are_looked_up_as_one(session: Session, monkeypatch: pyt
 
 def _weighted(batch: Batch, weight: int) -> Batch:
     return Batch(batch.rows, np.full(batch.num_rows, weight), batch.behind)
-
-
-def test_copies_of_rows_under_way_survive_a_restore() -> None:
-    schema, late = pa.schema([("x", pa.int64())]), np.array([7, -(2**63)])
-    plain, copied = (
-        Batch(pa.record_batch({"x": [1]})),
-        Batch(pa.record_batch({"x": [2, 3]}), np.array([1, MANY]), late),
-    )
-    for held, names in (
-        ([plain], ["key_group", "behind", "c0"]),
-        ([plain, copied], ["key_group", "behind", "c0", "copies"]),
-    ):
-        before, after = PendingLookups(schema, 3), PendingLookups(schema, 3)
-        before.hold(held)
-        assert before.snapshot().column_names == names, "one without copies is written as ever"
-        after.restore(before.snapshot())
-        again = PendingLookups(schema, 3)
-        again.restore(after.snapshot())
-        (batch,) = again.take()
-        expected = [change for one in held for change in listed(one)]
-        assert listed(batch) == expected
-        assert batch.behind is None if len(held) == 1 else batch.behind.tolist() == [-(2**63), *late]
 
 
 @pytest.mark.parametrize("insert_only", [True, False])

@@ -14,11 +14,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.word_index import WordIndex
-from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.storage import spill_files
 from penstock.engine.storage.spill_files import SpillFiles, evict_pages, mapped_bytes, pages_of
@@ -75,27 +73,6 @@ def test_memory_counts_no_row_that_is_on_disk() -> None:
     after = StateSize.of([store, [store, store]])
     assert before.resident - after.resident == rows - store.spillable_bytes() and after.spilled > rows * 0.9
     assert before.spilled == 0
-
-
-def test_held_rows_come_back_in_order() -> None:
-    held, memory = BatchBuffer(SCHEMA, [0], 128), BatchBuffer(SCHEMA, [0], 128)
-    batches = [
-        Batch(_rows(0, 50)),
-        Batch(_rows(50, 20), np.arange(1, 21)),
-        Batch(_rows(70, 5), None, np.arange(5)),
-    ]
-    for batch in batches:
-        held.add(batch)
-        held.spill(SpillFiles())
-    held.add(Batch(_rows(90, 3)))
-    for batch in (*batches, Batch(_rows(90, 3))):
-        memory.add(batch)
-    assert len(held) == 78 and StateSize.of([held]).spilled > 0
-    snapshot = held.snapshot()
-    assert snapshot.equals(memory.snapshot())
-    back = held.release()
-    assert [b.rows.equals(a.rows) for a, b in zip(batches, back[:3], strict=True)] == [True] * 3
-    assert back[1].weights is batches[1].weights and back[2].behind is batches[2].behind and len(held) == 0
 
 
 def _settle(budget: MemoryBudget, *states: Iterable[object]) -> None:

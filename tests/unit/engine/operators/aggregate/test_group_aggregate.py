@@ -4,7 +4,6 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ from penstock.engine.operators.aggregate import group_aggregate
 from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
-from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Literal
 from penstock.planner.logical.aggregate import Phase
 from tests.harness.operator_specs import group_aggregate_spec
@@ -227,28 +225,6 @@ def merge(function, kind, index):
 
 def local_schema(calls):
     return Schema((INPUT[0], *[Field(f"a{i}", c.type) for i, c in enumerate(calls)]))
-
-
-def test_changed_pairs():
-    old = [
-        pa.array([1, None, 3, None]),
-        pa.array(["a", None, "", "x"]),
-        pa.array([float("nan"), 1.0, 0.0, None]),
-    ]
-    new = [
-        pa.array([1, 2, 3, None]),
-        pa.array(["a", None, None, "x"]),
-        pa.array([float("nan"), 1.0, -0.0, 1.0]),
-    ]
-    assert not changed_pairs(pairs(old, old), 4).any()
-    assert changed_pairs(pairs(old, new), 4).tolist() == [False, True, True, True]
-    assert changed_pairs([pa.array([1.0, 2.0], pa.float32())], 1).tolist() == [True]
-    assert changed_pairs([], 2).tolist() == [False, False]
-
-
-def pairs(old, new):
-    order = pa.array([0, 4, 1, 5, 2, 6, 3, 7])
-    return [pa.concat_arrays([a, b]).take(order) for a, b in zip(old, new, strict=True)]
 
 
 def test_full_batches_are_taken_together():
