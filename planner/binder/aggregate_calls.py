@@ -48,6 +48,7 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
     # A registered Python aggregate shadows a built-in one.
     if isinstance(python, PythonAggregate):
         return _python_aggregate_call(call, python, args, distinct, _condition(call, binder))
+    # the form of the call is checked before its types, so that SUM(*) is not an error of types
     _check_star(call, name, len(args))
     order = _order(call, binder)
     # PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x) is PERCENTILE_CONT(x, p).
@@ -75,10 +76,12 @@ def _condition(call: FunctionCall, binder: ExpressionBinder) -> Expression | Non
 
 def _check_star(call: FunctionCall, name: str, given: int) -> None:
     span = span_of(call)
+    # SUM(*)
     if call.args.get("star") and name != "count":
         raise PenstockError(
             "SQL-1102", f"{name}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809"
         )
+    # COUNT()
     if not call.args.get("star") and name == "count" and not given:
         raise PenstockError("SQL-1102", "count() counts nothing", span=span, hint="write COUNT(*)")
     if name == "sum0":
@@ -98,16 +101,19 @@ def _order(call: FunctionCall, binder: ExpressionBinder) -> Order:
     if not trees:
         return []
     span = span_of(trees[0])
+    # LISTAGG(x ORDER BY a) WITHIN GROUP (ORDER BY b)
     if inside and within:
         raise PenstockError(
             "SQL-1064", f"{name} is ordered twice", span=span, hint="leave one ORDER BY out", sqlstate="42601"
         )
+    # PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x): the key is the argument
     if name in _PERCENTILES and within:
         if len(trees) > 1 or trees[0].args.get("desc"):
             hint = "write 1 - p for the share from above"
             raise PenstockError(
                 "SQL-1064", f"{name} takes one ascending key", span=span, hint=hint, sqlstate="42601"
             )
+    # SUM(x ORDER BY k): the order would change nothing
     elif not takes_order(name):
         hint = "first_value, last_value, collect_list and listagg take one"
         raise PenstockError("SQL-1064", f"{name} takes no ORDER BY", span=span, hint=hint, sqlstate="42809")
@@ -172,6 +178,7 @@ def _canonical(
             else keep
         )
         args, order = args[:1], order or [_event_time(call, binder)]
+    # COLLECT_LIST(DISTINCT x ORDER BY y): one x may have several y
     if distinct and any(key != args[0] for key, _ in order):
         hint = f"order by {args[0]}, or leave DISTINCT out"
         raise PenstockError(
@@ -205,6 +212,7 @@ def _event_time(call: FunctionCall, binder: ExpressionBinder) -> tuple[Expressio
     """The default order of an aggregate's rows: their event time. A window's time is that of all its rows, so
     it orders nothing within the window.
     """
+    # the first of the scope, where a join has several
     times = [c for c in binder.scope.columns if c.field.role is Role.EVENT_TIME]
     if not times:
         name = str(call.this).lower()

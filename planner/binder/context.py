@@ -75,8 +75,10 @@ class BindContext:
 
     def written(self, span: Span | None) -> str:
         """Return the text of a span on one line, the name of a column without an alias."""
+        # a tree without a position, or a query without a text
         if span is None or not self.text:
             return ""
+        # line breaks and indentation of the text are not part of a column's name
         return " ".join(self.text[span.start - self.text_start : span.end - self.text_start].split())
 
     def is_aggregate(self, name: str) -> bool:
@@ -95,6 +97,7 @@ class BindContext:
         """Return the context of a view's query: no common table expressions, no parameters, its own text.
         Names resolve in the namespace where the view was created.
         """
+        # the path of CREATE VIEW: a later USE does not change what the view's names mean
         name, text, catalog = view.name, view.query, self.catalog.at(view.path)
         return replace(
             self,

@@ -51,6 +51,7 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
     data, size = _arguments(tree)
     consume(data, "this", "partition", "order")
     span = span_of(size)
+    # SELECT *, (COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) - 1) DIV n AS window_index
     rows = _literal_rows(size)
     order = [_sort_key(name) for name in data.args.get("order") or []]
     number = FunctionCall(
@@ -69,6 +70,7 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
     # (COUNT(*) OVER (..) - 1) DIV n: the count up to the row is its number.
     before = exp.Paren(this=exp.Sub(this=_with_span(number, span), expression=exp.Literal.number(1)))
     index = exp.IntDiv(this=before, expression=exp.Literal.number(rows))
+    # made nodes have the span of the count, so that errors in them point there
     columns = [AllColumns(), exp.Alias(this=_with_span(index, span), alias=exp.to_identifier(WINDOW_INDEX))]
     return exp.Subquery(this=exp.Select(expressions=columns, from_=exp.From(this=data.this)))
 
@@ -109,6 +111,7 @@ def _literal_rows(size: RowCount) -> int:
 
 
 def _sort_key(name: exp.Identifier) -> exp.Ordered:
+    # ORDER BY of a table argument has names only: ascending, NULLs first as by default
     return _with_span(exp.Ordered(this=_reference(name), desc=False, nulls_first=True), span_of(name))
 
 

@@ -27,7 +27,10 @@ def emitted(relation: Relation, clause: EmitClause | None, context: BindContext)
         return relation
     kind = EmitKind(str(clause.this))
     emission = Emission(
-        kind is EmitKind.CHANGES, _length(clause, "every", context), _length(clause, "lateness", context)
+        # EMIT CHANGES EVERY INTERVAL '1' SECOND, EMIT .. WITH LATENESS INTERVAL '1' HOUR
+        kind is EmitKind.CHANGES,
+        _length(clause, "every", context),
+        _length(clause, "lateness", context),
     )
     plan = relation.plan
     # Lateness extends the life of window state, and there is none.
@@ -53,6 +56,7 @@ def _length(clause: EmitClause, name: str, context: BindContext) -> int:
     tree: exp.Expr | None = clause.args.get(name)
     if tree is None:
         return 0
+    # an empty scope: a length is a constant
     bound = ExpressionBinder(Scope(), context, f"EMIT's {name.upper()}").bind(tree)
     value = bound.value if isinstance(bound, Literal) else None
     if not isinstance(value, timedelta) or value <= timedelta(0):

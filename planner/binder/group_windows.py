@@ -55,6 +55,7 @@ def with_group_window(tree: exp.Select) -> exp.Select:
     ``group_window`` is the window call. Other queries are returned as they are.
     """
     group = tree.args.get("group")
+    # GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), k
     call = None if group is None else _window_call(group)
     if call is None:
         return tree
@@ -102,6 +103,7 @@ def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
     def replaced(keys: list[exp.Expr]) -> list[exp.Expr]:
         found: list[exp.Expr] = []
         for key in keys:
+            # one key of the text becomes two: a window is its start and its end
             if isinstance(key, FunctionCall) and _same(key, call):
                 found += [_column("window_start", key), _column("window_end", key)]
             # ((TUMBLE(..), k), k): keys inside grouping sets
@@ -149,6 +151,7 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
             return _column(part, node) if table == function and part in ("start", "end") else node
         if not isinstance(node, FunctionCall) or node.find_ancestor(exp.Subquery) is not None:
             return node
+        # SELECT TUMBLE(ts, ..): a window is two columns, not a value
         name = str(node.this).lower()
         if name == function and function in _KINDS:
             hint = (
@@ -214,6 +217,7 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
             hint=hint,
             sqlstate="42883",
         )
+    # names of windowing functions in FROM, so that both forms are bound by the same code
     values = dict(zip(names, given, strict=False))
     if function in _SPARK:
         values = {name: value if name == "TIMECOL" else _interval(value) for name, value in values.items()}
@@ -266,6 +270,7 @@ def windowed(
 
 
 def _columns(plan: WindowTable) -> tuple[ScopeColumn, ...]:
+    # WindowTable appends start, end and time, in this order
     first = len(plan.input.schema)
     # The columns are not part of *; Spark's names for them are aliases of the same columns.
     own = tuple(ScopeColumn(first + i, plan.schema[first + i], TABLE, merged=True) for i in range(3))
@@ -282,6 +287,7 @@ def _partition(tree: exp.Select, binder: ExpressionBinder) -> tuple[int, ...]:
     """
     found = []
     for key in tree.args["group"].expressions:
+        # the window's own start and end
         if isinstance(key, Reference) and key.expressions[0].name == TABLE:
             continue
         bound = None if isinstance(key, GroupingSets | exp.Literal) else binder.bind(key)

@@ -32,6 +32,7 @@ def group_sets(
     for chosen in sets:
         # All keys of all sets, each once: the columns of the union.
         keys += [key for key in chosen if key not in keys]
+    # GROUP BY ROLLUP (a, b) is the union of GROUP BY a, b; GROUP BY a; GROUP BY ()
     groups = [group(plan, fields, chosen, [str(key) for key in chosen], calls) for chosen in sets]
     # window_time is only a column of the union if every branch has it.
     timed = all(one.window_time is not None for one in groups)
@@ -40,6 +41,7 @@ def group_sets(
     first = len(keys) + len(calls)
     placed = tuple((key, i) for i, key in enumerate(keys))
     results = tuple(range(len(keys), first))
+    # keys, then aggregates, then flags
     marks = tuple((key, first + i) for i, key in enumerate(keys))
     time = groups[0].window_time
     window_time = (time[0], first + len(keys)) if timed and time is not None else None
@@ -55,6 +57,7 @@ def _field(field: Field, key: Expression | None) -> Field:
 
 
 def _branch(groups: Groups, keys: Sequence[Expression], calls: int, timed: bool) -> LogicalPlan:
+    # places: position of a key among all keys to its column in this set's aggregate
     places: dict[int, int] = {}
     for key, position in groups.keys:
         places[next(i for i, known in enumerate(keys) if known == key)] = position

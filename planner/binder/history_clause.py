@@ -25,6 +25,7 @@ def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
         for hint in _hints(part):
             ((backend, span),) = hint.values
         clause = part.args.get("history")
+        # an error points to the clause where both are written
         span = span if clause is None else span_of(clause)
     if span is None:
         return None
@@ -64,6 +65,7 @@ def reject_mixed_history(requests: list[HistoryOption | None]) -> None:
     """Refuse a statement set in which only some INSERTs load their history, or load it by different backends;
     SQL-1714.
     """
+    # sinks of one job share their sources, which cannot begin in two places
     requested = [request for request in requests if request is not None]
     if requested and (len(requested) < len(requests) or len({request.backend for request in requested}) > 1):
         hint = (

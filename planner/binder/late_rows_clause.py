@@ -59,6 +59,7 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
     lateness_us = max(
         (node.emission.lateness_us for node in sink.walk() if isinstance(node, WindowAggregate)), default=0
     )
+    # the mark appends three columns: late, window_end, watermark
     marked = LateMark(window.input, window.window, lateness_us)
     # The input is marked once: timely rows go on to the window, late ones to the second sink.
     timely = _first_columns(timely_part(marked), len(window.input.schema))
@@ -91,10 +92,12 @@ def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
         )
     # Reversed, so that the first of two columns of one name wins.
     given = {field.name.lower(): i for i, field in reversed(list(enumerate(marked.schema)))}
+    # it is TRUE for every row of this table
     del given["late"]
     expressions: list[Expression] = []
     for field in table.physical_fields:
         index = given.get(field.name.lower())
+        # a NOT NULL column that late rows do not have
         if index is None and not field.nullable:
             raise PenstockError(
                 "SQL-1042",

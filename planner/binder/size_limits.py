@@ -39,6 +39,7 @@ def check_size(relation: Relation, settings: Settings, span: Span | None) -> Non
 def check_plan(plan: LogicalPlan, settings: Settings, span: Span | None = None) -> None:
     """Refuse a plan with more nodes than the setting allows: SQL-1016."""
     most = int(str(settings.get(PLAN_NODES)))
+    # v1 reads t twice, v2 reads v1 twice, ..: v20 has a million scans
     if _nodes(plan, {}) > most:
         message = f"the query is a plan of more than {most:,} nodes when its views and names are opened"
         hint = (

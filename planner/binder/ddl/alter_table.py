@@ -68,6 +68,7 @@ def _changed(base: CreateTable, change: Alteration) -> CreateTable:
     match change:
         # SET ('key' = 'value'): old options keep their order, new ones follow.
         case SetOptions(options):
+            # SET of a known key replaces its value in place: pop leaves the new keys
             given = {option.key: option for option in options}
             kept = tuple(given.pop(option.key, option) for option in base.options)
             return replace(base, options=kept + tuple(given.values()))
@@ -104,6 +105,7 @@ def _changed(base: CreateTable, change: Alteration) -> CreateTable:
 def _without(options: tuple[OptionEntry, ...], keys: Sequence[Name]) -> tuple[OptionEntry, ...]:
     known = [option.key for option in options]
     for key in keys:
+        # another connector would read other data under the same name
         if key.text == "connector":
             hint = "drop the table and create it again"
             raise PenstockError("SQL-1341", "a table cannot be without a connector", span=key.span, hint=hint)
@@ -116,6 +118,7 @@ def _without(options: tuple[OptionEntry, ...], keys: Sequence[Name]) -> tuple[Op
 
 def _with_parts(base: CreateTable, change: ChangeParts) -> CreateTable:
     if change.watermark is not None:
+        # ADD WATERMARK of a table that has one, MODIFY of one that has none
         _refuse_mismatch(
             base, "watermark", base.watermark is not None, change.modify, change.watermark.column.span
         )
@@ -152,8 +155,10 @@ def _insert_at(base: CreateTable, columns: list[ColumnDef], placed: PositionedCo
             hint=hint,
             sqlstate="42701",
         )
+    # MODIFY: the column is taken out and inserted again, perhaps elsewhere
     if found is not None:
         del columns[found]
+    # ADD c INT AFTER b
     if placed.after is not None:
         target = placed.after
         index = next((i + 1 for i, column in enumerate(columns) if _same(column.name, target)), None)
@@ -192,6 +197,7 @@ def _renamed(base: CreateTable, old: Name, new: Name) -> CreateTable:
         )
     _refuse_if_used(base, old, "be renamed", keys_too=False)
 
+    # keys and partitions name columns, so they are renamed along; expressions are not, see _refuse_if_used
     def named(names: tuple[Name, ...]) -> tuple[Name, ...]:
         return tuple(new if _same(name, old) else name for name in names)
 
@@ -213,6 +219,7 @@ def _refuse_if_used(base: CreateTable, name: Name, what: str, keys_too: bool) ->
     rule = base.watermark
     if rule is not None and (_same(rule.column, name) or _reads(rule.expression, name)):
         users.append("the watermark goes by it")
+    # a renamed column stays in keys and partitions, a dropped one cannot
     if keys_too:
         users += ["it is part of the primary key"] * any(_same(key, name) for key in base.primary_key)
         users += ["rows are partitioned by it"] * any(_same(key, name) for key in base.partitioned_by)
@@ -230,6 +237,7 @@ def _computed_from(column: ColumnDef, name: Name) -> bool:
 def _reads(expression: SqlExpression, name: Name) -> bool:
     return any(
         part.name.lower() == name.text.lower()
+        # any part of the path: r.f reads column r, and a table's name may precede it
         for node in expression.tree.find_all(Reference)
         for part in node.expressions
     )

@@ -117,6 +117,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
     """Return the table that CREATE TABLE declares. Raises SQL-13xx, SQL-15xx (options) and SQL-17xx
     (watermarks) with spans.
     """
+    # first what the text alone shows, then options, columns, computed columns, watermark, keys
     _refuse_repeated(statement)
     options = _options(statement)
     # Columns in dependency order: physical and metadata, computed over them, the watermark over all.
@@ -128,6 +129,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
         _watermark(statement.watermark, declared, context) if statement.watermark is not None else None
     )
     if watermark is not None:
+        # the watermark's column becomes the event-time attribute of every query over the table
         declared = Schema(
             tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared)
         )
@@ -199,6 +201,7 @@ def _options(statement: CreateTable) -> dict[str, str]:
 
 
 def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tuple[MetadataColumn, ...]]:
+    # PRIMARY KEY (k) NOT ENFORCED: no connector checks it, the planner relies on it
     keys = {name.text.lower() for name in statement.primary_key}
     fields, metadata = [], []
     for column in statement.columns:
@@ -222,6 +225,7 @@ def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tup
 
 
 def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
+    # timestamp TIMESTAMP METADATA FROM 'key'
     known = metadata_keys(connector)
     if column.key not in known:
         hint = did_you_mean(column.key, known, others=True) or f"connector {connector} gives no metadata"
@@ -260,17 +264,20 @@ def _computed(statement: CreateTable, source: Schema, context: BindContext) -> t
 
 
 def _inlined(node: Expression, width: int, computed: Sequence[ComputedColumn]) -> Expression:
+    # a position behind the source columns is an earlier computed column
     if isinstance(node, Column) and node.index >= width:
         return expression_of(computed[node.index - width].expression)
     return node
 
 
 def _over(fields: Sequence[Field], table: str, context: BindContext, clause: str) -> ExpressionBinder:
+    # no rows: only names and types matter
     relation = Relation(Values((), Schema(tuple(fields))), tuple(fields))
     return ExpressionBinder(Scope.of(relation, table), context, clause)
 
 
 def _declared(statement: CreateTable, source: Schema, computed: Sequence[ComputedColumn]) -> Schema:
+    # the order of the text: physical, metadata and computed columns mixed
     kinds = {column.name: expression_of(column.expression) for column in computed}
     fields = []
     for column in statement.columns:
@@ -288,6 +295,7 @@ def _declared_field(column: ColumnDef, source: Schema, computed: dict[str, Expre
 
 
 def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> WatermarkRule:
+    # a computed column may carry the watermark: WATERMARK FOR ts, ts AS to_timestamp(s)
     index = declared.index_of(rule.column.text)
     if index is None:
         hint = did_you_mean(rule.column.text, declared.names, others=True)
@@ -302,6 +310,7 @@ def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> Wa
         )
         message = f'a watermark needs a TIMESTAMP column, "{field.name}" is {field.type}'
         raise PenstockError("SQL-1702", message, span=rule.column.span, hint=hint, sqlstate="42804")
+    # WATERMARK FOR ts AS ts - INTERVAL '5' SECOND: an expression over all columns of the row
     bound = _over(declared.fields, "", context, "WATERMARK").bind(rule.expression.tree)
     if not is_timestamp(bound.type):
         hint = f"write {field.name} - INTERVAL '5' SECOND"
@@ -323,6 +332,7 @@ def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...
                 hint=hint,
                 sqlstate="42703",
             )
+        # PRIMARY KEY (a, A)
         if schema[index].name in found:
             raise PenstockError(
                 "SQL-1301", f'column "{name.text}" stands twice in {clause}', span=name.span, sqlstate="42701"
@@ -362,6 +372,7 @@ def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTabl
         for column in base.columns
         if _is_copied(column, copies("GENERATED"), copies("METADATA"))
     )
+    # CREATE TABLE b (..) WITH ('path' = '..') LIKE a: an option of b replaces a's
     given = {option.key for option in new.options}
     old = tuple(
         OptionEntry(o.key, o.value, new.name.span, new.name.span)
@@ -370,6 +381,7 @@ def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTabl
     )
     return replace(
         new,
+        # what EXCLUDING leaves out may be declared anew
         columns=columns + new.columns,
         options=old + new.options,
         watermark=new.watermark or (base.watermark if copies("WATERMARKS") else None),
@@ -382,6 +394,7 @@ def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTabl
 def _is_copied(column: ColumnDef, generated: bool, metadata: bool) -> bool:
     if isinstance(column, ComputedColumnDef):
         return generated
+    # physical columns are always copied
     return metadata or not isinstance(column, MetadataColumnDef)
 
 

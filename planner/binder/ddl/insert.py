@@ -25,10 +25,12 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
     """Return the sink of an INSERT: columns in the table's order, cast to its types. Columns that the
     statement does not name are NULL.
     """
+    # INSERT INTO a materialized view
     if isinstance(table, MaterializedView):
         message = f'"{table.name}" is a materialized view: its rows are those of its query'
         hint = "write to the tables it reads, or to a table of its own"
         raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
+    # INSERT INTO a table that is only read, such as datagen
     if not connector_of(table).sink:
         message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
         hint = "write to a table whose connector takes rows, such as filesystem or print"
@@ -36,6 +38,7 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
     targets = _targets(statement.columns, table, statement.target.span)
     if len(targets) != len(relation.fields):
         raise _wrong_width(statement, table, targets, relation)
+    # INSERT INTO t (b, a) SELECT x, y: column name to its position in the query
     positions = dict(zip((target.name for target in targets), range(len(targets)), strict=True))
     expressions = []
     for field in table.physical_fields:
@@ -111,6 +114,7 @@ def _missing(field: Field, statement: Insert, table: CatalogTable) -> Expression
             hint=f"add {field.name} to the column list",
             sqlstate="23502",
         )
+    # there are no column defaults
     return Literal(field.type, True, value=None)
 
 
@@ -141,6 +145,7 @@ def storable(source: DataType, wanted: DataType) -> bool:
     """Return whether a column may store a value without CAST. This is Spark's ANSI rule: text goes into text
     columns only.
     """
+    # 1 goes into BIGINT by a cast; '1' does not go into INT: each row might fail
     if source == wanted or isinstance(source, Null):
         return True
     return not isinstance(source, String) and can_cast(source, wanted)
@@ -150,8 +155,10 @@ def _always_null(plan: LogicalPlan, index: int) -> bool:
     """Return whether a column is certainly NULL in some row: a NULL literal in VALUES or in the
     select list.
     """
+    # VALUES (1, NULL)
     if isinstance(plan, Values):
         return any(row[index].value is None for row in plan.rows)
+    # SELECT .., NULL
     if isinstance(plan, Project):
         expression = plan.expressions[index]
         return isinstance(expression, Literal) and expression.value is None

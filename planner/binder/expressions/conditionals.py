@@ -56,10 +56,12 @@ def case_of(
     """Return a CASE whose branches are cast to their common type; no default means NULL."""
     values = [value for _, value in branches] + ([default] if default is not None else [])
     kind = common_type_of([value.type for value in values])
+    # CASE WHEN .. THEN 1 ELSE DATE '..' END
     if kind is None:
         listed = ", ".join(dict.fromkeys(str(value.type) for value in values))
         message = f"the branches of CASE have no common type: {listed}"
         raise PenstockError("SQL-1103", message, span=span, hint="CAST them to one type", sqlstate="42804")
+    # ELSE NULL, where none is written
     last = Literal(kind, True, value=None, span=span) if default is None else coerced(default, kind)
     whens = tuple((test, coerced(value, kind)) for test, value in branches)
     nullable = last.nullable or any(value.nullable for _, value in whens)
@@ -80,6 +82,7 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
                 BOOLEAN, args[0].nullable or args[1].nullable, function="equal", args=_alike(args), span=span
             )
             widened = args[0]
+            # NULLIF(i, 1.5): i was widened to DECIMAL for the comparison; the result is the INT beneath the cast
             value = (
                 widened.arg
                 if isinstance(widened, Cast) and widened.arg.type == kind
@@ -116,6 +119,7 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
         raise PenstockError(
             "SQL-1103", message, span=args[0].span, hint="compare it with something", sqlstate="42804"
         )
+    # a NULL condition takes the last branch, as CASE does
     return _choice(coerced(args[0], BOOLEAN), args[1], args[2], kind, span)
 
 
@@ -130,6 +134,7 @@ def _coalesce(args: Sequence[Expression], kind: DataType, span: Span | None) -> 
         # Arguments behind one that is never NULL are never reached.
         if not arg.nullable:
             break
+    # COALESCE(x, y) of an x that is never NULL
     if len(useful) == 1:
         return useful[0]
     whens = tuple((_present(arg), arg) for arg in useful[:-1])

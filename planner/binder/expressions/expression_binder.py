@@ -509,7 +509,7 @@ class ExpressionBinder:
             "ON": "aggregate first in a subquery",
         }
         hint = hints.get(self.clause, "aggregate in a query over the table")
-        # x = ANY (1, 2) parses as a call of the aggregate ANY
+        # WHERE x = ANY(array): ANY(..) is the aggregate
         if name.lower() in ("any", "some"):
             hint = (
                 "to compare with one of several values write x IN (a, b), with an array's "

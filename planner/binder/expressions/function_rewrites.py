@@ -71,6 +71,7 @@ def similar(
     """Return ``x SIMILAR TO pattern`` as a regular expression. Raises SQL-1011 for a pattern that is not
     constant or not well formed.
     """
+    # translated once, at planning: a pattern per row would be translated for each row
     if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
         hint = "write x RLIKE pattern, with a regular expression"
         raise PenstockError(
@@ -78,6 +79,7 @@ def similar(
         )
     if escape is not None and len(escape.name) != 1:
         raise PenstockError("SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019")
+    # without ESCAPE a backslash escapes
     regex = _regex(pattern.value, "\\" if escape is None else escape.name)
     if regex is None:
         hint = "% is any text, _ one character; |, *, +, ?, {n}, () and [] are as in regular expressions"
@@ -152,6 +154,7 @@ def bits(marks: list[Expression]) -> Expression:
     """Return the number with ``marks`` as bits, the last one the lowest."""
     total: Expression = Literal(BIGINT, False, value=0)
     for place, mark in enumerate(marks):
+        # Horner: ((m0 * 2 + m1) * 2 + m2) ..
         total = mark if place == 0 else Call(BIGINT, False, function="add", args=(_doubled(total), mark))
     return total
 

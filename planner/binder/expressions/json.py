@@ -34,6 +34,7 @@ def json_read(args: Sequence[Expression], call: Caller, span: Span | None) -> Ex
 
 
 def _declared(text: str, span: Span | None) -> DataType:
+    # behind the opening quote
     begin = span.start + 1 if span is not None else 0
     # 'a INT, b STRING' is short for 'ROW<a INT, b STRING>'; spans still count from the text itself.
     kind = parse_type(text, begin) if _NESTED.match(text) else parse_type(f"ROW<{text}>", begin - len("ROW<"))
@@ -61,6 +62,7 @@ def json_constructor(
     """Return JSON_OBJECT or JSON_ARRAY; ``nulls`` is NULL or ABSENT. The result of a JSON function is
     inserted as it is, unquoted.
     """
+    # JSON_OBJECT('a', 1, 'b')
     if name == "json_object" and len(args) % 2:
         raise PenstockError(
             "SQL-1102",
@@ -68,17 +70,20 @@ def json_constructor(
             span=span,
             hint="write k VALUE v",
         )
+    # keys and values alternate
     values = args[1::2] if name == "json_object" else args
     # One letter per value for the engine: j is JSON already, v is encoded.
     marks = "".join(
         "j" if isinstance(value, Call) and value.function in _WRITES_JSON else "v" for value in values
     )
+    # "absent vj": leave NULLs out, encode the first value, insert the second as it is
     how = Literal(STRING, False, value=f"{(nulls or CONSTRUCTORS[name]).lower()} {marks}", span=span)
     return call(name, [how, *args], span)
 
 
 def tuple_fields(args: Sequence[Expression], call: Caller, span: Span | None) -> tuple[Expression, ...]:
     """Return the row of ``json_tuple(text, 'a', ..)`` as the arguments of ``stack``."""
+    # json_tuple(text, 'a', 'b')
     keys = [str(key.value) for key in args[1:] if isinstance(key, Literal)]
     fields = [
         call("get_json_object", [args[0], Literal(STRING, False, value=f"$['{key}']", span=span)], span)

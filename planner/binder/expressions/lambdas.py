@@ -45,6 +45,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
     for other calls.
     """
     name, span, args = str(tree.this).lower(), span_of(tree), tree.expressions
+    # any other function: abs(x -> x)
     declared = LAMBDA_NAMES.get(name)
     if declared is None:
         first = next(arg for arg in args if isinstance(arg, LambdaFunction))
@@ -59,6 +60,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
         )
     # aggregate(array, start, merge[, finish]) is the only function with two lambdas.
     functions = 2 if declared.name == "aggregate" and len(args) == 4 else 1
+    # lambdas are the last arguments; a lambda elsewhere, or a value in their place, is refused below
     values, bodies = args[: len(args) - functions], args[len(args) - functions :]
     for arg in args:
         if isinstance(arg, LambdaFunction) != (arg in bodies):
@@ -91,9 +93,12 @@ def _elements(name: str, values: Sequence[Expression]) -> list[tuple[DataType, b
     kinds: list[tuple[DataType, bool]] = []
     for value in values:
         if isinstance(value.type, Map):
+            # (k, v) -> ..: a key is never NULL
             kinds += [(value.type.key, False), (value.type.value, True)]
         elif isinstance(value.type, Array):
+            # x -> .., or (x, y) -> .. of two arrays
             kinds.append((value.type.element, True))
+    # (x, i) -> ..
     return [*kinds, (INT, False)] if name in _WITH_PLACE else kinds
 
 
@@ -140,6 +145,7 @@ def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataTy
     kind = values[0].type
     match name:
         case "transform" | "zip_with":
+            # transform(a, x -> x > 1) is ARRAY<BOOLEAN>
             return Array(function.type)
         case "exists" | "forall":
             return BOOLEAN
@@ -155,6 +161,7 @@ def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataTy
             return Map(function.type, kind.value)
         case "transform_values" if isinstance(kind, Map):
             return Map(kind.key, function.type)
+    # filter and map_filter: the type of their argument
     return kind
 
 
@@ -179,6 +186,7 @@ def _aggregate(
         start = coerced(start, kind)
     args: list[Expression] = [array, start, merge]
     if len(bodies) > 1:
+        # aggregate(a, 0, (s, x) -> s + x, s -> s / 2): the last lambda finishes the accumulator
         args.append(_function("aggregate", bodies[1], [(start.type, True)], binder))
     return Call(args[-1].type, True, function="aggregate", args=tuple(args), span=span)
 

@@ -35,6 +35,7 @@ from penstock.catalog.types import (
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.parser.syntax_nodes import IntervalLiteral, TypedLiteral, span_of
 
+# the first magnitude that does not fit: values are -range .. range - 1
 _RANGES: dict[DataType, int] = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
 _LONGEST = 400  # characters of a number; a DOUBLE written out in full has 309 digits
 _SUFFIXES: dict[str, DataType] = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT, "D": DOUBLE, "F": FLOAT}
@@ -48,7 +49,9 @@ _MICROSECONDS = {
     "WEEK": 604_800_000_000,
 }
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+# '1 hour 30 minutes'
 _WORD_PARTS = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zA-Z]+)")
+# (first unit, last unit): the form of the text in INTERVAL '..' first TO last
 _SPANS = {
     ("DAY", "HOUR"): r"(?P<DAY>\d+) (?P<HOUR>\d+)",
     ("DAY", "MINUTE"): r"(?P<DAY>\d+) (?P<HOUR>\d+):(?P<MINUTE>\d+)",
@@ -69,6 +72,7 @@ def integer_type(value: int) -> DataType | None:
     for kind in (INT, BIGINT):
         if -_RANGES[kind] <= value < _RANGES[kind]:
             return kind
+    # 38 is the largest precision of a DECIMAL
     digits = len(str(abs(value)))
     return Decimal(digits, 0) if digits <= 38 else None
 
@@ -91,6 +95,7 @@ def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
     # 1.5 is a DECIMAL(2, 1), as in Spark
     if suffix == "BD" or "." in text:
         return _decimal(text, span)
+    # 10 is an INT, 10000000000 a BIGINT, longer ones a DECIMAL; a suffix fixes the type
     value = int(text)
     kind = _SUFFIXES[suffix] if suffix else integer_type(value)
     if kind is None or (suffix and not -_RANGES[kind] <= value < _RANGES[kind]):
@@ -160,6 +165,7 @@ def interval(node: IntervalLiteral) -> Literal:
         raise _bad(
             "an interval has either months and years or days and less", span, "add two intervals instead"
         )
+    # INTERVAL '1' YEAR is 12 months, stored in 32 bits
     if True in kinds:
         if not -(1 << 31) <= sign * months < 1 << 31:
             raise _bad(
@@ -221,8 +227,10 @@ def parameter(value: Any, span: Span | None) -> Literal:
             span=span,
             hint=hint,
         )
+    # an int beyond 64 bits
     if isinstance(value, int) and isinstance(kind, Decimal):
         value = PyDecimal(value)
+    # an instant is stored in UTC
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
     return Literal(kind, value is None, value=value, span=span)

@@ -23,6 +23,7 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
     a value that is no row.
     """
     kind = base.type
+    # a.x of an array, map or plain value
     if not isinstance(kind, Row):
         hint = (
             "elements are read by a[1] and m['key']"
@@ -44,6 +45,7 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
         message = f'the row has {many} field{"s" if found else ""} "{name.name}"'
         near = did_you_mean(name.name, names, others=True)
         raise PenstockError("SQL-1110", message, span=span_of(name) or span, hint=near, sqlstate="42703")
+    # the plan has the field's position; digests use its name, so that fields may come and go
     position = Literal(INT, False, value=found[0])
     return Call(kind.fields[found[0]][1], True, function="field", args=(base, position), span=span)
 
@@ -57,6 +59,7 @@ def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> l
         raise PenstockError(
             "SQL-1108", f"{row.type} has no fields", span=span_of(name), hint=hint, sqlstate="42809"
         )
+    # r.* EXCEPT (x): field_of refuses an x that r does not have
     for other in hidden:
         field_of(row, other, row.span)
     return [(field, field_of(row, exp.to_identifier(field), row.span)) for field, _ in row.type.fields]
@@ -66,6 +69,7 @@ def element_of(base: Expression, place: Expression, call: Caller, span: Span | N
     """Return ``a[i]`` or ``m[key]``. Raises SQL-1108 for a value without elements, SQL-1109 for a constant
     position below 1.
     """
+    # x[1] of a row or plain value
     if not isinstance(base.type, Array | Map):
         hint = (
             "a field of a row is read by row.name"
@@ -107,6 +111,7 @@ def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:
 
 
 def _name(arg: exp.Expr) -> str | None:
+    # struct(t.a): field a
     if isinstance(arg, Reference):
         return arg.expressions[-1].name
     return arg.args["expression"].name if isinstance(arg, exp.Dot) else None

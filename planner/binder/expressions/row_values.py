@@ -24,6 +24,7 @@ def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, 
     """Return ``(a, b) < (c, d)`` in lexicographic order. Raises SQL-1114 unless both are rows of equal
     length.
     """
+    # parts are bound once, though a < b uses most of them twice
     pairs = _pairs(left, right, bind)
     span = span_of(left)
     # All parts are equal.
@@ -33,6 +34,7 @@ def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, 
     if function == "not_equal":
         return _joined("or", [call(function, pair, span) for pair in pairs], call, span)
     # (a, b) <= (c, d) is a < c OR (a = c AND b <= d), built from the last part to the first.
+    # only the last part may be equal: all earlier ones decide by < or >
     strict = function.removesuffix("_equal")
     result = call(function, pairs[-1], span)
     for pair in reversed(pairs[:-1]):
@@ -49,6 +51,7 @@ def row_among(value: exp.Tuple, rows: Sequence[exp.Expr], bind: Binder, call: Ca
 
 
 def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expression]]:
+    # (a, b) = 1
     for side, other in ((left, right), (right, left)):
         if not isinstance(side, exp.Tuple):
             hint = f"write {len(other.expressions)} values in parentheses"
