@@ -51,7 +51,7 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
     data, size = _arguments(tree)
     consume(data, "this", "partition", "order")
     span = span_of(size)
-    # SELECT *, (COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) - 1) DIV n AS window_index
+    # SELECT *, (COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS ..) - 1) DIV n AS window_index FROM t
     rows = _literal_rows(size)
     order = [_sort_key(name) for name in data.args.get("order") or []]
     number = FunctionCall(

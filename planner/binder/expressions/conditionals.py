@@ -82,7 +82,7 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
                 BOOLEAN, args[0].nullable or args[1].nullable, function="equal", args=_alike(args), span=span
             )
             widened = args[0]
-            # NULLIF(i, 1.5): i was widened to DECIMAL for the comparison; the result is the INT beneath the cast
+            # NULLIF(i, 1.5): i was widened to DECIMAL for the comparison; the result is the INT itself
             value = (
                 widened.arg
                 if isinstance(widened, Cast) and widened.arg.type == kind
