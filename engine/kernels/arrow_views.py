@@ -13,6 +13,7 @@ NO_BYTES = np.zeros(0, np.uint8)
 NO_WORDS = np.zeros(0, np.int64)
 CANONICAL_NAN_BITS = 0x7FF8000000000000
 
+# Types that are widened to a word.
 _NARROW = {
     kind.id: np.dtype(width)
     for kind, width in (
@@ -27,6 +28,7 @@ _NARROW = {
         (pa.time32("ms"), np.int32),
     )
 }
+# Types whose values are words already: no copy.
 _WIDE = {kind.id for kind in (pa.int64(), pa.timestamp("us"), pa.duration("us"), pa.time64("us"))}
 _BYTES = {pa.string().id, pa.binary().id}
 """Ids of types: to ask a type what it is, one question after another, takes longer than a kernel does over
@@ -66,6 +68,7 @@ def validity(array: pa.Array) -> np.ndarray:
 
 
 def _buffer(array: pa.Array, dtype: np.dtype, per_value: int = 1) -> np.ndarray:
+    # ``per_value``: a decimal is two words.
     data, count = array.buffers()[1], len(array) * per_value
     if data is None or not count:
         return np.zeros(count, dtype)
@@ -87,8 +90,10 @@ def words(array: pa.Array) -> np.ndarray:
     if pa.types.is_floating(kind):
         return float_words(floats(array))
     if pa.types.is_boolean(kind):
+        # Bits become bytes: Arrow packs booleans, eight to a byte.
         return array.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     if pa.types.is_decimal128(kind):
+        # Little-endian: the low word comes first.
         return np.ascontiguousarray(_buffer(array, _WORD, 2)[::2])
     if pa.types.is_null(kind):
         return np.zeros(len(array), np.int64)
@@ -125,6 +130,7 @@ def string_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     if offsets is None or not len(array):
         return np.zeros(len(array) + 1, np.int32), NO_BYTES
     starts = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4)
+    # Offsets are absolute in the data, so a sliced array needs no copy.
     return starts, NO_BYTES if data is None else np.frombuffer(data, np.uint8)
 
 
@@ -135,6 +141,7 @@ def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> 
     if kind.id in _WIDE:
         return _from_buffer(values, valid, kind)
     if pa.types.is_decimal128(kind):
+        # The sign fills the high word.
         return array_of_wide_words(values, values >> 63, valid, kind)
     if pa.types.is_null(kind):
         return pa.nulls(values.size)
@@ -187,10 +194,12 @@ def order_words(array: pa.Array) -> np.ndarray:
     if is_wide(array.type):
         low, high = wide_words(array)
         # The low word is unsigned: flipping its top bit makes signed comparison right.
+        # (n, 2): the high word decides.
         return np.stack([high, low ^ _SIGN], axis=1)
     ordered = words(array)
     if pa.types.is_floating(array.type):
         ordered = _float_order(ordered)
+    # (n, 1).
     return ordered.reshape(-1, 1)
 
 
@@ -204,4 +213,5 @@ def array_of_order_words(rows: np.ndarray, valid: np.ndarray, kind: pa.DataType)
 
 def _float_order(bits: np.ndarray) -> np.ndarray:
     """Turn the bits of floats into integers of the same order, and back."""
+    # Among negative floats the greater number has the smaller bits: they are inverted, the sign aside.
     return np.where(bits < 0, bits ^ ~_SIGN, bits)

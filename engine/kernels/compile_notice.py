@@ -19,4 +19,5 @@ def notify_on_compile(notify: Callable[[], None]) -> None:
 def compiling() -> None:
     """Report that a kernel is about to be compiled, because its machine code is not in the cache."""
     while _LISTENERS:
+        # Each listener is called once: the notice is about the first kernel.
         _LISTENERS.pop()()

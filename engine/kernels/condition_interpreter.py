@@ -152,6 +152,7 @@ def navigate(navigation, row, start, variable, conditions, match):
     target = row if row_belongs else (lasts[(row - 1) * sets + group] if row > start else -1)
     while offset > 0 and target >= 0:
         target = lasts[(target - 1) * sets + group] if target > start else -1
+        # Its note of the row before: the last row of the set up to there.
         offset -= 1
     return target
 
@@ -190,6 +191,7 @@ def running_total(total, row, start, variable, conditions, match, cells):
     cell_ints, cell_floats, cell_valid, stride = cells
     at = 4 * total
     function, column, group = totals[at], totals[at + 1], totals[at + 2]
+    # The total of the row before; none at the first row of the match.
     whole, real, count = 0, 0.0, 0
     if row > start:
         before = (row - 1) * (totals.size // 4) + total
@@ -205,6 +207,7 @@ def running_total(total, row, start, variable, conditions, match, cells):
     fault = 0
     value, real_value = cell_ints[cell], cell_floats[cell]
     # Both kinds are computed: a column has zeros in the kind it is not of.
+    # AVG is noted as a sum and divided when it is read.
     if function in (SUM, AVG):
         whole, over = add_checked(whole, value, 64)
         fault = OVERFLOW if over else 0
@@ -276,10 +279,13 @@ def run_and_or(decisive, ints, tags, left):
     right = left + 1
     if tags[left] > _NULL or (tags[left] == _VALUE and ints[left] == decisive):
         return
+    # Only the right side decides, by a fault or its value: NULL AND FALSE is FALSE.
     if tags[right] > _NULL or (tags[right] == _VALUE and ints[right] == decisive):
         ints[left], tags[left] = decisive, tags[right]
+    # NULL AND TRUE is NULL.
     elif tags[left] == _NULL or tags[right] == _NULL:
         tags[left] = _NULL
+    # Neither side decides, so both are the other truth value.
     else:
         ints[left] = 1 - decisive
 
@@ -287,6 +293,7 @@ def run_and_or(decisive, ints, tags, left):
 @njit(nogil=True)
 def run_not_or_is(op, ints, tags, top):
     """Run NOT, IS [NOT] NULL, IS TRUE or IS FALSE on the top entry."""
+    # A fault stays a fault.
     if tags[top] > _NULL:
         return
     if op == _NOT:
@@ -373,6 +380,7 @@ def run_binary(op, a, ints, floats, tags, left):
     value.
     """
     right = left + 1
+    # Either side's fault fails the comparison.
     if tags[left] > _NULL or tags[right] > _NULL:
         tags[left] = max(tags[left], tags[right])
     elif tags[left] == _VALUE and tags[right] == _VALUE:
@@ -418,6 +426,7 @@ def evaluate_condition(row, start, variable, programs, conditions, match, cells,
             # arithmetic and comparisons of two entries
             top -= 1
             run_binary(op, a, ints, floats, tags, top - 1)
+    # The result is the only entry left. NULL is not TRUE: the row is no such variable.
     if tags[0] > _NULL:
         return False, tags[0] - 1
     return tags[0] == _VALUE and ints[0] == 1, 0

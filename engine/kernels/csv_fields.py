@@ -42,6 +42,7 @@ def find_ends(data, words, delimiter, width, ends, bits):
     """
     delimiters, newlines = np.uint64(delimiter) * _ONES, np.uint64(_NEWLINE) * _ONES
     written, field = 0, 0
+    # Zeros of the same type: ``seen`` is the OR of all words so far.
     seen = delimiters & ~delimiters
     block = np.empty(_BLOCK, np.uint64)
     for first in range(0, words.size, _BLOCK):
@@ -51,6 +52,8 @@ def find_ends(data, words, delimiter, width, ends, bits):
             # a byte of a (b) is 0 where the text has the delimiter (a newline); the marks have its top bit
             # there
             a, b = words[first + i] ^ delimiters, words[first + i] ^ newlines
+            # A zero byte is found without a carry into its neighbours: (byte & 0x7F) + 0x7F has the top bit
+            # set unless the seven bits are 0.
             block[i] = ~((((a & _LOW) + _LOW) | a | _LOW) & (((b & _LOW) + _LOW) | b | _LOW))
         for i in range(count):
             marks = block[i]
@@ -66,6 +69,7 @@ def find_ends(data, words, delimiter, width, ends, bits):
                 written += 1
                 if field == width:
                     field = 0
+                # The lowest mark is done.
                 marks ^= lowest
     # the bytes behind the last whole word, one by one
     bits[0] = seen
@@ -107,6 +111,7 @@ def _digits(data, start, end):
     """Return the number that digits spell, -1 if some byte is no digit."""
     value = 0
     for at in range(start, end):
+        # Unsigned: a byte below "0" wraps to a large number.
         digit = data[at] - np.uint8(48)
         if digit > 9:
             return -1
@@ -129,6 +134,7 @@ def read_integers(data, ends, records, width, column, literal, values, nulls):
     count = 0
     for record in range(records):
         start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])
+        # 45 is the minus sign.
         negative = start < end and data[start] == 45
         first = start + negative
         # More digits may overflow: the column is then parsed the general way.
@@ -157,6 +163,7 @@ def _day_number(year, month, day):
     shifted = year - (month <= 2)
     era = shifted // 400
     of_era = shifted - era * 400
+    # Days before the month in a year that begins in March: 30.6 a month on average.
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
 
@@ -169,9 +176,11 @@ def _moment(data, start, end, last):
     """
     wrong = -(2**63)
     length = end - start
+    # "2020-01-31 23:59:59" has 19 characters, with milliseconds 23, with microseconds 26; 45 is "-".
     if length not in (19, 23, 26) or data[start + 4] != 45 or data[start + 7] != 45:
         return wrong
     if (
+        # A blank or "T" between date and time; 58 is ":".
         (data[start + 10] != 32 and data[start + 10] != 84)
         or data[start + 13] != 58
         or data[start + 16] != 58
@@ -195,8 +204,10 @@ def _moment(data, start, end, last):
     fraction = 0
     if length > 19:
         fraction = _digits(data, start + 20, end)
+        # 46 is the decimal point.
         if data[start + 19] != 46 or fraction < 0:
             return wrong
+        # Milliseconds to microseconds.
         if length == 23:
             fraction *= 1000
     return ((last[1] * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
@@ -236,5 +247,6 @@ def find_texts(data, ends, records, width, column, literal, bounds, nulls):
         bounds[2 * record + 1] = end
         nulls[record] = _is_null(data, start, end, literal)
         count += nulls[record]
+    # The end of the last text's data, so that bounds are Arrow offsets.
     bounds[2 * records] = data.size
     return count

@@ -27,6 +27,7 @@ def _sources() -> str:
     check of one file at a time misses.
     """
     digest = hashlib.sha256()
+    # Sorted, so that the digest does not depend on the file system.
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -46,6 +47,7 @@ class _KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
         overload = None
+        # A cache that cannot be read is no error: the kernel is compiled.
         with self._guard_against_spurious_io_errors():
             overload = self._load_overload(sig, target_context)
         if overload is None:
@@ -74,12 +76,16 @@ class Kernel:
 
     def load(self) -> bool:
         """Load the machine code from the cache, or compile it. Return whether it had to be compiled."""
+        # One thread compiles; numba's compiler is not thread-safe.
         with global_compiler_lock:
+            # Another thread has loaded it while this one waited.
             if self._run != self._first:
                 return False
             with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
+                # The cache must be set before the compilation, which looks it up there.
                 self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
             self._dispatcher.compile(self._signature)
+            # From here on other types raise TypeError instead of compiling another version.
             self._dispatcher.disable_compile()
             self._run = self._dispatcher
             return not self._dispatcher.stats.cache_hits

@@ -26,11 +26,13 @@ def fill_letters(words, offsets, letters, out):
         end = offsets[i + 1]
         while at < end:
             state += _GOLDEN
+            # splitmix64: the output for the next state.
             z = state
             z = (z ^ (z >> np.uint64(30))) * _FIRST
             z = (z ^ (z >> np.uint64(27))) * _SECOND
             z = z ^ (z >> np.uint64(31))
             stop = min(at + _PER_WORD, end)
+            # Each letter is the next five bits.
             for position in range(at, stop):
                 out[position] = letters[z & _FIVE_BITS]
                 z >>= np.uint64(5)

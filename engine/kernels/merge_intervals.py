@@ -32,10 +32,12 @@ def _take_turn(
     """Merge rows of one turn with the open sessions ``now`` of their key. Write the open sessions ``then``.
     Return the number of open sessions and of groups.
     """
+    # Open sessions ascend by start, as do the rows, so one pass over both suffices.
     still_open, next_open, i = 0, 0, first
     # Sessions that ended before the turn are closed.
     while next_open < size and group_ends[now[next_open]] < turn:
         next_open += 1
+    # Each round makes one interval: it starts at the earlier of the next row and the next open session.
     while i < last or next_open < size:
         group, begun = -1, i
         start = times[i] if i < last else group_starts[now[next_open]]
@@ -50,6 +52,7 @@ def _take_turn(
             elif next_open < size and group_starts[now[next_open]] <= end:
                 old_group = now[next_open]
                 end = max(end, group_ends[old_group])
+                # The first open session it meets gives its number; the others are merged into that.
                 if group < 0:
                     group = old_group
                 parents[old_group] = group
@@ -65,6 +68,7 @@ def _take_turn(
             group_starts[group], group_ends[group] = start, end
             then[still_open] = group
             still_open += 1
+        # Its rows; -1 where no session took them.
         for k in range(begun, i):
             groups[k] = group
     return still_open, count
@@ -100,6 +104,7 @@ def unite_in_turn(
         parents[k], group_starts[k], group_ends[k] = k, session_starts[k], session_ends[k]
     session = i = 0
     while i < keys.size:
+        # Sessions of keys without rows are skipped.
         key = keys[i]
         while session < session_keys.size and session_keys[session] < key:
             session += 1
@@ -109,6 +114,7 @@ def unite_in_turn(
             scratch[now, size] = session
             size += 1
             session += 1
+        # The rows of a key, one turn after another.
         while i < keys.size and keys[i] == key:
             last = i
             while last < keys.size and keys[last] == key and turns[last] == turns[i]:
@@ -128,11 +134,14 @@ def unite_in_turn(
                 scratch[1 - now],
                 count,
             )
+            # The sessions open after this turn are those open before the next: the two rows of scratch change
+            # places.
             now, i = 1 - now, last
     for k in range(count):
         # Path halving: every group points to the one it finally merged into.
         while parents[parents[k]] != parents[k]:
             parents[k] = parents[parents[k]]
+    # Rows of merged groups belong to the group that remained.
     for k in range(keys.size):
         if groups[k] >= 0:
             groups[k] = parents[groups[k]]

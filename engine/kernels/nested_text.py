@@ -18,6 +18,7 @@ def canonical_text(column: pa.Array) -> pa.Array:
     if pa.types.is_null(kind):
         return pa.repeat(pa.scalar("null"), len(column))
     text = _text(column, kind)
+    # What is stored under a NULL is not its text.
     return pc.if_else(column.is_valid(), text, "null") if column.null_count else text
 
 
@@ -25,6 +26,7 @@ def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_struct(kind):
         return _fields(column, kind)
     if pa.types.is_map(kind):
+        # Entries in the order of their keys: two maps are equal whatever the order they were built in.
         return _items(_by_key(entries(column)))
     if pa.types.is_list(kind):
         return _items(column)
@@ -34,8 +36,10 @@ def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
             pc.replace_substring(column.view(pa.string()), "\\", "\\\\"), '"', '\\"'
         )
         return pc.binary_join_element_wise('"', escaped, '"', "")
+    # More than 18 digits: Arrow's own text of the decimal.
     if col.is_wide(kind):
         return column.cast(pa.string())
+    # Words are canonical: -0.0 is 0.0, every NaN the same.
     return array_of(col.words(column)).cast(pa.string())
 
 
@@ -48,7 +52,9 @@ def _fields(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _items(column: pa.Array) -> pa.Array:
     lists = pa.ListArray.from_arrays(
-        pa.array(starts_of(lengths_of(column)), pa.int32()), canonical_text(column.flatten())
+        # ``flatten`` leaves out the items behind NULL lists, as lengths of 0 do.
+        pa.array(starts_of(lengths_of(column)), pa.int32()),
+        canonical_text(column.flatten()),
     )
     return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
 
@@ -58,6 +64,7 @@ def _by_key(column: pa.ListArray) -> pa.ListArray:
     flat, starts = column.flatten(), starts_of(lengths_of(column))
     if len(flat) > 1:
         keys = canonical_text(pc.struct_field(flat, 0))
+        # The list of each entry.
         parents = np.repeat(np.arange(starts.size - 1), np.diff(starts))
         # Most maps are sorted already: one comparison of neighbours saves the sort.
         rising = truths(pc.less_equal(keys.slice(0, len(keys) - 1), keys.slice(1)))

@@ -37,6 +37,7 @@ _PAST_LAST_ROW, _TO_NEXT_ROW, _TO_FIRST = 0, 1, 2
 
 # How an attempt ends: with a match; at the end of the buffered rows; with no match from this row.
 _MATCHED, _PENDING, _NO_MATCH = 1, 2, 3
+# The last time of a match without WITHIN.
 _FOREVER = 2**63 - 1
 
 
@@ -74,6 +75,7 @@ def note_row(row, start, variable, conditions, match, cells):
     """
     all_totals, _, is_member, variables, sets = conditions
     _, _, lasts, firsts, ints, floats, counts = match
+    # The notes of the row before; at the first row of the match there are none.
     for group in range(sets):
         at = row * sets + group
         before = at - sets
@@ -107,6 +109,7 @@ def next_start(start, end, skip, skip_variables, match):
             target = row
             if skip == _TO_FIRST:
                 break
+    # Resuming at the first row of the match would find the same match again.
     return -NO_PROGRESS if target == start else target
 
 
@@ -123,6 +126,7 @@ def attempt(
     offsets, targets, labels = automaton.offsets, automaton.targets, automaton.labels
     times, tests, failed, steps = rows.times, rows.tests, rows.failed, match.steps
     count, variables = times.size, conditions.variables
+    # ``offsets`` has one entry more than there are states, and the last state is the start.
     first_state, has_notes = offsets.size - 2, conditions.sets > 0
     # A resumed search continues in the state that its last step led to.
     state = targets[steps[row - 1]] if row > start else first_state
@@ -144,6 +148,7 @@ def attempt(
                 test = tests[row * variables + variable]
                 # A state that failed at this row before need not be tried again.
                 if test and (failed.size == 0 or failed[target * count + row] != epoch):
+                    # Transitions tried are what a search costs.
                     tried += 1
                     moved, fault = test == IS_MEMBER, 0
                     if not moved:
@@ -154,16 +159,18 @@ def attempt(
                         steps[row] = transition
                         if has_notes:
                             fault = note_row(row, start, variable, conditions, match, cells)
+                    # An error of the query at this row, not a row that does not match.
                     if fault:
                         return _NO_MATCH, row, fault
                     if moved:
                         break
             transition += 1
         if moved:
-            # The row is taken: go on with the next one in the new state.
+            # The row matches: continue with the next one in the new state.
             row += 1
             state = target
             transition = offsets[state]
+        # All transitions of the first row failed.
         elif row == start:
             return _NO_MATCH, row, 0
         elif tried > most_steps:
@@ -171,6 +178,7 @@ def attempt(
         else:
             # No transition fits: step back a row, and try the transition after the one that took it.
             row -= 1
+            # From this state and row on nothing matched in this epoch.
             if failed.size:
                 failed[state * count + row] = epoch
             transition = steps[row] + 1
@@ -236,6 +244,7 @@ def search(
             )  # fmt: skip
             if fault:
                 return fault, part, row, matches
+            # The rows so far are the unfinished match.
             if outcome == _PENDING:
                 lengths[part] = row - start
                 break
@@ -254,6 +263,7 @@ def search(
             matches += 1
             to = next_start(start, row, skip, skip_variables, match)
             if to < 0:
+                # SKIP TO has failed: the negative result is the outcome.
                 return -to, part, start, matches
             starts[part] = to
         part += 1
@@ -274,9 +284,11 @@ def first_end(start, end, variables, tests, offsets, targets, labels, reached):
         reached[now + states - 1] = 1  # a match may begin at every row
         for state in range(states):
             if reached[now + state]:
+                # Every transition that the conditions on the row alone allow.
                 for k in range(offsets[state], offsets[state + 1]):
                     if targets[k] >= 0 and tests[row * variables + labels[k]]:
                         reached[later + targets[k]] = 1
+        # A transition with a target below 0 ends the match in that state.
         for state in range(states - 1):
             if reached[later + state]:
                 for k in range(offsets[state], offsets[state + 1]):

@@ -8,6 +8,7 @@ from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID
 
 FAR = 2**62
 """A distance that no frame reaches: the frame has no end on that side."""
+# The limits of a word.
 _MIN, _MAX = -(2**63), 2**63 - 1
 
 
@@ -39,12 +40,14 @@ def within(values, starts, ends, first, last, low, high):
         else:
             bound = _shifted(values[i], first)
             while a < ends[i] and values[a] < bound:
+                # Rows before the bound are outside of the frame.
                 a += 1
             low[i] = a
         if last >= FAR:
             high[i] = ends[i]
         else:
             bound = _shifted(values[i], last)
+            # Rows up to the bound, peers included, are inside.
             while b < ends[i] and values[b] <= bound:
                 b += 1
             high[i] = b

@@ -20,6 +20,7 @@ def _partition(hashes, parallelism, max_parallelism, order, offsets):
     # Counts become the start of each subtask's rows; the second pass writes rows in order, so it is stable.
     for p in range(parallelism):
         offsets[p + 1] += offsets[p]
+    # Where the next row of each subtask goes.
     cursor = offsets[:parallelism].copy()
     for i in range(hashes.size):
         subtask = subtasks[i]
@@ -29,6 +30,7 @@ def _partition(hashes, parallelism, max_parallelism, order, offsets):
 
 @kernel(VOID(IN_I64, I64, OUT_I64, OUT_I64))
 def _counting_sort(values, bound, order, offsets):
+    # Counted one position later, so that the sums are starts.
     for i in range(values.size):
         offsets[values[i] + 1] += 1
     for v in range(bound):

@@ -10,7 +10,9 @@ from numba import njit, uint64
 from penstock.engine.kernels.kernel import BOOL, IN_I32, IN_I64, IN_U8, OUT_U64, VOID, kernel
 from penstock.engine.kernels.stable_hash import load_half, load_word
 
+# Murmur3 is of 32 bits: words are masked after each step.
 _LOW = np.uint64(0xFFFFFFFF)
+# The constants of xxHash64; those of Murmur3 are in the functions below.
 _P1, _P2, _P3 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x165667B19E3779F9)
 _P4, _P5 = np.uint64(0x85EBCA77C2B2AE63), np.uint64(0x27D4EB2F165667C5)
 
@@ -33,6 +35,7 @@ def _mixed(hashed, half):
 
 
 @njit(nogil=True)
+# Murmur3's finalizer.
 def _finished(hashed, length):
     hashed = hashed ^ uint64(length)
     hashed = ((hashed ^ (hashed >> uint64(16))) * uint64(0x85EBCA6B)) & _LOW
@@ -41,6 +44,7 @@ def _finished(hashed, length):
 
 
 @njit(nogil=True)
+# xxHash64's finalizer.
 def _avalanched(hashed):
     hashed = (hashed ^ (hashed >> uint64(33))) * _P2
     hashed = (hashed ^ (hashed >> uint64(29))) * _P3
@@ -61,10 +65,12 @@ def _with_half(hashed, half):
 def murmur_words(words, valid, long, out):
     """Extend Murmur3 hashes by words, of 64 bits if ``long``, else of 32."""
     for i in range(words.size):
+        # Spark skips NULLs: the hash so far is the result.
         if valid.size and not valid[i]:
             continue
         word = uint64(words[i])
         hashed = _mixed(out[i], word & _LOW)
+        # Spark hashes a long as its low half, then its high half.
         if long:
             hashed = _mixed(hashed, word >> uint64(32))
         out[i] = _finished(hashed, 8 if long else 4)
@@ -108,6 +114,7 @@ def xx_bytes(offsets, data, valid, out):
             continue
         at, end, seed = offsets[i], offsets[i + 1], out[i]
         length = uint64(end - at)
+        # Four lanes of eight bytes, from 32 bytes on.
         if end - at >= 32:
             a, b, c, d = seed + _P1 + _P2, seed + _P2, seed, seed - _P1
             while at + 32 <= end:
@@ -116,11 +123,13 @@ def xx_bytes(offsets, data, valid, out):
                 c = _turn64(c + load_word(data, at + 16) * _P2, 31) * _P1
                 d = _turn64(d + load_word(data, at + 24) * _P2, 31) * _P1
                 at += 32
+            # The lanes are combined with different rotations.
             hashed = _turn64(a, 1) + _turn64(b, 7) + _turn64(c, 12) + _turn64(d, 18)
             for part in (a, b, c, d):
                 hashed = (hashed ^ (_turn64(part * _P2, 31) * _P1)) * _P1 + _P4
         else:
             hashed = seed + _P5
+        # The length, then what is left: words, a half word, single bytes.
         hashed += length
         while at + 8 <= end:
             hashed = _with_word(hashed, load_word(data, at))

@@ -51,6 +51,7 @@ def hash_bytes(data, start, end):
     while at + 8 <= end:
         hashed = (hashed ^ load_word(data, at)) * _FIRST
         hashed ^= hashed >> np.uint64(29)
+        # All whole words of the text.
         at += 8
     tail = np.uint64(0)
     if at == end:
@@ -60,6 +61,7 @@ def hash_bytes(data, start, end):
     elif length >= 4:
         tail = load_half(data, start) | load_half(data, end - 4) << np.uint64(32)
     else:
+        # One to three bytes: first, middle and last cover them all.
         tail = (
             np.uint64(data[start])
             | np.uint64(data[start + length // 2]) << np.uint64(8)
@@ -76,6 +78,7 @@ def _hash_words(words, valid, out):
             out[i] = combine(out[i], np.uint64(words[i]))
     else:
         for i in range(words.size):
+            # NULL is a word of its own, so that it differs from 0.
             out[i] = combine(out[i], np.uint64(words[i]) if valid[i] else _NULL)
 
 
@@ -95,6 +98,7 @@ def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
     DOUBLE. -0.0 equals 0.0, all NaN are equal, and NULL equals NULL. Arrays, maps and rows hash by their
     canonical texts.
     """
+    # Every row starts at the same seed; each column extends it.
     hashes = np.full(len(columns[0]), SEED, np.uint64)
     for key_column in columns:
         column = canonical_text(key_column) if pa.types.is_nested(key_column.type) else key_column
@@ -103,6 +107,7 @@ def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
             offsets, data = col.string_parts(column)
             _hash_strings(offsets, data, valid, hashes)
         elif pa.types.is_decimal128(column.type):
+            # Both words, whatever the precision: DECIMAL(10) and DECIMAL(20) hash alike.
             low, high = col.wide_words(column)
             _hash_words(low, valid, hashes)
             _hash_words(high, valid, hashes)
@@ -122,6 +127,7 @@ def _loader(bits: int):
         array = context.make_array(signature.args[0])(context, builder, args[0])
         address = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(bits).as_pointer())
         word = builder.load(address)
+        # The address may be any: without this the compiler assumes an aligned load.
         word.align = 1
         return word if bits == 64 else builder.zext(word, ir.IntType(64))
 

@@ -76,6 +76,7 @@ def merge_words(into, slots, other, table):
 @njit(nogil=True, inline="always")
 def _add_pair(table, slot, low, high):
     """Add a 128-bit number to (low, high, carries of 2**128)."""
+    # Low words are unsigned: the sum is less than an addend exactly when it has wrapped.
     total = np.uint64(table[slot, 0]) + np.uint64(low)
     carry = 1 if total < np.uint64(low) else 0
     table[slot, 0] = np.int64(total)
@@ -83,6 +84,8 @@ def _add_pair(table, slot, low, high):
     partial = old + high
     new = partial + carry
     table[slot, 1] = new
+    # Two ways to leave 64 bits: the signed sum overflows, or the carry turns the greatest number into the
+    # least. After a negative overflow both may happen, and cancel.
     overflows = ((old ^ partial) & (high ^ partial)) < 0
     wraps = carry == 1 and new == _LEAST
     if overflows:
@@ -97,6 +100,7 @@ def sum_pairs(slots, lows, highs, weights, table):
     for i in range(slots.size):
         weight = weights[i] if weights.size else 1
         low, high = lows[i], highs[i]
+        # The negative number in two's complement: invert, then add 1 to the low word, with its carry.
         if weight < 0:
             low = -low
             high = ~high + (1 if low == 0 else 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from penstock.engine.kernels.kernel import IN_I64, SLOTS_I64, VOID, kernel
 
+# The columns of ``unite``: bits set in some word, bits clear in some word, bits set an odd number of times,
+# and how many words there were.
 SOME, SOME_LACK, ODD, COUNT = 0, 1, 2, 3
 
 
@@ -42,6 +44,7 @@ def count(slots, words, weights, table):
     for i in range(slots.size):
         slot, word = slots[i], words[i]
         weight = weights[i] if weights.size else 1
+        # A column for each bit, so that a retraction can be subtracted.
         for bit in range(64):
             table[slot, bit] += weight * ((word >> bit) & 1)
         table[slot, 64] += weight

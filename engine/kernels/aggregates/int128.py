@@ -21,6 +21,8 @@ def multiply(left, right):
     middle = a1 * b0 + (first >> _HALF)
     other = a0 * b1 + (middle & _LOW)
     high = np.int64(a1 * b1 + (middle >> _HALF) + (other >> _HALF))
+    # An unsigned product counts a negative factor 2**64 too high: the other factor is in excess in the high
+    # word.
     if left < 0:
         high -= right
     if right < 0:
@@ -31,6 +33,8 @@ def multiply(left, right):
 @njit(nogil=True)
 def _next_digit(low, high, digit):
     """Return ten times a 128-bit number, plus a digit."""
+    # Ten times is eight times plus twice: the bits shifted out of the low word, and the two carries of the
+    # sums.
     high = high * np.uint64(10) + ((low >> np.uint64(61)) + (low >> np.uint64(63)))
     eight, two = low << np.uint64(3), low << np.uint64(1)
     total = eight + two
@@ -49,10 +53,12 @@ def average(low, high, counts, digits, fits):
     """
     for i in range(counts.size):
         fits[i] = 1
+        # No values: the caller makes it NULL.
         if counts[i] <= 0:
             continue
         negative = high[i] < 0
         lo, hi = np.uint64(low[i]), np.uint64(high[i])
+        # The division is of the absolute value.
         if negative:
             lo = ~lo + np.uint64(1)
             hi = ~hi + np.uint64(1 if lo == np.uint64(0) else 0)
@@ -67,6 +73,7 @@ def average(low, high, counts, digits, fits):
             if remainder >= count:
                 remainder -= count
                 quotient_low |= np.uint64(1)
+        # The remainder gives the digits behind the point, one by one.
         for _ in range(digits):
             remainder *= np.uint64(10)
             # Another digit could reach the sign bit.
@@ -74,6 +81,7 @@ def average(low, high, counts, digits, fits):
                 fits[i] = 0
             quotient_low, quotient_high = _next_digit(quotient_low, quotient_high, remainder // count)
             remainder %= count
+        # Half away from zero: of the absolute value, half rounds up.
         if remainder * np.uint64(2) >= count:
             quotient_low += np.uint64(1)
             quotient_high += np.uint64(1 if quotient_low == np.uint64(0) else 0)

@@ -31,6 +31,7 @@ def best_words(slots, words, flip, table):
     """
     for i in range(slots.size):
         slot = slots[i]
+        # The complement reverses the order: the greatest value is the least complement.
         word = words[i] ^ flip
         if table[slot, 1] == 0 or word < table[slot, 0]:
             table[slot, 0] = word
@@ -45,6 +46,7 @@ def best_floats(slots, values, bits, flip, table):
     for i in range(slots.size):
         slot = slots[i]
         word = bits[i]
+        # Both zeros are one value.
         if values[i] == 0.0:
             word = 0
         elif values[i] != values[i]:
@@ -64,6 +66,7 @@ def least_rows(slots, rows, table):
         slot = slots[i]
         better = table[slot, width] == 0
         if not better:
+            # The first word that differs decides.
             for k in range(width):
                 if rows[i, k] != table[slot, k]:
                     better = rows[i, k] < table[slot, k]
@@ -77,10 +80,12 @@ def least_rows(slots, rows, table):
 @njit(nogil=True)
 def compare_bytes(left, left_start, left_length, right, right_start, right_length):
     """Return a number below, at or above 0 as the left string sorts before, with or after the right one."""
+    # Bytes are unsigned: UTF-8 sorts by code points then.
     for k in range(min(left_length, right_length)):
         distance = I64(left[left_start + k]) - I64(right[right_start + k])
         if distance != 0:
             return distance
+    # The shorter string is a prefix and sorts first.
     return left_length - right_length
 
 
@@ -98,6 +103,7 @@ def best_strings(slots, offsets, data, greatest, start, table, arena, used):
         slot = slots[i]
         first = I64(offsets[i])
         length = I64(offsets[i + 1]) - first
+        # A string of length 0 is stored as 1: 0 is "none".
         if table[slot, 1]:
             order = compare_bytes(data, first, length, arena, table[slot, 0], table[slot, 1] - 1)
             if not _better(order, greatest):
@@ -125,10 +131,13 @@ def pass_best(slots, keys, best, passed):
         # Most keys are not among the best: one comparison.
         if key <= best[slot, last]:
             continue
+        # Insertion into a short sorted row: greater keys stay, smaller ones move down, the last one falls
+        # out.
         position = last
         while position > 0 and best[slot, position - 1] < key:
             best[slot, position] = best[slot, position - 1]
             position -= 1
         best[slot, position] = key
+    # After all keys of the batch: the last key of a row is then as great as it gets.
     for row in range(slots.size):
         passed[row] = keys[row] >= best[slots[row], last]

@@ -36,6 +36,7 @@ _NOTHING = 1e-28
 @njit(nogil=True, inline="always")
 def two_sum(a, b):
     """Return a + b and its rounding error."""
+    # Exact for any two doubles, whichever is greater (Knuth).
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -45,6 +46,7 @@ def two_sum(a, b):
 def two_product(a, b):
     """Return a * b and its rounding error (Dekker)."""
     result = a * b
+    # Halves of 26 bits, whose products are exact.
     big_a, big_b = a * _SPLIT, b * _SPLIT
     a_high, b_high = big_a - (big_a - a), big_b - (big_b - b)
     a_low, b_low = a - a_high, b - b_high
@@ -68,6 +70,7 @@ def plus(a, a_low, b, b_low):
 @njit(nogil=True)
 def over(a, a_low, b):
     """Return a pair divided by a number."""
+    # One step of correction: the quotient, and what is left of the dividend, divided again.
     quotient = a / b
     back, lost = two_product(quotient, b)
     return two_sum(quotient, (((a - back) - lost) + a_low) / b)
@@ -76,6 +79,7 @@ def over(a, a_low, b):
 @njit(nogil=True)
 def accumulate(table, slot, column, high, low):
     """Add a pair to the pair in two neighbouring columns of a row."""
+    # Renormalised: the high part is the nearest double to the sum.
     total, lost = two_sum(table[slot, column], high)
     lost += table[slot, column + 1] + low
     table[slot, column] = total + lost
@@ -99,6 +103,7 @@ def add_squares(slots, values, weights, table):
     """Add weighted values to slots."""
     for i in range(slots.size):
         slot, value = slots[i], values[i]
+        # Empty weights: +1 each.
         weight = np.float64(weights[i]) if weights.size else 1.0
         # counted apart: added to a sum they could not be retracted
         if not np.isfinite(value):
@@ -138,6 +143,7 @@ def squared_distances(columns, out):
         if count <= 1.0:
             continue
         total, low = columns[_SUM, i], columns[_SUM + 1, i]
+        # Rounding may leave the sum just below 0.
         out[i] = max(
             0.0, central(total, low, total, low, columns[_SQUARES, i], columns[_SQUARES + 1, i], count)
         )
@@ -157,6 +163,7 @@ def add_powers(slots, values, weights, table):
         if table[slot, COUNT] == 0.0:
             table[slot, _FIRST:POWERS_WIDTH] = 0.0
             continue
+        # The weight times the value, once more for each power.
         high, low = weight, 0.0
         for column in range(_FIRST, POWERS_WIDTH, 2):
             high, low = times(high, low, value, 0.0)
@@ -184,6 +191,7 @@ def central_powers(columns, second, third, fourth):
         second[i] = third[i] = fourth[i] = 0.0
         if count <= 1.0:
             continue
+        # The mean from the first power; S2, S3 and S4 are in the columns after it.
         mean, mean_low = over(columns[2, i], columns[3, i], count)
         square, square_low = times(mean, mean_low, mean, mean_low)
         part, part_low = times(square, square_low, -count, 0.0)
@@ -214,6 +222,7 @@ def add_products(slots, ys, xs, weights, table):
         slot, y, x = slots[i], ys[i], xs[i]
         weight = np.float64(weights[i]) if weights.size else 1.0
         if not (np.isfinite(y) and np.isfinite(x)):
+            # A pair counts as not finite if one of its sides is.
             table[slot, ODD] += weight
             continue
         table[slot, COUNT] += weight
@@ -225,6 +234,7 @@ def add_products(slots, ys, xs, weights, table):
         high, low = two_product(x, weight)
         accumulate(table, slot, _FIRST + 2, high, low)
         column = _FIRST + 4
+        # Their columns are in this order.
         for a, b in ((y, y), (x, x), (x, y)):
             high, low = two_product(a, b)
             scaled, low_part = two_product(high, weight)
@@ -257,6 +267,7 @@ def central_products(columns, syy, sxx, sxy):
         syy[i] = sxx[i] = sxy[i] = 0.0
         if count <= 1.0:
             continue
+        # Sums of y and x; the columns of their squares and products follow.
         y, y_low, x, x_low = columns[2, i], columns[3, i], columns[4, i], columns[5, i]
         syy[i] = central(y, y_low, y, y_low, columns[6, i], columns[7, i], count)
         sxx[i] = central(x, x_low, x, x_low, columns[8, i], columns[9, i], count)

@@ -15,6 +15,7 @@ def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
     linked = 0
     for i in range(ids.size):
         slot, row = slots[i], ids[i]
+        # In a list already, of whichever slot.
         if owners[row] >= 0:
             continue
         fresh[linked] = row
@@ -39,6 +40,7 @@ def unlink(ids, heads, counts, nexts, priors, owners, emptied):
         before, after = priors[row], nexts[row]
         if before >= 0:
             nexts[before] = after
+        # It was the head.
         else:
             heads[owners[row]] = after
         if after >= 0:
@@ -47,6 +49,7 @@ def unlink(ids, heads, counts, nexts, priors, owners, emptied):
         if counts[owners[row]] == 0:
             emptied[empty] = owners[row]
             empty += 1
+        # Only ``owners`` says whether an id is linked: ``nexts`` and ``priors`` may stay.
         owners[row] = -1
     return empty
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID, kernel
 
+# Table rows touched at a time.
 _BLOCK = 64
 
 
@@ -52,6 +53,7 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
     count = 0
     for i in range(slots.size):
         slot = slots[i]
+        # A slot's first row in this run. Runs ascend, so a mark of an earlier run is out of date.
         if marks[slot] != runs[i]:
             marks[slot] = runs[i]
             numbers[slot] = count

@@ -29,7 +29,9 @@ from penstock.engine.kernels.kernel import (
 from penstock.engine.kernels.stable_hash import combine, hash_bytes, load_word, mix
 
 USED, GARBAGE = 4, 5
+# The low half of an entry.
 _SLOT = 0xFFFFFFFF
+# Keys whose homes are touched before they are searched, so that cache misses overlap.
 _AHEAD = 64
 
 
@@ -58,6 +60,7 @@ def _put(table, at, tag, tags, slot):
 
 @njit(nogil=True, inline="always")
 def _row_tag(rows, i):
+    # The width is part of the hash, then each word in turn.
     hashed = np.uint64(rows.shape[1])
     for k in range(rows.shape[1]):
         hashed = combine(hashed, np.uint64(rows[i, k]))
@@ -91,6 +94,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
         if (i - start) % _AHEAD == 0:
             _look_ahead_rows(rows, i, min(i + _AHEAD, rows.shape[0]), table, bits, keys, ahead, seen)
         tag = ahead[(i - start) % _AHEAD]
+        # Linear probing from the home on.
         at = tag >> (32 - bits)
         while True:
             entry = table[at]
@@ -99,6 +103,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
                 if not insert:
                     out[i] = -1
                     break
+                # No slot left: the caller grows the table and calls again from this row.
                 if state[FREE] == 0 and state[ALLOCATED] == tags.size:
                     return i
                 slot = take_slot(free, state)
@@ -108,6 +113,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
                 out[i] = -2 - slot
                 break
             # Keys are only compared where 32 bits of the hash agree.
+            # Masked: a tag with its top bit set makes the entry negative, and the shift keeps the sign.
             if (entry >> 32) & _SLOT == tag:
                 slot = (entry & _SLOT) - 1
                 same = True
@@ -182,6 +188,7 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags,
                 state[USED] += length
                 out[i] = slot
                 break
+            # Same tag: compare lengths, then bytes.
             if (entry >> 32) & _SLOT == tag:
                 slot = (entry & _SLOT) - 1
                 if spans[slot, 1] == length and _same_bytes(arena, spans[slot, 0], data, first, length):
@@ -201,6 +208,7 @@ def rebuild(old, table, bits, dead):
         entry = old[p]
         if entry == 0 or (dead.size and dead[(entry & _SLOT) - 1]):
             continue
+        # Entries carry their tags: no key is read.
         at = ((entry >> 32) & _SLOT) >> (32 - bits)
         while table[at] != 0:
             at = (at + 1) & mask
@@ -213,8 +221,11 @@ def remove(slots, tags, table, bits):
     mask = (1 << bits) - 1
     for i in range(slots.size):
         hole = tags[slots[i]] >> (32 - bits)
+        # Live slots are in the table, so this ends.
         while table[hole] & _SLOT != slots[i] + 1:
             hole = (hole + 1) & mask
+        # Entries behind the hole move back into it if probing reaches them from their home: no tombstones are
+        # needed.
         at = hole
         while True:
             at = (at + 1) & mask

@@ -24,6 +24,7 @@ LIVE, ALLOCATED, FREE, NULL, FRESH = 0, 1, 2, 3, 4
 _AHEAD = 64
 
 
+# The top bits: ``mix`` makes them depend on every bit of the word.
 @njit(nogil=True, inline="always")
 def _home(word, bits):
     return np.int64(mix(np.uint64(word)) >> np.uint64(64 - bits))
@@ -35,6 +36,7 @@ def take_slot(free, state):
     state[LIVE] += 1
     if state[FREE] > 0:
         state[FREE] -= 1
+        # A freed slot first, so that arrays by slot stay small.
         return free[state[FREE]]
     state[ALLOCATED] += 1
     return state[ALLOCATED] - 1
@@ -78,6 +80,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
             entry = table[2 * at + 1]
             # an empty entry: the key is new
             if entry == 0:
+                # No slot left: the caller grows the table and calls again from this row.
                 if state[FREE] == 0 and state[ALLOCATED] == keys.size:
                     return i
                 slot = take_slot(free, state)
@@ -88,6 +91,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
                 state[FRESH] += 1
                 out[i] = slot
                 break
+            # The word itself is compared: there is no tag.
             if table[2 * at] == word:
                 out[i] = entry - 1
                 break
@@ -105,6 +109,7 @@ def find(words, valid, table, bits, state, out):
             continue
         word = words[i]
         at = _home(word, bits)
+        # An empty pair ends the search; its slot + 1 is 0, so the result is -1.
         while table[2 * at + 1] != 0 and table[2 * at] != word:
             at = (at + 1) & mask
         out[i] = table[2 * at + 1] - 1
@@ -118,6 +123,7 @@ def rebuild(old, old_bits, table, bits, dead):
     mask = (1 << bits) - 1
     for p in range(1 << old_bits):
         entry = old[2 * p + 1]
+        # Empty, or its key is being removed.
         if entry == 0 or (dead.size and dead[entry - 1]):
             continue
         word = old[2 * p]
@@ -135,9 +141,11 @@ def remove(words, table, bits, state):
     for i in range(words.size):
         word = words[i]
         hole = _home(word, bits)
+        # The word alone may be left over from a removed key: only with a slot is it one.
         while table[2 * hole] != word or table[2 * hole + 1] == 0:
             hole = (hole + 1) & mask
         at = hole
+        # Pairs behind the hole move back into it if probing reaches them from their home.
         while True:
             at = (at + 1) & mask
             if table[2 * at + 1] == 0:
