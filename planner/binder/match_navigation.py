@@ -52,6 +52,7 @@ class Variables:
 
     def of(self, name: exp.Identifier) -> Rows:
         """Return the variables that a name covers."""
+        # A.x, or S.x of SUBSET S = (A, B)
         rows = self.rows.get(name.name.lower())
         if rows is None:
             hint = did_you_mean(name.name, self.written, others=True)
@@ -76,6 +77,7 @@ class RowBinder(ExpressionBinder):
         # A.x or x; a lambda parameter is no column.
         if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._column(tree)
+        # SUM(LAST(A.x)): the inner call would be read at one row, the outer one at many
         if isinstance(tree, FunctionCall) and (
             tree.this.lower() in _MATCH_FUNCTIONS or is_aggregate(tree.this)
         ):
@@ -91,6 +93,7 @@ class RowBinder(ExpressionBinder):
         of_variable = len(parts) > 1 and (
             parts[0].name.lower() in self.variables.rows or not self.scope.find(parts[0].name)
         )
+        # x without a variable is of any row of the match
         rows = self.variables.of(parts[0]) if of_variable else self.variables.every
         # One value is read at one row, so all its columns belong to one variable.
         if self.rows is not None and rows != self.rows:
@@ -99,6 +102,7 @@ class RowBinder(ExpressionBinder):
             raise PenstockError("SQL-1746", message, span=span_of(tree), hint=hint, sqlstate="42601")
         self.rows = rows
         read = tree.copy()
+        # a bool as an index: 1 drops the variable's name
         read.set("expressions", parts[of_variable:])
         return self._reference(read)
 
@@ -121,6 +125,7 @@ class MatchBinder(ExpressionBinder):
         # FINAL LAST(A.x), RUNNING SUM(A.x)
         if isinstance(tree, Semantics):
             return self._over_all(tree)
+        # A.x alone is LAST(A.x): the last row so far that is A's
         if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._at_row(tree, tree, self.ends)
         if isinstance(tree, FunctionCall) and tree.args.get("over") is None:
@@ -154,10 +159,12 @@ class MatchBinder(ExpressionBinder):
                 hint="leave FINAL out, or test it with WHERE",
                 sqlstate="42601",
             )
+        # ONE ROW PER MATCH has only the row at the end, where RUNNING and FINAL are the same
         return self._call(call, bool(tree.args.get("final")) or (self.ends and self.defining is None))
 
     def _call(self, tree: FunctionCall, final: bool) -> Expression:
         name, span = tree.this.lower(), span_of(tree)
+        # running aggregates over rows of a match have neither
         for key, word in (("filter", "FILTER"), ("distinct", "DISTINCT")):
             if tree.args.get(key):
                 hint = (
@@ -199,6 +206,7 @@ class MatchBinder(ExpressionBinder):
             )
         if len(args) == 1:
             return args[0], default
+        # without columns in scope only constants bind
         bound = ExpressionBinder(replace(self.scope, columns=()), self.context, name).bind(args[1])
         count = bound.value if isinstance(bound, Literal) else None
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= _MOST_ROWS:
@@ -214,6 +222,7 @@ class MatchBinder(ExpressionBinder):
         if isinstance(tree, FunctionCall) and tree.this.lower() in _NAVIGATION:
             consume(tree, "this", "expressions")
             first = tree.this.lower() == "first"
+            # FIRST(A.x, 1): the second A row; LAST(A.x, 1): the last but one
             tree, offset = self._counted(tree, 0)
         expression, rows = self._read(tree)
         # In DEFINE A, LAST(A.x) is the row being tested, so it exists.
@@ -238,6 +247,7 @@ class MatchBinder(ExpressionBinder):
         return self._value(value, span_of(whole))
 
     def _read(self, tree: exp.Expr) -> tuple[Expression, Rows]:
+        # LAST(A.x + A.y): an expression of one row; the binder notes whose row it is
         binder = RowBinder(self.scope, self.context, self.clause, variables=self.variables)
         expression = binder.bind(tree)
         return expression, self.variables.every if binder.rows is None else binder.rows
@@ -247,6 +257,7 @@ class MatchBinder(ExpressionBinder):
         if tree.args.get("star") or (
             len(tree.expressions) == 1 and isinstance(tree.expressions[0], AllColumns)
         ):
+            # SUM(A.*)
             if name != "count":
                 raise PenstockError(
                     "SQL-1102",
@@ -298,6 +309,7 @@ class MatchBinder(ExpressionBinder):
                 hint=f"write {fact.value}()",
                 sqlstate="42883",
             )
+        # while a row is tried, neither its variable nor the match's number is settled
         if self.defining is not None:
             message = f"{fact.value} cannot stand in DEFINE: it is known of whole matches"
             raise PenstockError("SQL-1746", message, span=span, hint="use it in MEASURES", sqlstate="42601")
@@ -312,6 +324,7 @@ class MatchBinder(ExpressionBinder):
         return Column(value.type, value.nullable, index=self.values.index(value), name=text, span=span)
 
     def _fields(self) -> list[str]:
+        # by position in the plan; positions without a name in scope stay empty
         names = [""] * (max((column.index for column in self.scope.columns), default=-1) + 1)
         for column in self.scope.columns:
             names[column.index] = column.field.name

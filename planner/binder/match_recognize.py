@@ -48,6 +48,7 @@ def bind_matches(
         "defines",
         "alias",
     )
+    # t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES .. PATTERN (A B+) DEFINE B AS B.x > A.x)
     source = bind_source(tree.this, context)
     return _Clauses(tree, source.relation, source.scope, context).bind()
 
@@ -63,6 +64,7 @@ class _Clauses:
 
     def bind(self) -> Relation:
         """Return the node as a relation."""
+        # ORDER BY first: a processing time becomes a stamped column, which the other clauses see
         order = self._order()
         key = order[0].expression
         assert isinstance(key, Column)
@@ -84,6 +86,7 @@ class _Clauses:
         )
         measures = tuple(binder.bind(node.this) for node in args.get("measures") or [])
         names = tuple(node.args["alias"].name for node in args.get("measures") or [])
+        # AFTER MATCH SKIP TO FIRST B names variables, so it comes behind them
         skip, skip_rows = self._skip(variables, pattern)
         plan = MatchRecognize(
             self.relation.plan,
@@ -122,6 +125,7 @@ class _Clauses:
                 )
             seen.add(name.lower())
         fields = older + plan.schema.fields[len(older) :]
+        # ONE ROW PER MATCH without PARTITION BY and MEASURES
         if not fields:
             hint = "add MEASURES FIRST(A.ts) AS start_time, or PARTITION BY"
             raise PenstockError(
@@ -151,6 +155,7 @@ class _Clauses:
                     sqlstate="42804",
                 )
             keys.append(key.index)
+        # PARTITION BY k, k
         return tuple(dict.fromkeys(keys))
 
     def _order(self) -> tuple[SortKey, ...]:
@@ -164,6 +169,7 @@ class _Clauses:
             if times
             else "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND in CREATE TABLE, and ORDER BY ts"
         )
+        # MATCH_RECOGNIZE (PATTERN ..) without ORDER BY
         if not nodes:
             message = "MATCH_RECOGNIZE needs an ORDER BY"
             raise PenstockError("SQL-1744", message, span=span_of(self.tree), hint=hint, sqlstate="42601")
@@ -193,6 +199,7 @@ class _Clauses:
     def _pattern(self) -> Pattern:
         text = self.tree.args["pattern"]
         span = span_of(text)
+        # the pattern has a grammar of its own: (A B*? | C{2,}) {- D -}
         return parse_pattern(str(text.this), span.start if span is not None else 0)
 
     def _variables(self, pattern: Pattern) -> Variables:
@@ -202,6 +209,7 @@ class _Clauses:
         known: dict[str, Rows] = {name.lower(): frozenset({number}) for number, name in enumerate(names)}
         written = list(names)
         for node in self.tree.args.get("subsets") or []:
+            # SUBSET A = (B, C) of a variable A
             if node.this.name.lower() in known:
                 message = f'"{node.this.name}" is a variable already'
                 raise PenstockError(
@@ -219,6 +227,7 @@ class _Clauses:
         return Variables(names, known, tuple(written))
 
     def _definitions(self, variables: Variables) -> tuple[Definition, ...]:
+        # DEFINE A AS ..: only variables of the pattern, not subsets
         numbers = {name.lower(): number for number, name in enumerate(variables.names)}
         found: dict[int, Definition] = {}
         for node in self.tree.args["defines"]:
@@ -233,6 +242,7 @@ class _Clauses:
                     hint=hint,
                     sqlstate="42703",
                 )
+            # DEFINE A AS .., A AS ..
             if number in found:
                 message = f'variable "{name.name}" is defined twice'
                 raise PenstockError(
@@ -258,6 +268,7 @@ class _Clauses:
         # AFTER MATCH SKIP PAST LAST ROW, or TO NEXT ROW
         if node.this is None:
             return skip, frozenset()
+        # AFTER MATCH SKIP TO LAST B
         rows = variables.of(node.this)
         # SKIP TO FIRST a must advance, or the match would repeat for ever.
         if skip is SkipTo.FIRST and self._begins(rows, variables.names, pattern):
@@ -282,6 +293,7 @@ class _Clauses:
         node = self.tree.args.get("within")
         if node is None:
             return None
+        # PATTERN (..) WITHIN INTERVAL '10' MINUTE
         bound = ExpressionBinder(Scope(), self.context, "WITHIN").bind(node)
         value = bound.value if isinstance(bound, Literal) else None
         if not isinstance(value, timedelta) or value <= timedelta(0):

@@ -64,8 +64,10 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
     if nested:
         refuse_late_rows(tree)
         refuse_history(tree)
+    # WITH, then the rows with ORDER BY and LIMIT, then EMIT on top
     context = _with_tables(tree.args.get("with_"), context)
     relation = emitted(_rows_of(tree, context, nested), tree.args.get("emit"), context)
+    # checked for each nested query: the outer ones would only grow it further
     check_size(relation, context.settings, span_of(tree))
     return relation
 
@@ -108,6 +110,7 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
     for table in tree.expressions:
         alias = table.args["alias"]
         name = alias.this.name
+        # WITH a AS (..), a AS (..)
         if name.lower() in seen:
             raise PenstockError(
                 "SQL-1045",
@@ -117,6 +120,7 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
             )
         seen.add(name.lower())
         # WITH a AS (..), b AS (.. FROM a): each name sees the ones before it.
+        # bound once; each reference shares the plan
         relation = context.query(table.this)
         columns = alias.args.get("columns")
         context = context.with_table(
@@ -128,6 +132,7 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
 def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
     tree = with_group_window(tree)
     order = tree.args.get("order")
+    # ORDER BY is bound with the SELECT, because it may read columns that the list does not have
     bound = bind_select(tree, context, [node.this for node in order.expressions] if order is not None else [])
     if order is None:
         return _ordered(bound.relation(), [], tree, context, nested)
@@ -148,6 +153,7 @@ def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> l
     """Return the sort keys over the output of UNION or VALUES: names, positions or expressions of its
     columns.
     """
+    # SELECT .. UNION SELECT .. ORDER BY x: x is a column of the result
     binder = ExpressionBinder(Scope.of(relation, None), context, "ORDER BY")
     keys = []
     for node in order.expressions:
@@ -176,6 +182,7 @@ def _ordered(
     because it updates old rows late.
     """
     plan = relation.plan
+    # constants: LIMIT 10 OFFSET 5
     limit = _rows(tree.args.get("limit"), context, "LIMIT")
     offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
     if keys:
@@ -186,6 +193,7 @@ def _ordered(
             return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)
     # ORDER BY .. LIMIT n is one Top-N node.
     if keys and limit is not None:
+        # a row leaves the Top-N when a better one comes, which may be long after its own time
         fields = relation.fields if bounded(plan) else without_event_time(relation.fields)
         return Relation(TopN(plan, tuple(keys), limit, offset), fields)
     if keys:

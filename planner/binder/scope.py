@@ -73,6 +73,7 @@ class Scope:
     @staticmethod
     def of(relation: Relation, table: str | None) -> Scope:
         """Return the scope of one relation under a table name."""
+        # by position: the plan may have more columns behind those of the relation
         return Scope(tuple(ScopeColumn(index, field, table) for index, field in enumerate(relation.fields)))
 
     @property
@@ -117,6 +118,7 @@ class Scope:
         if table is None:
             # A column merged by USING is visible once without its table.
             return [c for c in self.columns if c.field.name.lower() == folded and not c.merged]
+        # t.x, also of a column that USING merged
         return [
             c
             for c in self.columns
@@ -144,6 +146,7 @@ class Scope:
             return self._one(self.find(parts[1].name, first), parts[:2]), 2
         # c, or c.field of a row column
         found = self.find(first)
+        # a.b, where a is neither a table nor a column
         if not found and len(parts) > 1:
             raise self._no_table(parts[0])
         return self._one(found, parts[:1]), 1

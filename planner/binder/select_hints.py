@@ -48,6 +48,7 @@ class BlockHints:
         from_ = tree.args.get("from_")
         found = cls(only=None if from_ is None or tree.args.get("joins") else table_name(from_.this))
         hints: Sequence[SelectHint] = tree.meta.get("hints", ())
+        # the aliases of FROM a JOIN b AS c: a, c
         names = list(_names(tree)) if hints else []
         for hint in hints:
             if hint.name == "BACKFILL":  # of the whole statement: see ``history_clause``
@@ -73,6 +74,7 @@ class BlockHints:
         value.
         """
         hinted = {option.key.lower(): option for option in hint.options}
+        # LOOKUP('async' = 'true')
         if "table" not in hinted:
             usage = "write LOOKUP('table' = 't', 'async' = 'true', ..)"
             raise PenstockError(
@@ -104,6 +106,7 @@ class BlockHints:
         """Return a join, possibly under a projection, with the hints of its sides applied. A side is ``None``
         unless it is a single table.
         """
+        # a SELECT without hints keeps its very plan
         if not self.lifetimes and not self.copied and not self.lookups:
             return plan
         # The projection drops computed keys; the join is beneath it.
@@ -118,6 +121,7 @@ class BlockHints:
             return replace(plan, scan=replace(plan.scan, table=hinted))
         if not isinstance(plan, BinaryJoin):
             return plan
+        # _lifetime and _copies also mark the hint as used
         ttl = (self._lifetime(left), self._lifetime(right))
         # BROADCAST of both sides copies the right one.
         copied = next((port for port, name in ((1, right), (0, left)) if self._copies(name)), None)
@@ -127,6 +131,7 @@ class BlockHints:
         """Return the plan of a SELECT over one table, with the table's state TTL in its aggregates and OVER
         nodes.
         """
+        # below source is another query, or the table itself: its state is not this SELECT's
         if self.only is None or self.only.lower() not in self.lifetimes or plan is source:
             return plan
         # Every stateful node between the table and the SELECT's output
@@ -190,10 +195,12 @@ class BlockHints:
 
 def table_name(tree: exp.Expr) -> str | None:
     """Return the visible name of a table reference: its alias, else the last part of its name."""
+    # JOIN t FOR SYSTEM_TIME AS OF ..
     if isinstance(tree, AsOf):
         tree = tree.this
     alias = tree.args.get("alias")
     if alias is not None:
+        # FROM orders AS o: a hint says o
         return str(alias.this.name)
     return tree.this.name.rpartition(".")[2] if isinstance(tree, exp.Table) else None
 

@@ -35,6 +35,7 @@ def item_name(node: exp.Expr, context: BindContext) -> str:
         return node.expressions[-1].name
     if isinstance(node, exp.Paren):
         return item_name(node.this, context)
+    # SELECT count(*): count(*); SELECT a + 1: the text "a + 1"
     return call_text(node) or context.written(span_of(node)) or "expression"
 
 
@@ -82,6 +83,7 @@ def _names_row(node: AllColumns, scope: Scope) -> bool:
 
 
 def _fields_of(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
+    # r.* of a ROW column r
     row = binder.bind(set_span(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
     hidden = {name.name.lower() for name in _hidden(node)}
     return [
@@ -97,6 +99,7 @@ def _hidden(node: AllColumns) -> Sequence[exp.Expr]:
 
 def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
     qualifier, span = node.this, span_of(node)
+    # x.* of an unknown x
     if qualifier is not None and not scope.has_table(qualifier.name):
         hint = did_you_mean(qualifier.name, scope.tables, others=True)
         raise PenstockError(
@@ -120,6 +123,7 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
         )
     names = [c.field.name for c in seen]
     for name in _hidden(node):
+        # * EXCEPT (x) of an x that * does not have
         if not any(known.lower() == name.name.lower() for known in names):
             hint = did_you_mean(name.name, names, others=True)
             raise PenstockError(
@@ -147,6 +151,7 @@ def with_generator(
     """Bind a table function in the select list. Return FROM joined to its rows, and the list with its
     columns. Raises SQL-1111 for two such functions, or with GROUP BY.
     """
+    # SELECT id, explode(items) FROM t is SELECT id, col FROM t, LATERAL TABLE(explode(items))
     found = [node for node in tree.expressions if _call(node, context) is not None]
     if not found:
         return source, tree.expressions
@@ -184,6 +189,7 @@ def with_generator(
     hidden = tuple(replace(column, merged=True) for column in given.columns)
     listed: list[exp.Expr] = []
     for item in tree.expressions:
+        # posexplode(a) becomes two columns in its place
         listed += (
             [_named(node, column.index, column.field.name) for column in hidden] if item is node else [item]
         )
@@ -199,6 +205,7 @@ def _call(node: exp.Expr, context: BindContext) -> FunctionCall | None:
 
 def _named(node: exp.Expr, index: int, name: str) -> exp.Expr:
     begin, end = node.meta["start"], node.meta["end"] + 1
+    # by position, because a name might also be one of FROM
     column = set_span(ColumnAt(this=name), begin, end)
     column.meta["index"] = index
     shown = (

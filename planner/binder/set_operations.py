@@ -50,6 +50,7 @@ def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation
         different = Aggregate(merged.plan, tuple(range(len(merged.fields))), (), ())
         return Relation(different, different.schema.fields)
     word = "INTERSECT" if isinstance(tree, exp.Intersect) else "EXCEPT"
+    # SELECT a FROM t INTERSECT SELECT a FROM u: count each row on both sides, keep it by its counts
     left, right = _alike([context.query(node) for node in pair], pair, word)
     counted = _counted(left.plan, right.plan)
     width = len(left.fields)
@@ -147,6 +148,7 @@ def _counted(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
     # A side column and two filtered counts: one aggregate, so each distinct row is in state once.
     both = Union((_tagged(left, TRUE), _tagged(right, FALSE)))
     tag = Column(BOOLEAN, False, index=width, name="side")
+    # COUNT(*) FILTER (WHERE side), COUNT(*) FILTER (WHERE NOT side)
     other = Call(BOOLEAN, False, function="not", args=(tag,))
     calls = tuple(AggregateCall("count", (), BIGINT, False, filter=keep) for keep in (tag, other))
     return Aggregate(both, tuple(range(width)), calls, ("left_rows", "right_rows"))
@@ -158,6 +160,7 @@ def _tagged(plan: LogicalPlan, tag: Literal) -> LogicalPlan:
 
 
 def _smaller(mine: Column, theirs: Column) -> Expression:
+    # LEAST(left_rows, right_rows)
     less = Call(BOOLEAN, False, function="less", args=(mine, theirs))
     return Case(BIGINT, False, whens=((less, mine),), default=theirs)
 
@@ -166,11 +169,13 @@ def _less(mine: Column, theirs: Column, distinct: bool) -> Expression:
     """Return the count of a row in EXCEPT. Without ALL, one row on the right removes all copies."""
     if not distinct:
         return Call(BIGINT, False, function="subtract", args=(mine, theirs))
+    # CASE WHEN right_rows = 0 THEN left_rows ELSE 0 END
     absent = Call(BOOLEAN, False, function="equal", args=(theirs, _ZERO))
     return Case(BIGINT, False, whens=((absent, mine),), default=_ZERO)
 
 
 def _repeat_counted(counted: LogicalPlan, width: int, count: Expression, distinct: bool) -> LogicalPlan:
+    # rows that occur less than once are dropped
     plan = Filter(counted, Call(BOOLEAN, False, function="greater", args=(count, _ZERO)))
     columns, names = tuple(column(plan, i) for i in range(width)), tuple(plan.schema.names[:width])
     return (

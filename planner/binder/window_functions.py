@@ -71,6 +71,7 @@ def bind_window(
     window_time.
     """
     arguments = _arguments(tree)
+    # TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE))
     data = arguments.need("DATA")
     if not isinstance(data, TableArgument):
         hint = f"write {arguments.kind.usage}"
@@ -170,9 +171,12 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
     """Return SQL-1701 for a column that is no time attribute, with a hint that names one or declares it."""
     times = [f.name for f in relation.fields if f.is_time]
     message = f'"{field.name}" is no time attribute, so no window can be cut on it'
+    # the relation has one, but another column was named
     if times:
         hint = f"the time attribute{'s are' if len(times) > 1 else ' is'} {', '.join(times)}"
+    # a TIMESTAMP without a watermark, or one whose time ended on its way through the query
     elif is_timestamp(field.type):
+        # the hint can name a table only if there is one
         table = _only_table(relation.plan)
         if table is not None and table.watermark is not None:
             hint = (
@@ -223,6 +227,7 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
         for name in names
         if name != "OFFSET" or name in arguments.values
     }
+    # HOP and CUMULATE
     if "step_us" in lengths:
         _check_step(arguments, fields["step_us"], lengths["size_us"], lengths["step_us"], context)
     return kind(time, **lengths, partition_keys=tuple(keys))

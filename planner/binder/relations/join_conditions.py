@@ -35,6 +35,7 @@ def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | No
     # l.a = r.b and r.b = l.a
     for left, right in ((first, second), (second, first)):
         mine, theirs = left.columns(), right.columns()
+        # a constant side reads no column: a.x = 1 is no key
         if mine and theirs and max(mine) < width <= min(theirs):
             return left, right.remap({i: i - width for i in theirs})
     return None
@@ -49,6 +50,7 @@ def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPla
     names = [f.name for f in fields]
     positions = []
     for key in keys:
+        # a key that is a column is used in place
         if isinstance(key, Column):
             positions.append(key.index)
             continue
@@ -102,6 +104,7 @@ def join_time(
     Of several pairs of time columns, windows win, then the pair that bounds most sides.
     """
     bounds = list(_bounds(parts, width))
+    # every time column of one side with every one of the other
     found = [_of_pair(pair, bounds, width, left, right) for pair in product(sorted(left), sorted(right))]
     usable = [
         time for time in found if can_settle(kind, bool(time.left.deadlines), bool(time.right.deadlines))
@@ -153,6 +156,7 @@ def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | Non
             case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(
                 value=timedelta() as by
             ):
+                # a - b <= i is a <= b + i
                 sides = _shifted(later), _later(_shifted(earlier), by)
                 return sides[::-1] if reversed_ else sides
     return _shifted(part.args[0]), _shifted(part.args[1])

@@ -79,6 +79,7 @@ def bind_lateral(
 def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
     """Return whether all joined inputs are bounded, so that the join delays no row."""
     while plan is not below:
+        # the left rows are input 0 all the way down
         if len(plan.inputs) > 1 and not all(bounded(other) for other in plan.inputs[1:]):
             return False
         plan = plan.inputs[0]
@@ -88,6 +89,7 @@ def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
 def _joined(
     left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext, on: tuple[Expression, ...]
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    # ORDER BY and LIMIT are per outer row; FROM, WHERE and the list are bound first
     bare = _without(query, _ORDERED)
     # GROUP BY, DISTINCT, UNION: such a query cannot read the outer rows; it is joined as it is.
     if not is_plain(bare) or bare.args.get("distinct"):
@@ -150,9 +152,11 @@ def _aggregated(
         item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
         for item in query.expressions
     ]
+    # each aggregate is a value joined to the outer row, as a scalar subquery is
     wide, placed = attach(left.plan, values)
     kept = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
     plan = Project(wide, kept + placed, (*left.plan.schema.names, *names))
+    # LEFT JOIN LATERAL (SELECT MAX(x) ..) ON c: CASE WHEN c THEN max END
     if on:
         width, holds = len(kept), conjunction(on)
         given = tuple(_where(holds, column(plan, width + i)) for i in range(len(placed)))
@@ -197,6 +201,7 @@ def _with_list(
     below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
     names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
     places = {id(value): rows.width + own + i for i, value in enumerate(inner)}
+    # ON is over outer ++ list; positions maps the list to what is projected beneath the join
     positions = {i: i for i in range(rows.width)} | {
         rows.width + i: places.get(id(item.value), 0) for i, item in enumerate(listed)
     }
@@ -207,6 +212,7 @@ def _with_list(
         (*rows.shared, *(part.remap(positions) for part in on)),
     )
     kept = tuple(column(left.plan, i) for i in range(rows.width))
+    # an item over outer columns is computed above the join
     given = tuple(
         column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed
     )

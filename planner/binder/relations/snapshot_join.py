@@ -74,8 +74,10 @@ def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
     invalid values.
     """
     consume(tree, "expressions", "alias", "lateral")
+    # SNAPSHOT(input => TABLE t, on_time => DESCRIPTOR(ts), ..)
     given = _arguments(tree)
     data = given.get("INPUT")
+    # SNAPSHOT(t), or SNAPSHOT without arguments
     if not isinstance(data, TableArgument):
         raise PenstockError(
             "SQL-1102",
@@ -112,6 +114,7 @@ def _arguments(tree: SnapshotTable) -> dict[str, exp.Expr]:
             if isinstance(argument, NamedArgument)
             else ("INPUT", argument)
         )
+        # only the first argument may be without a name
         if name not in ARGUMENTS or (position and not isinstance(argument, NamedArgument)):
             hint = (
                 did_you_mean(name, ARGUMENTS, others=True)
@@ -175,6 +178,7 @@ def _moment(tree: exp.Expr, has_zone: bool, context: BindContext) -> int:
     zone: tzinfo = ZoneInfo(str(context.settings.get("table.local-time-zone")))
     # TIMESTAMP is local time in the session's zone; TIMESTAMP_LTZ is an instant.
     instant = value if value.tzinfo is not None else value.replace(tzinfo=zone)
+    # TIMESTAMP columns are stored as local time, as if it were UTC
     if not has_zone:
         instant = (value if value.tzinfo is None else instant.astimezone(zone)).replace(tzinfo=UTC)
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // _MICROSECOND
@@ -186,6 +190,7 @@ def _interval(tree: exp.Expr | None, name: str, context: BindContext) -> int | N
         return None
     bound = ExpressionBinder(Scope(), context, "SNAPSHOT").bind(tree)
     value = bound.value if isinstance(bound, Literal) else None
+    # stored in milliseconds, so shorter ones would be none
     if not isinstance(value, timedelta) or value < timedelta(milliseconds=1):
         message = f"{name.lower()} is an interval of days or less, longer than nothing"
         raise PenstockError(

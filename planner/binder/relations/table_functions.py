@@ -42,6 +42,7 @@ def bind_table_function(
     # A registered Python function shadows a built-in one.
     if isinstance(python, PythonTable):
         return _python_table(plan, tree, python, args, outer)
+    # the result columns depend on the types: explode(MAP) gives key and value
     signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, tuple(WINDOW_FUNCTIONS))
     typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))
     # json_tuple(text, 'a', 'b') runs as stack(1, get_json_object(..), ..).
@@ -54,6 +55,7 @@ def bind_table_function(
 def _python_table(
     plan: LogicalPlan, tree: TableFunctionCall, function: PythonTable, args: Sequence[Expression], outer: bool
 ) -> tuple[LogicalPlan, Scope]:
+    # f() reads nothing; the constant tells how many rows call it
     typed = arguments(function, args, span_of(tree)) or (TRUE,)
     call = TableCall(function.name.lower(), typed, function.result.fields, function)
     return _beside(plan, tree, call, outer or bool(tree.args.get("outer")))
@@ -70,6 +72,7 @@ def _beside(
     name, shown = _named([*call.columns, *ordinality], tree)
     width = len(plan.schema)
     call = replace(call, columns=tuple(shown[:count]))
+    # all columns at first; prune_columns drops what nobody reads
     node = Unnest(plan, call, tuple(range(width)), tuple(range(count)), outer, bool(ordinality))
     fields = [replace(field, nullable=field.nullable or outer) for field in shown]
     return node, Scope(tuple(ScopeColumn(width + i, field, name) for i, field in enumerate(fields)))

@@ -48,6 +48,7 @@ from penstock.planner.parser.syntax_nodes import (
 )
 from penstock.planner.statements.script import parse_view_query
 
+# views over views, each bound recursively
 MAX_VIEW_DEPTH = 50
 
 
@@ -83,6 +84,7 @@ def renamed(relation: Relation, columns: Sequence[exp.Identifier], span: Span | 
     """Return a relation under the column names of an alias or WITH. Raises SQL-1046 for a wrong number,
     SQL-1045 for repeated names.
     """
+    # FROM t AS u (a, b) of a table of three columns
     if len(columns) != len(relation.fields):
         message = (
             f"{len(columns)} column name{'s are' if len(columns) != 1 else ' is'} given for "
@@ -179,6 +181,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
             else "declare another table: CREATE TABLE .. LIKE .."
         )
         raise PenstockError("SQL-1603", message, span=place, hint=hint, sqlstate="42809")
+    # for this reference only; the declared table stays as it is
     changed = {**relation.options, **{option.key: option.value for option in options}}
     check_options(changed, {o.key: o.key_span for o in options}, {o.key: o.value_span for o in options})
     return read_table(replace(relation, options=changed), span, context)
@@ -186,6 +189,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
 
 def named_relation(name: str, span: Span | None, context: BindContext) -> Relation:
     """Return the relation of a plain name in FROM: a common table expression, a view, or a table."""
+    # WITH t AS (..): it hides a table of that name
     known = context.common_tables.get(name.lower())
     if known is not None:
         return known
@@ -213,6 +217,7 @@ def read_table(relation: CatalogTable, span: Span | None, context: BindContext) 
         message = f'table "{relation.name}" cannot be read: its files hold changes, one with its op a line'
         hint = "write 'format' = 'debezium-json' to have changes that can be read again"
         raise PenstockError("SQL-1047", message, span=span, hint=hint, sqlstate="42809")
+    # CREATE MATERIALIZED VIEW b AS .. FROM a reads a's changes; SELECT .. FROM a its rows as they are
     follows = isinstance(relation, MaterializedView) and context.follows
     return scanned(replace(relation, options={**relation.options, "follow": "true"}) if follows else relation)
 
@@ -260,6 +265,7 @@ def scanned(table: CatalogTable) -> Relation:
     """Return a table as queries read it: scan, computed columns in declared order, watermark."""
     source = table.source_schema
     plan: LogicalPlan = Scan(table, tuple(range(len(source))))
+    # computed columns, or another order than the connector's
     if table.schema.names != source.names:
         computed = {column.name.lower(): expression_of(column.expression) for column in table.computed}
         expressions = []
@@ -310,6 +316,7 @@ def bind_values(tree: exp.Expr, context: BindContext) -> Relation:
     SQL-1082 for columns without a common type.
     """
     binder = ExpressionBinder(Scope(), context, "VALUES")
+    # cells may be expressions, but read no column
     rows = [[binder.bind(cell) for cell in row.expressions] for row in tree.expressions]
     width = len(rows[0])
     for row, node in zip(rows, tree.expressions, strict=True):
@@ -356,5 +363,6 @@ def literal_rows(cells: Sequence[tuple[Expression, ...]], names: tuple[str, ...]
             tuple(replace(cell, span=cell.span) for cell in row if isinstance(cell, Literal)) for row in cells
         )
         return Values(rows, Schema(fields))
+    # VALUES (1 + 1), (2): expressions are computed when the query runs
     branches = tuple(Project(one_row(), row, names) for row in cells)
     return branches[0] if len(branches) == 1 else Union(branches)

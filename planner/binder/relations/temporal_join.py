@@ -75,6 +75,7 @@ def _through(below: Versions, plan: Project) -> Versions:
     expressions, names = list(plan.expressions), list(plan.names)
     places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
     for index in (*below.keys, below.time, *below.ties):
+        # SELECT rate FROM versions: key and time are needed although the view drops them
         if index not in places:
             field = below.plan.schema[index]
             places[index] = len(expressions)
@@ -107,6 +108,7 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
     """Return the versions beneath a filter on ``ROW_NUMBER() OVER (PARTITION BY .. ORDER BY time DESC) = 1``,
     or None.
     """
+    # WHERE n = 1, or n <= 1
     rank = _first_by(predicate)
     if rank is None:
         return None
@@ -119,6 +121,7 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
         rank = expression.index
         projections.append(plan)
         plan = plan.input
+    # the rank is the first column that OVER appends
     if not isinstance(plan, Over) or rank != len(plan.input.schema) or not _keeps_last(plan):
         return None
     found = Versions(
@@ -186,10 +189,12 @@ def as_of_column(
             sqlstate="0A000",
         )
     time = ExpressionBinder(scope, context, "FOR SYSTEM_TIME AS OF").bind(tree.expression)
+    # FOR SYSTEM_TIME AS OF o.ts: roles are in the scope, because FROM may have dropped them
     found = [column for column in scope.columns if isinstance(time, Column) and column.index == time.index]
     if found and found[0].field.is_event_time:
         assert isinstance(time, Column)
         return time
+    # FOR SYSTEM_TIME AS OF PROCTIME(), or of a column that is one
     if expression_role(time) is Role.PROCESSING_TIME or (
         found and found[0].field.role is Role.PROCESSING_TIME
     ):
@@ -235,6 +240,7 @@ def versions(tree: AsOf, right: LogicalPlan, kind: DataType) -> Versions:
         )
         raise PenstockError("SQL-1724", message, span=span_of(tree.this), hint=hint, sqlstate="42809")
     theirs = found.plan.schema[found.time]
+    # TIMESTAMP and TIMESTAMP_LTZ are not compared: their difference depends on the zone
     if type(theirs.type) is not type(kind):
         message = f"the versions have times of type {theirs.type}, the left side is of {kind}"
         hint = f"declare {theirs.name} and the left time alike, both TIMESTAMP or both TIMESTAMP_LTZ"
@@ -249,6 +255,7 @@ def split_keys(pairs: Keys, of_version: Versions, tree: AsOf) -> tuple[list[int]
     # INT = BIGINT casts one side; the column beneath the cast is still the key.
     rights = [right.arg if isinstance(right, Cast) else right for _, right in pairs]
     places = {right.index: i for i, right in reversed(list(enumerate(rights))) if isinstance(right, Column)}
+    # on part of the key several rows are valid at one time
     missing = [of_version.plan.schema[key].name for key in of_version.keys if key not in places]
     if missing:
         message = (

@@ -124,6 +124,7 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     for n, value in enumerate(domain):
         # The outer query finds its rows by equality with the domain, NULL equal to NULL.
         mine = Column(value.type, value.nullable, index=rows.width + own + n, name=value.name)
+        # i.x > o.y is never TRUE for a NULL y, so a plain = finds the same rows
         if value.nullable and not any(_refuses_null(part, value.index) for part in rows.shared):
             shared += _alike(value, mine, span)
         else:
@@ -151,6 +152,7 @@ def _refuses_null(part: Expression, index: int) -> bool:
     """Return whether the form of a condition proves that it is not TRUE where a column is NULL."""
     if isinstance(part, Column):
         return part.index == index
+    # for AND one child is enough: one that is not TRUE makes the whole not TRUE
     if isinstance(part, Cast) or (isinstance(part, Call) and part.function in _STRICT):
         return any(_refuses_null(child, index) for child in part.children)
     return False
@@ -163,6 +165,7 @@ def _equal(left: Expression, right: Expression) -> Call:
 def _alike(left: Expression, right: Expression, span: Span | None) -> list[Expression]:
     """Return two equalities that both hold exactly where two values are equal or both NULL."""
     flags = [Call(BOOLEAN, False, function="is_null", args=(side,)) for side in (left, right)]
+    # COALESCE(a, 0) = COALESCE(b, 0); the flags tell a NULL from a real 0
     filled = [_filled(side, span) for side in (left, right)]
     return [_equal(*flags), _equal(*filled)]
 
@@ -215,11 +218,13 @@ def first_rows(
             "SQL-1601", message, span=span, hint="write ORDER BY .. LIMIT n", sqlstate="0A000"
         )
     bound = ExpressionBinder(Scope(), context, "LIMIT").bind(limit)
+    # LIMIT 0 would be no partition at all
     if not isinstance(bound, Literal) or not isinstance(bound.value, int) or bound.value < 1:
         raise PenstockError(
             "SQL-1012", "LIMIT takes a whole number above zero here", span=span_of(limit), sqlstate="2201W"
         )
     binder = ExpressionBinder(rows.scope, context, "ORDER BY")
+    # ORDER BY may read the outer row: nearest to o.x first
     order = [(binder.bind(node.this), node) for node in query.args["order"].expressions]
     reads = {
         i
@@ -230,6 +235,7 @@ def first_rows(
     # Equalities partition the rows by themselves; other conditions need the domain.
     if reads or any(key_pair(part, rows.width) is None for part in rows.shared):
         rows = by_outer_values(rows, reads, span)
+    # own() is asked after the join to the domain: outer columns are then columns of the rows
     keys = tuple(_sort_key(rows.own(expression), node) for expression, node in order)
     pairs = [key_pair(part, rows.width) for part in rows.shared]
     width = len(rows.plan.schema)
@@ -240,6 +246,7 @@ def first_rows(
         if partition
         else TopN(wide, keys, bound.value)
     )
+    # drop the partition keys that were computed for the Top-N
     if len(wide.schema) > width:
         fields = top.schema.fields[:width]
         top = Project(

@@ -27,6 +27,7 @@ def join_with_subqueries(
     scope = left.scope.beside(right.scope, width)
     trees = conjunct_trees(tree)
     plain = ExpressionBinder(scope, context, "ON")
+    # ON a.k = b.k AND a.x IN (SELECT ..)
     parts = [part for tree in trees if not has_subquery(tree) for part in conjuncts(plain.condition(tree))]
     nested = [tree for tree in trees if has_subquery(tree)]
     # ON and WHERE mean the same for an inner join.
@@ -36,6 +37,7 @@ def join_with_subqueries(
     # An outer join's ON decides what is padded, so its subqueries are joined beneath the join.
     parts += [binder.condition(tree) for tree in nested]
     sides = _Sides(left, right)
+    # all parts first: each may widen the left side, and right columns are behind it
     placed = [sides.over(part) for part in parts]
     return join(sides.left, sides.right, tuple(_numbered(part, sides.added) for part in placed))
 
@@ -103,4 +105,5 @@ class _Sides:
 
 def _numbered(part: Expression, width: int) -> Expression:
     """Return a condition whose right columns -1, -2 .. are moved behind the ``width`` left ones."""
+    # -1 is the first right column, at position width
     return part.remap({i: i if i >= 0 else width - 1 - i for i in part.columns()})

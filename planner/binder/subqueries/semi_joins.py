@@ -51,6 +51,7 @@ def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext
         source, tuple(part for condition in plain for part in conjuncts(condition))
     )
     rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
+    # each condition is one join above the rows that passed the ones before
     for tree in trees:
         if has_subquery(tree):
             plan = _tested(rows.plan, rows.scope, tree, context)
@@ -114,6 +115,7 @@ def _times(scope: Scope, rows: InnerRows, plan: LogicalPlan) -> tuple[Roles, Rol
 
 
 def _whether_in(plan: LogicalPlan, tree: exp.Expr, negated: bool, binder: ExpressionBinder) -> LogicalPlan:
+    # x may contain a subquery itself: (SELECT MAX(a) ..) IN (SELECT ..)
     plan, values = attach(plan, [binder.bind(part) for part in tested_values(tree)])
     rows = inner_rows(tree.args["query"], binder.scope, len(plan.schema), binder.context, filtered)
     pairs = rows.pairs(values, tree, binder)
@@ -157,6 +159,7 @@ def _not_in(
     keys = [pair for pair in keyed if pair is not None]
     facts = null_facts(rows.plan, [key for _, key in keys], rows.own(right))
     wide, left_keys = with_keys(plan, [key for key, _ in keys])
+    # the last column of facts, behind the outer columns
     holds_null = column(facts, len(facts.schema) - 1).remap(
         {len(facts.schema) - 1: len(wide.schema) + len(facts.schema) - 1}
     )
@@ -167,6 +170,7 @@ def _not_in(
 def _not_false(pair: tuple[Expression, Expression]) -> Expression:
     found: Expression = _equal(pair)
     for value in pair:
+        # a = b OR a IS NULL OR b IS NULL: TRUE where a = b is not FALSE
         if value.nullable:
             found = logical("or", found, logical("is_null", value))
     return found
