@@ -163,6 +163,7 @@ class Task:
     ) -> None:
         self.task_id = task_id
         self.chain = chain
+        self.operators: tuple[Context, ...] = tuple(chained.context for chained in chain.operators)
         self.phase = TaskPhase.NEW
         self.metrics = TaskMetrics(
             TimeSpent(clock.monotonic_ms()),
@@ -201,11 +202,6 @@ class Task:
         """Whether barriers are injected here."""
         return self._gate is None
 
-    @property
-    def operators(self) -> tuple[Context, ...]:
-        """The operators of the chain, first to last."""
-        return tuple(chained.context for chained in self.chain.operators)
-
     def post(self, message: TaskMessage) -> None:
         """Post a message for the next step; any thread may."""
         self._mailbox.append(message)
@@ -241,17 +237,29 @@ class Task:
         )
 
     def close(self) -> None:
-        """Close the operators; raises the first failure after all are closed."""
+        """Close the operators and release their state; raises the first failure after all are closed.
+
+        ``operators`` and ``figures`` stay, ``chain`` does not.
+        """
         if self.phase is not TaskPhase.CLOSED:
             opened = self.phase is not TaskPhase.NEW
             self.phase = TaskPhase.CLOSED
-            if opened:
-                self.chain.close()
+            try:
+                if opened:
+                    self.chain.close()
+            finally:
+                # A session lists its ended jobs with their figures. The state of their operators must not stay in
+                # memory with them: 160 MB a run of a Top-N over 2 million rows.
+                del self.chain
+                self._restore = None
 
     def _advance(self, now_ms: float) -> StepResult:
         if self.phase is TaskPhase.NEW:
             self._start()
             return WORKED
+        if self.phase is TaskPhase.CLOSED:
+            self._mailbox.clear()
+            return ENDED
         # Messages first. A checkpoint or an end must not cut the pending output of one input in two, so those
         # wait.
         has_pending = self.chain.has_pending
@@ -458,9 +466,8 @@ class Task:
                 if self.phase is TaskPhase.RUNNING:
                     self.chain.keys_known(message)
             case CheckpointComplete(checkpoint_id):
-                if self.phase is not TaskPhase.CLOSED:
-                    self.chain.checkpoint_complete(checkpoint_id)
-                    self._report(CompletionAcknowledged(self._attempt, self.task_id, checkpoint_id))
+                self.chain.checkpoint_complete(checkpoint_id)
+                self._report(CompletionAcknowledged(self._attempt, self.task_id, checkpoint_id))
 
     def _note_alignment(self, now_ms: float) -> None:
         """Record how long barriers were aligned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -170,6 +171,19 @@ def test_end_of_input_ends_time_then_operators_then_prepares_then_says_so() -> N
     rig.task.close()
     rig.task.close()
     assert rig.run() == ["a close", "b close"]
+
+
+def test_a_closed_task_keeps_its_figures_and_no_state() -> None:
+    rig = Rig()
+    rig.run()
+    task, operators = rig.task, [weakref.ref(o.operator) for o in rig.task.chain.operators]
+    figures = task.figures()
+    task.close()
+    rig.operators.clear()
+    assert [operator() for operator in operators] == [None, None]
+    assert [o.operator_id for o in task.figures().operators] == [o.operator_id for o in figures.operators]
+    task.post(CheckpointComplete(1))
+    assert task.step().did is Did.ENDED  # whoever posts late is ignored
 
 
 def test_a_finished_chain_only_says_so_again() -> None:
