@@ -248,8 +248,8 @@ class Task:
                 if opened:
                     self.chain.close()
             finally:
-                # A session lists its ended jobs with their figures. The state of their operators must not stay in
-                # memory with them: 160 MB a run of a Top-N over 2 million rows.
+                # A session lists its ended jobs with their figures. The state of their operators must not
+                # stay in memory with them: 160 MB a run of a Top-N over 2 million rows.
                 del self.chain
                 self._restore = None
 
