@@ -31,7 +31,7 @@ HISTORY = 100
 
 
 class CheckpointKind(StrEnum):
-    """Why a checkpoint is taken: the interval, a stop, another parallelism, a loaded history, or the job's
+    """The reason of a checkpoint: the interval, a stop, another parallelism, a loaded history, or the job's
     end.
     """
 
@@ -95,7 +95,7 @@ class LastCheckpoint:
 
 
 class CheckpointIo(Protocol):
-    """The blocking half. Results come back through ``on_written``, ``on_end_written``, ``on_published`` and
+    """The blocking half. Results return through ``on_written``, ``on_end_written``, ``on_published`` and
     ``on_failed``.
     """
 

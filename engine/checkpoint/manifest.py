@@ -33,7 +33,7 @@ FORMAT = "penstock-checkpoint"
 # Major and minor. A reader refuses another major; new minor versions only add fields.
 VERSION = (1, 4)
 FEATURES = ("layers", "passed times")
-"""Features beyond version 1.0 that a reader must know to read what this engine writes."""
+"""Features beyond version 1.0 that a reader must support to read files of this engine."""
 # limits the JSON text that a damaged file can make us parse
 MAX_BYTES = 1 << 28
 
@@ -264,7 +264,7 @@ def decode_manifest(name: str, data: bytes) -> Manifest:
 
 
 def check_version(name: str, fields: dict[str, Any]) -> None:
-    """Refuse a format version, or a required feature, that this engine does not know."""
+    """Refuse a format version, or a required feature, that this engine does not support."""
     version = fields.get("version")
     # The same major version; what a minor version needs of its reader is in ``requires``.
     known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]

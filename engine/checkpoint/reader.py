@@ -59,7 +59,7 @@ class CheckpointReader:
 
     @property
     def is_job(self) -> bool:
-        """Whether the directory holds checkpoints."""
+        """Whether the directory has checkpoints."""
         return any(_MANIFEST.fullmatch(name) for name in self._storage.list())
 
     def lines(self) -> list[CheckpointLine]:

@@ -163,7 +163,7 @@ class Restorer:
     def _tasks_with(
         self, chained: ChainedOperator, name: str
     ) -> list[tuple[WrittenTask, tuple[KeyedPart, ...]]]:
-        """Return the tasks that hold a keyed state, with its increments there."""
+        """Return the tasks with a keyed state, and its increments there."""
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
         found = [(task, increments) for task in tasks if (increments := task.increments(operator_id, name))]

@@ -1,9 +1,9 @@
 """The bytes of a snapshot: segment files whose parts are addressed by key group. Every block has a checksum
 that is checked before use.
 
-A keyed part is an Arrow IPC stream. Its record batches each hold a few key groups and are found by offset. A
-list part is a JSON array. A keyed state is one part, or several increments. Among entries with the same slot
-the last increment's is valid. If a later increment only lists the slot as changed, none is.
+A keyed part is an Arrow IPC stream. Its record batches have a few key groups each and are addressed by
+offset. A list part is a JSON array. A keyed state is one part, or several increments. Among entries with the
+same slot the last increment's is valid. If a later increment only lists the slot as changed, none is.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ class WrittenTask:
 
     @property
     def channel_state_rows(self) -> int:
-        """How many rows of channel state it holds."""
+        """The number of rows of channel state in it."""
         return sum(
             group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups
         )
 
     @property
     def channel_state_bytes(self) -> int:
-        """How many bytes of channel state it holds."""
+        """The number of bytes of channel state in it."""
         return sum(part.length for part in self.keyed if part.state.startswith(RESERVED))
 
     @property

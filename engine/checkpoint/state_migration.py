@@ -47,7 +47,7 @@ class Migrations:
         return old is not None and new is not None and old.alike == new.alike
 
     def has_rows(self, one: str) -> bool:
-        """Return whether a checkpoint holds keyed state of an operator."""
+        """Return whether a checkpoint has keyed state of an operator."""
         return one in self._fingerprints
 
     def of(self, one: str, other: str) -> Migration | Obstacle | None:

@@ -154,7 +154,7 @@ class CheckpointStore:
 
         The directory is synced first: an earlier publish may have failed after the rename, and sinks commit
         what is restored. Everything is checked before anything is used. Otherwise a restored task could emit
-        rows before another finds its part damaged.
+        rows before another detects that its part is damaged.
         """
         self.storage.sync_directory()
         names = self.storage.list()
@@ -290,7 +290,7 @@ class CheckpointStore:
         self._publish(JOB, JOB, encode_record(self.job_id, self._record))
 
     def renew(self) -> None:
-        """Renew the lock. Raises STA-3002 when another process has taken the job over."""
+        """Renew the lock. Raises STA-3002 when another process has taken over the job."""
         # Another process holds the lock now. Its epoch tells whether it has begun to write.
         if not self.storage.renew():
             self._check_epoch()
@@ -388,8 +388,8 @@ class CheckpointStore:
         return manifest
 
     def _refuse_lost(self, names: Sequence[str]) -> None:
-        """Refuse a directory that has lost CURRENT. Without CURRENT it may hold only a first checkpoint, half
-        published; a later one had a CURRENT before it.
+        """Refuse a directory that has lost CURRENT. Without CURRENT it may contain only a first checkpoint,
+        half published; a later one had a CURRENT before it.
         """
         followers = [
             n
@@ -436,7 +436,7 @@ class CheckpointStore:
 
         Manifests are deleted first, durably: so a manifest that exists has all its files. An interrupted
         collection is completed by the next one. While a job runs, segments above the current checkpoint
-        belong to the next one and stay.
+        belong to the next one and are not deleted.
         """
         retained_now = sorted(self._manifests)[-self._retained :]
         self._manifests = {number: self._manifests[number] for number in retained_now}

@@ -49,8 +49,8 @@ def draw_owner() -> str:
 
 
 class JobManager:
-    """Runs jobs in this process. ``build`` creates operators from specs; ``draw`` gives each new job the
-    owner id its sinks stage under.
+    """Runs jobs in this process. ``build`` creates operators from specs; ``draw`` returns the owner id of a
+    new job, under which its sinks stage.
     """
 
     def __init__(
@@ -335,7 +335,7 @@ class JobManager:
                     self._changed.wait(timeout_s)
 
     def _step_all(self) -> float | None:
-        """Step every job's master; return when the earliest wants to be stepped again."""
+        """Step every job's master; return when the next step is due."""
         while self._starting:
             master = self._starting.pop(0)
             self._masters.append(master)

@@ -406,7 +406,7 @@ class JobMaster:
         self._deployer, self._plan = replace(self._deployer, graph=wanted.graph), wanted.plan
 
     def _end(self, state: JobState, error: PenstockError | None = None) -> None:
-        """Decide on a terminal state and release the tasks; the first decision stays."""
+        """Decide on a terminal state and release the tasks; the first decision is final."""
         if self._ending is None and not self.state.terminal:
             # a later failure must not replace the cause, nor a failure a cancellation
             self._ending, self.error = state, error

@@ -31,8 +31,8 @@ _NARROW = {
 # Types whose values are words already: no copy.
 _WIDE = {kind.id for kind in (pa.int64(), pa.timestamp("us"), pa.duration("us"), pa.time64("us"))}
 _BYTES = {pa.string().id, pa.binary().id}
-"""Ids of types: to ask a type what it is, one question after another, takes longer than a kernel does over
-a small batch.
+"""Ids of types: testing a type with one predicate after another takes longer than a kernel over a small
+batch.
 """
 _WORD = np.dtype(np.int64)
 

@@ -1,5 +1,5 @@
-"""The notice that a kernel is being compiled. It takes a third of a second per kernel, once per machine,
-since machine code is cached.
+"""The notice that a kernel is being compiled. Compilation takes a third of a second per kernel, once per
+machine, since machine code is cached.
 
 This is a separate file because the command line imports it at every start and must not import numba.
 """

@@ -1,7 +1,7 @@
 """The match search of MATCH_RECOGNIZE: a depth-first search through the pattern's NFA. Preferred transitions
 come first, so the first end it reaches is the match.
 
-The only state of an unfinished match is ``steps``: the transition that took each row. At the end of the
+The only state of an unfinished match is ``steps``: the transition that matched each row. At the end of the
 buffered rows a search stops; it resumes from the same steps when more rows arrive.
 """
 
@@ -53,7 +53,7 @@ class TransitionTable(NamedTuple):
     targets: np.ndarray
     """int64[transitions]: the state a transition leads to; below 0: the match ends here."""
     labels: np.ndarray
-    """int64[transitions]: the variable whose row it takes."""
+    """int64[transitions]: the variable whose row it matches."""
 
 
 class SearchRows(NamedTuple):
@@ -64,8 +64,9 @@ class SearchRows(NamedTuple):
     tests: np.ndarray
     """uint8[rows * variables]: see IS_MEMBER."""
     failed: np.ndarray
-    """int64[states * rows]: the epoch in which the remaining pattern was found not to match from this state
-    and row; empty where this is not noted."""
+    """int64[states * rows]: the epoch in which the remaining pattern did not match from this state and row;
+    empty where this is not noted.
+    """
 
 
 @njit(nogil=True)

@@ -243,7 +243,7 @@ class _Reading:
         return iter(whole_table(ScannedTable(what.table, what.columns), self._services))
 
     def close(self) -> None:
-        """Nothing: no connection stays open between two readings."""
+        """Nothing: no connection is open between two reads."""
 
 
 class _Connection:

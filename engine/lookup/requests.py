@@ -112,8 +112,8 @@ class WholeTable:
     """Loads the whole table before the first row is joined, and reloads it when due. Until a reload
     completes, rows join the last load.
 
-    If a reload on an interval fails, the last load stays in use until the next attempt. For a table in a
-    database the job fails instead.
+    If a reload on an interval fails, the last load is used until the next attempt. For a table in a database
+    the job fails instead.
     """
 
     def __init__(

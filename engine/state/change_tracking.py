@@ -1,6 +1,6 @@
-"""Change tracking: what has changed since which snapshot, so that an incremental snapshot holds only that.
+"""Change tracking: what has changed since which snapshot, so that an incremental snapshot stores only that.
 
-SlotChanges tracks slots that may be written again, Arrivals rows that come and go in order.
+SlotChanges tracks slots that may be written again, Arrivals rows that are added and removed in order.
 """
 
 from __future__ import annotations

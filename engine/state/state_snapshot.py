@@ -14,8 +14,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of
 
 SLOT = "@slot"
-"""The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of
-the later layer counts.
+"""The column behind ``key_group`` that identifies entries of one task: of two with one slot, the one of the
+later increment is valid.
 """
 
 ARRIVED = "arrived"
@@ -24,8 +24,8 @@ group.
 """
 
 BEHIND = "behind"
-"""A column of rows that may have come behind their split's watermark: that watermark. Rows on time have the
-least one.
+"""A column of rows that may have arrived behind their split's watermark: that watermark. Rows on time have
+the least one.
 """
 
 WRITTEN = "written_ms"
@@ -65,8 +65,8 @@ def whole(pieces: Iterator[pa.Table]) -> pa.Table:
 
 
 def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
-    """Return the order of entries by key group (within one: as they came), and the first two columns of a
-    frozen table in that order.
+    """Return the order of entries by key group, and the first two columns of a frozen table in that order.
+    The order within a group does not change.
     """
     # Stable: entries of one key group keep their order.
     order = np.argsort(groups, kind="stable")

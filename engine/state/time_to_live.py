@@ -69,7 +69,7 @@ class LastWrites(Mapped):
             self._note(ids, latest[ids], capacity)
 
     def at_least(self, ids: np.ndarray, written_ms: np.ndarray, capacity: int) -> None:
-        """Note that entries were written then, or later when that is known."""
+        """Note that entries were written at these times, or later where a later time was noted."""
         self._written = grown(self._written, capacity) if self._written.size < capacity else self._written
         # Both times are named for each id, and ``restore`` uses the later one.
         self.restore(np.append(ids, ids), np.append(written_ms, self._written[ids]), capacity)
@@ -126,8 +126,8 @@ class Deadlines:
     """Pairs (time, number) in pieces sorted by time, so that the due pairs are the heads of pieces. Small
     pieces are merged with their neighbours.
 
-    Made for times that come in bulk and almost in order. A pair may be stale when it is due: the caller, who
-    added it, checks.
+    Designed for times that are added in bulk and almost in order. A pair may be stale when it is due: the
+    caller checks it.
     """
 
     def __init__(self) -> None:
@@ -169,8 +169,8 @@ def _sorted(times_us: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 class PartitionEnds:
-    """Ends of windows by the slot of their partition, microseconds. Derived from the rows: whoever
-    restores rows notes their ends again.
+    """Ends of windows by the slot of their partition, microseconds. Derived from the rows: after a restore
+    their ends are noted again.
     """
 
     def __init__(self) -> None:

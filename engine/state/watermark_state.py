@@ -1,4 +1,4 @@
-"""Watermark states: how far event time has come in an operator, one value that all subtasks agree on at a
+"""Watermark states: the event time an operator has reached, one value that all subtasks agree on at a
 barrier.
 """
 

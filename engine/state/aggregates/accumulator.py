@@ -17,7 +17,7 @@ from penstock.engine.storage.spill_files import SpillFiles, pages_of, zeros_besi
 
 class Part(Protocol):
     """State by slot of one aggregated column. ``weights`` of length 0 mean +1 each; values passed to ``add``
-    hold no NULL.
+    are never NULL.
     """
 
     def reserve(self, capacity: int) -> None:
@@ -43,8 +43,8 @@ class TablePart(Mapped):
     """A part whose whole state is ``width`` int64 columns per slot, zero being empty: ``table`` int64
     [capacity, width].
 
-    The columns are the part's own until ``share`` gives it some of a wider table, which then is reserved and
-    cleared by its owner. Results are read from a ``state``: int64 [width, n], the columns of n slots.
+    The columns are the part's own until ``share`` replaces them by columns of a wider table, which its owner
+    reserves and clears. Results are read from a ``state``: int64 [width, n], the columns of n slots.
     """
 
     def __init__(self, width: int) -> None:
@@ -88,7 +88,7 @@ class TablePart(Mapped):
 
 
 class FloatPart(TablePart):
-    """A part whose table holds float64."""
+    """A part whose table is of float64."""
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
         # The table is int64 throughout; floats are the same bits read differently.
@@ -111,8 +111,8 @@ def line_aligned(rows: int, width: int) -> np.ndarray:
 
 
 def padded(width: int) -> int:
-    """Return the words of a row that holds ``width``: up to a cache line, a power of two, so that no row
-    crosses a line. Beyond one line: as few as needed.
+    """Return the words reserved for a row of ``width`` words. Up to a cache line that is a power of two, so
+    that no row crosses a line; beyond it, ``width``.
     """
     return 1 << max(0, width - 1).bit_length() if width <= LINE_WORDS else width
 
@@ -162,8 +162,8 @@ class SlotTable:
         return out
 
     def gather_half(self, slots: np.ndarray, pairs: np.ndarray, half: int) -> None:
-        """Write the state of slots to every second place of ``pairs`` int64[width, 2 * slots], from
-        ``half`` (0 or 1) on.
+        """Write the state of slots to every second column of ``pairs`` int64[width, 2 * slots], from ``half``
+        (0 or 1) on.
         """
         kernel.gather(slots, self.rows[:, : self.width], pairs, half, 2)
 

@@ -24,7 +24,7 @@ from penstock.engine.storage.spill_files import SpillFiles
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal
 
 LISTS_VALUES = ("collect_list", "listagg", "histogram")
-"""Aggregates whose value is as large as all they keep."""
+"""Aggregates whose value is as large as all values of the slot."""
 _ROWS_AT_ONCE = 4096
 """Rows added to one part before the next: few enough that the lines of their slots stay in the nearer cache.
 """
@@ -36,7 +36,7 @@ results.
 
 
 class ValueTooLarge(TooLarge):
-    """RUN-2023: one aggregate of one slot is too large. The caller, who knows the key, names the group."""
+    """RUN-2023: one aggregate of one slot is too large. The caller has the key and names the group."""
 
     def __init__(self, call: AggregateCall, size: int, slot: int, group: str = "one group") -> None:
         super().__init__(size)
@@ -190,7 +190,7 @@ class Accumulators:
 
     def results(self, slots: np.ndarray) -> list[pa.Array]:
         """Return one column per aggregate: its value for each slot. Raises ``ValueTooLarge``, and
-        ``TooLarge`` where the values of all slots are too large for an array: ``sizes`` tells before.
+        ``TooLarge`` where the values of all slots are too large for an array. Ask ``sizes`` before.
         """
         # Only parts outside of the table can have values too large.
         if self._others:
@@ -242,11 +242,15 @@ class Accumulators:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether some aggregate keeps all values of a slot: the larger a slot is, the dearer its result."""
+        """Whether some aggregate stores all values of a slot: the larger a slot is, the longer its result
+        takes.
+        """
         return any(isinstance(part, ValueBag) for part in self._others)
 
     def sizes(self, slots: np.ndarray) -> np.ndarray:
-        """Return about how many bytes the results of each slot are, int64, of aggregates that keep values."""
+        """Return about how many bytes the results of each slot are, int64, for aggregates that store values.
+        Others count as 0.
+        """
         sizes = np.zeros(slots.size, np.int64)
         for call, index in zip(self._calls, self._part_of, strict=True):
             if isinstance(part := self._parts[index], ValueBag):
@@ -254,7 +258,7 @@ class Accumulators:
         return sizes
 
     def check_sizes(self, slots: np.ndarray) -> None:
-        """Raise ``ValueTooLarge`` where an aggregate of one slot would be more than an array can hold."""
+        """Raise ``ValueTooLarge`` where an aggregate of one slot would not fit into an array."""
         for call, index in zip(self._calls, self._part_of, strict=True):
             part = self._parts[index]
             if isinstance(part, ValueBag) and call.function in LISTS_VALUES:

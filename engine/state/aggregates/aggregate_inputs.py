@@ -1,4 +1,4 @@
-"""Aggregate inputs: the rows of a batch that an accumulator takes, and the values of its arguments.
+"""Aggregate inputs: the rows of a batch that an accumulator reads, and the values of its arguments.
 
 An argument that is a bare column costs nothing and does not load the expression compiler.
 """
@@ -43,13 +43,13 @@ Rows = tuple[np.ndarray, pa.Array | None, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class AggregateFilter:
-    """The rows an aggregate takes: those for which an expression is TRUE."""
+    """The FILTER of an aggregate: the rows for which an expression is TRUE."""
 
     expression: Expression
     keep: Reader
 
     def mask(self, batch: pa.RecordBatch, masks: Masks) -> np.ndarray:
-        """Return which rows of a batch the aggregate takes."""
+        """Return which rows of a batch the filter accepts."""
         # TRUE only: FALSE and NULL drop the row.
         if self.expression not in masks:
             masks[self.expression] = is_true(self.keep(batch))
@@ -118,7 +118,7 @@ def aggregate_input(call: AggregateCall, filters: Sequence[Expression | None], z
 
 
 def _any(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """Return which rows some mask keeps, None for all."""
+    """Return which rows some mask accepts, None for all."""
     united: np.ndarray | None = None
     for mask in masks:
         # An aggregate without a filter takes every row.

@@ -16,11 +16,11 @@ from penstock.engine.state.aggregates.value_counts import Change, SlotValues
 
 
 class FilteredCounts(SlotValues):
-    """(slot, value) pairs to a signed count per filter: each pair is looked for once, whatever the number of
+    """(slot, value) pairs to a signed count per filter: each pair is looked up once, whatever the number of
     filters.
 
     For a filter a pair is present while its count is above 0. ``weights`` are int64 [filter, row], 0 where a
-    filter does not keep a row.
+    filter rejects a row.
     """
 
     def __init__(self, kind: pa.DataType, filters: int) -> None:

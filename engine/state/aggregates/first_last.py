@@ -17,8 +17,8 @@ from penstock.planner.expressions.nodes import Column, Direction, SortKey
 
 
 class SlotOrder:
-    """Sorts columns of values (the last ones are the keys, sorted as ``directions`` say) within their slots;
-    ties by all columns, NULL first.
+    """Sorts columns of values (the last ones are the keys, sorted by ``directions``) within their slots; ties
+    by all columns, NULL first.
     """
 
     def __init__(self, types: Sequence[pa.DataType], directions: Sequence[Direction]) -> None:

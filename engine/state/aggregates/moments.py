@@ -158,6 +158,6 @@ _PAIRS = {
     "regr_intercept": _intercept,
     "regr_r2": _r2,
 }
-"""What each gives for count, sums of y and x, sums of squared distances and of their products; and where
-it is not defined.
+"""The value of each aggregate from count, sums of y and x, sums of squared distances and of their products;
+and where it is not defined.
 """

@@ -61,8 +61,8 @@ def family(call: AggregateCall) -> tuple[object, ...]:
 
 
 def is_distinct(call: AggregateCall) -> bool:
-    """Return whether an aggregate takes each value once. Such aggregates share their counted values, whatever
-    their filters.
+    """Return whether an aggregate counts each value once. Such aggregates share their counted values,
+    whatever their filters.
     """
     # DISTINCT changes nothing for extremes and best rows; the others have all values and count each once
     # themselves.

@@ -18,7 +18,7 @@ from penstock.engine.state.aggregates.accumulator import TablePart
 
 
 class OutOfRange(Exception):
-    """A sum does not fit its type; the caller, who knows the call, makes the error."""
+    """A sum does not fit its type. The caller raises the error for users, with the name of the call."""
 
 
 class ExactSum(TablePart):

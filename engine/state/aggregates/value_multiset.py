@@ -108,8 +108,8 @@ class SortedBag:
         )
 
     def percentile(self, share: float) -> pa.Array:
-        """Return the value at ``share`` of the way from each slot's least to its greatest, between two
-        neighbours as need be, NULL over none.
+        """Return PERCENTILE_CONT: the value at rank ``share * (n - 1)`` of each slot, interpolated between
+        two neighbours; NULL over none.
         """
         totals = self.totals()
         # PERCENTILE_CONT: a rank between two values, which are weighted by their distance from it.

@@ -57,9 +57,7 @@ class GroupState(TrackedState):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Keys and aggregates are copied; the table holds key columns k0.., then the accumulators'
-        columns.
-        """
+        """Keys and aggregates are copied; the table has key columns k0.., then the accumulators' columns."""
         live = self.keys.live_slots()
         if slots is None:
             slots = live

@@ -23,7 +23,7 @@ from penstock.engine.state.time_to_live import LastWrites, restore_lives
 
 class PartitionTotals(TrackedState, Mapped):
     """By slot of ``keys``, which is shared: ``rows`` and ``groups`` passed, int64, and ``accumulators``.
-    Snapshots hold the slots with rows.
+    Snapshots have the slots with rows.
     """
 
     MAPPED = ("rows", "groups")
@@ -107,8 +107,8 @@ class PartitionTotals(TrackedState, Mapped):
 
 
 class PartitionLives:
-    """Passed rows and totals of a partition expire ``ttl_ms`` after a row of it came or passed (0: never).
-    Pending rows do not expire.
+    """Passed rows and totals of a partition expire ``ttl_ms`` after one of its rows arrived or passed (0:
+    never). Pending rows do not expire.
     """
 
     def __init__(self, ttl_ms: int, clock: Clock) -> None:

@@ -113,7 +113,7 @@ class SessionRows(JoinSide):
 
     def forget(self, sessions: Sessions, time_us: int) -> None:
         """Forget the rows of sessions that have ended before ``time_us``. Forget retractions whose rows never
-        came, and keys that have no rows left.
+        arrived, and keys that have no rows left.
         """
         reached = self._ended_alone(time_us)
         # retractions whose rows never came are dropped with the time they belong to

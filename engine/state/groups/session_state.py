@@ -85,7 +85,7 @@ class SessionWindowState(TrackedState, Mapped):
         """Add late rows to the sessions that had not ended by the watermark each row is behind (``turns``).
         Return the session of each row, -1 for those too late.
 
-        Rows on time may have come before them: those touch no session that had ended by then. Afterwards a
+        Rows on time may have arrived before them; those touch no session that had ended by then. Afterwards a
         session that ended before the last turn may overlap others of its key. The caller removes such
         sessions before it opens anything else.
         """

@@ -34,8 +34,8 @@ class MultiIndex(Mapped):
         return self._linked
 
     def link(self, slots: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Add row ids to the lists of their slots (int64 each); ids that are in a list stay there. Return
-        the ids that were added, each once.
+        """Add row ids to the lists of their slots (int64 each); ids that are in a list already are skipped.
+        Return the ids that were added, each once.
         """
         fresh = np.empty(ids.size, np.int64)
         if not ids.size:
@@ -80,7 +80,7 @@ class MultiIndex(Mapped):
 
     def pairs(self, slots: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield what ``expand`` returns, at most so many pairs at once; nothing may be linked or unlinked
-        meanwhile.
+        between two of them.
         """
         if self._total(slots) <= most:
             yield self.expand(slots)

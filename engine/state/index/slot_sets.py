@@ -23,7 +23,7 @@ class DistinctSlots(Mapped):
         self._epoch = 0
 
     def of(self, slots: np.ndarray, capacity: int) -> np.ndarray:
-        """Return each of the slots (all below ``capacity``) once, in the order they first come."""
+        """Return each of the slots (all below ``capacity``) once, in the order of their first occurrence."""
         if capacity > self._marks.size:
             self._marks = grown(self._marks, capacity)
         self._epoch += 1

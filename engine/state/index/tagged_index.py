@@ -1,4 +1,4 @@
-"""Tagged indexes: strings and rows of words to dense slots, by a hash table whose entries carry a tag of
+"""Tagged indexes: strings and rows of words to dense slots, by a hash table whose entries include a tag of
 the hash.
 """
 
@@ -20,8 +20,8 @@ _FIRST_BITS = 6
 
 
 class TaggedSlots(Mapped):
-    """A table of (tag, slot) entries with its slots; owners hold the keys in arrays of ``capacity``
-    elements.
+    """A hash table of (tag, slot) entries, and its slots. Owners store the keys in arrays of ``capacity``
+    elements, by slot.
     """
 
     MAPPED = ("table", "tags", "free")
@@ -101,7 +101,7 @@ class TaggedSlots(Mapped):
 
 
 class RowIndex(Mapped):
-    """Rows of ``width`` int64 words to slots. ``keys`` int64[capacity, width] holds each slot's row."""
+    """Rows of ``width`` int64 words to slots. ``keys`` int64[capacity, width] has each slot's row."""
 
     MAPPED = ("keys",)
 

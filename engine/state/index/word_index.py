@@ -14,7 +14,7 @@ _FIRST_BITS = 6
 
 
 def slots_of(bits: int) -> int:
-    """Return how many keys a table of ``2**bits`` places may hold: five eighths, so that probes stay
+    """Return how many keys a table of ``2**bits`` entries may have: five eighths of that, so that probes are
     short.
     """
     return (5 << bits) >> 3
@@ -26,10 +26,10 @@ def pays_to_rebuild(removed: int, live: int) -> bool:
 
 
 class WordIndex(Mapped):
-    """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the
+    """Words to slots, NULL being a key like others. ``keys`` int64 has each slot's word; ``len()`` is the
     number of live keys.
 
-    ``fresh`` are the slots that the last ``lookup_or_insert`` gave to new keys.
+    ``fresh`` are the slots that the last ``lookup_or_insert`` assigned to new keys.
     """
 
     MAPPED = ("_table", "keys", "_free")

@@ -18,7 +18,7 @@ from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
 
 class BatchBuffer(TrackedState):
-    """Batches of one schema. Snapshots hold key_group (of the key columns; none: group 0), weight, behind
+    """Batches of one schema. Snapshots have key_group (of the key columns; none: group 0), weight, behind
     (NULL: on time) and the columns.
     """
 

@@ -86,7 +86,7 @@ class EventTimeBuffer(BatchBuffer):
 
     def due(self, time_us: int) -> list[Batch]:
         """Remove and return the rows with a time below ``time_us``; retractions cancel the rows they match.
-        Returns no batch, one, or as few as Arrow can hold.
+        Returns no batch, one, or as few as Arrow allows.
         """
         pieces = list(zip(self._batches, self._numbers, self._times, self._bounds, strict=True))
         # The usual answer, without touching a row.
@@ -125,7 +125,7 @@ def _cancelled(due: list[Batch]) -> list[Batch]:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """Rows whose turn has come, and the watermark each was behind, int64."""
+    """Late rows that can be decided on now, and the watermark each was behind, int64."""
 
     batch: Batch
     reached: np.ndarray
@@ -136,11 +136,11 @@ class Turns:
 
 
 class RowsBehind(EventTimeBuffer):
-    """Whether such a row is late may depend on rows of other splits that have an earlier time but have not
-    yet come.
+    """A buffer of rows behind the watermark of their split. Whether such a row is late may depend on rows of
+    other splits with an earlier time that have not arrived yet.
 
-    Once the watermark here is past the one a row was behind, every row that could have come before it has
-    come.
+    Once the operator's watermark is past the one a row was behind, every row that could precede it has
+    arrived.
     """
 
     def __init__(
@@ -181,8 +181,9 @@ class RowsBehind(EventTimeBuffer):
         return batch.take(np.flatnonzero(~behind))
 
     def turns(self, watermark_us: int) -> Turns | None:
-        """Take out and return the rows whose turn has come, by what they were behind; None when there are
-        none. Raises ``TooLarge``: which of them are late they tell of each other.
+        """Remove and return the rows that the watermark has passed, by the watermark they were behind; None
+        when there are none. Raises ``TooLarge``: whether one is late depends on the others, so they must be
+        one batch.
         """
         due_batches = self.due(watermark_us)
         if not due_batches:

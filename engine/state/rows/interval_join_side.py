@@ -16,8 +16,8 @@ from penstock.engine.state.time_to_live import Deadlines
 
 class ExpiringJoinSide(JoinSide):
     """``deadlines``: positions of columns and microseconds to add, the least sum is a row's deadline.
-    ``lasting``: a column and microseconds. A row stays until that time, whatever its deadlines, because it
-    may still be retracted. None when rows are never retracted.
+    ``lasting``: a column and microseconds. A row is stored until that time, whatever its deadlines, because
+    it may still be retracted. None when rows are never retracted.
 
     Deadlines are derived from the rows, so snapshots are those of any join side.
     """
@@ -67,7 +67,7 @@ class ExpiringJoinSide(JoinSide):
         self._coming.add(ends, ids)
 
     def last_met(self, ids: np.ndarray) -> np.ndarray:
-        """Return the last times of the other side that rows can meet."""
+        """Return the last times of the other side that rows can match."""
         return (
             self._ends[ids]
             if self._lasting is None

@@ -169,8 +169,8 @@ class JoinSide(TrackedState, Mapped):
         self._behind[ids] = MIN_WATERMARK_US if behind is None else behind
 
     def behind(self, ids: np.ndarray) -> np.ndarray | None:
-        """Return the watermark that each row was behind when it came. Rows on time have ``MIN_WATERMARK_US``;
-        None when all are on time.
+        """Return the watermark that each row was behind when it arrived. Rows on time have
+        ``MIN_WATERMARK_US``; None when all are on time.
         """
         return self._behind[ids] if self._behind.size else None
 
@@ -298,8 +298,8 @@ class JoinSide(TrackedState, Mapped):
             self._id_of[used:] = -1
 
     def at_once(self, slots: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield distinct key slots in pieces whose rows fit one Arrow array; the rows of one slot stay
-        together.
+        """Yield distinct key slots in pieces whose rows fit one Arrow array; the rows of one slot are not
+        split.
         """
         counts = self.links.counts(slots)
         # the common case: even if every row were the widest one seen, all would fit

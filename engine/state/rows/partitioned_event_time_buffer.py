@@ -31,10 +31,10 @@ class TimedRows(TrackedState, Mapped):
 
     ``passed_time``: the watermark up to which rows have passed, for the operator to declare. A restore sets
     it to the earliest of all parts. With unaligned barriers subtasks may differ in it, and rows in channel
-    state are still to come.
+    state arrive later.
 
-    Snapshots hold key_group, whether a row is pending, that time (older ones have no other record of it) and
-    the columns. With ``writes`` they also hold, by partition, when one of its rows last came or passed.
+    Snapshots have key_group, whether a row is pending, that time (older ones have no other record of it) and
+    the columns. With ``writes`` they also have, by partition, when one of its rows last arrived or passed.
     ``numbered``: rows remember in which order they arrived.
     """
 
@@ -118,7 +118,7 @@ class TimedRows(TrackedState, Mapped):
 
     def at_once(self, slots: np.ndarray, due: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield distinct slots, each with its due rows, in pieces. A piece may be read at once with the rows
-        linked to its slots; the rows of one slot stay together.
+        linked to its slots; the rows of one slot are not split.
         """
         # The common case: all of it is small enough to be read at once.
         earlier = int(self.passed.counts(slots).sum())

@@ -19,7 +19,7 @@ _ON_TIME = -(2**63)
 
 
 class PendingLookups:
-    """The batches last passed to ``hold``, which snapshots store; restored ones stay until ``take``."""
+    """The batches last passed to ``hold``, which snapshots store. Restored ones remain until ``take``."""
 
     def __init__(self, schema: pa.Schema, key_group: int) -> None:
         self._schema = schema

@@ -17,7 +17,7 @@ from penstock.engine.state.index.key_index import KeyIndex
 
 def difference(before: Sequence[Batch], after: Sequence[Batch]) -> list[Batch]:
     """Return the changes from the old rows to the new: retractions, then additions; none when nothing
-    changed. They are one batch, or as few as Arrow can hold.
+    changed. They are one batch, or as few as Arrow allows.
     """
     if not (before or after):
         return []

@@ -30,13 +30,13 @@ _UNMAPPED_PAGES_MAX = 1 << 14
 
 
 class RowStore(Mapped):
-    """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0. Then the row is
+    """Rows of one schema. A row's id (dense small int64) is valid until its weight becomes 0. Then the row is
     removed, and a new row may reuse its id.
 
     Appending merges chunks, four of about one size to one, so there are few; none grows past a limit. A store
     rewrites its chunks without dead rows when more than half are dead. ``capacity`` bounds the ids: arrays by
     row id need that many elements. ``len()`` is the number of live rows, ``widest`` the bytes of the largest
-    row there was. Spilled chunks come before the others and are not merged until they are compacted.
+    row there was. Spilled chunks precede the others and are not merged until they are compacted.
     ``numbered``: rows remember in which order they arrived.
     """
 
@@ -76,7 +76,7 @@ class RowStore(Mapped):
 
     @property
     def capacity(self) -> int:
-        """The bound of the ids assigned until more rows come."""
+        """The bound of the ids; appending may raise it."""
         return self._weights.size
 
     def append(
@@ -118,8 +118,8 @@ class RowStore(Mapped):
         return np.concatenate([reused, fresh])
 
     def _merge_chunks(self) -> None:
-        """Merge the last chunks once there are so many of about one size: a row is copied but a few times,
-        and chunks stay few.
+        """Merge the last chunks once there are so many of about one size. A row is copied only a few times,
+        and there are few chunks.
         """
         while True:
             first = len(self._chunks)

@@ -25,8 +25,8 @@ def column_name(field: pa.Field) -> str:
 
 
 class Contents(KeyedState):
-    """Snapshots hold key_group (always the subtask's first), weight and the columns: sums over subtasks
-    stay right wherever the parts go.
+    """Snapshots hold key_group (always the subtask's first), weight and the columns: sums over subtasks are
+    right whichever subtask restores a part.
     """
 
     def __init__(self, schema: pa.Schema, group: int) -> None:

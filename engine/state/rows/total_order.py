@@ -23,9 +23,9 @@ class RowOrder:
     """Sorts batches of one schema; NaN is the largest number, NULLs sort as each key specifies, in ties
     first.
 
-    Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are
-    always in one order. ``arrival`` (``penstock.planner.logical.time_attributes.arrival_order``): 1 breaks
-    ties by arrival instead, -1 by arrival in reverse; rows come with their numbers then.
+    Nested keys sort part by part; in ties nested values sort by their canonical texts. So equal sets of rows
+    are always in one order. ``arrival`` (``penstock.planner.logical.time_attributes.arrival_order``): 1
+    breaks ties by arrival instead, -1 by arrival in reverse; rows come with their numbers then.
     """
 
     def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str, arrival: int = 0) -> None:
@@ -81,7 +81,7 @@ class RowOrder:
 
 
 def _end_to_end(parts: Sequence[pa.Array]) -> pa.Array | pa.ChunkedArray:
-    """Return values end to end as one array, or chunks where none can hold them."""
+    """Return values end to end as one array, or as chunks where one array is too small."""
     if len(parts) == 1:
         return parts[0]
     size = sum(part.nbytes for part in parts)
