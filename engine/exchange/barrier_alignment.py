@@ -31,6 +31,7 @@ class Alignment:
     def on_barrier(self, channel: int, barrier: Barrier) -> Barrier | None:
         """Record a channel's barrier; return the barrier when it was the last one missing."""
         current = self.barrier
+        # a barrier of a checkpoint that is over or was aborted
         if barrier.checkpoint_id <= self.settled or (
             current is not None and barrier.checkpoint_id < current.checkpoint_id
         ):
@@ -40,11 +41,13 @@ class Alignment:
             self._abandon(current, barrier)
         self.barrier = barrier
         self._came[channel] = True
+        # exactly once: rows behind the barrier wait until it has arrived on all channels
         self.blocked[channel] = self._blocking
         return self._released()
 
     def on_end(self, channel: int) -> Barrier | None:
         """Count an ended channel as aligned for ever; return the barrier when it was the last one missing."""
+        # no barrier follows on this channel, so none is waited for
         self._ended[channel] = True
         return self._released()
 
@@ -54,6 +57,7 @@ class Alignment:
 
     def missing(self, checkpoint_id: int) -> list[int]:
         """Return the open channels on which a checkpoint's barrier has not arrived."""
+        # before the first barrier of a checkpoint it is missing everywhere
         mine = self.barrier is not None and self.barrier.checkpoint_id == checkpoint_id
         return [
             index
@@ -66,6 +70,8 @@ class Alignment:
         self._settle(barrier)
 
     def _abandon(self, current: Barrier, newer: Barrier) -> None:
+        # Without overtaking the coordinator starts a checkpoint only when the last is over or its tasks have
+        # failed.
         if self._blocking and current.overtakes_at_ms == newer.overtakes_at_ms == float("inf"):
             message = (
                 f"barrier {newer.checkpoint_id} came on a channel while barrier {current.checkpoint_id} "

@@ -17,6 +17,7 @@ def concat_batches(pieces: Sequence[Batch]) -> list[Batch]:
     if len(pieces) == 1:
         return [pieces[0]]
     sizes = np.array([piece.size_bytes for piece in pieces])
+    # the usual case: all of them fit into one
     if sizes.sum() <= LIMITS.array_bytes:
         return [_one(pieces)]
     return [_one(pieces[first:last]) for first, last in cut(sizes, len(pieces), LIMITS.array_bytes)]
@@ -28,6 +29,7 @@ def take_rows_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndar
     """
     if not places.size:
         return []
+    # one take over one batch; the positions count through all pieces
     if sum(piece.size_bytes for piece in pieces) <= LIMITS.array_bytes:
         rows = pa.concat_batches([piece.rows for piece in pieces]) if len(pieces) > 1 else pieces[0].rows
         return [Batch(rows.take(array_of(places)), weights)]
@@ -41,12 +43,15 @@ def take_rows_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndar
 
 def all_weights(pieces: Sequence[Batch]) -> np.ndarray:
     """Return the weights of all pieces, concatenated, int64."""
+    # no weights: each row is one insertion
     ones = [np.ones(p.num_rows, np.int64) if p.weights is None else p.weights for p in pieces]
+    # the empty array makes it work for no pieces
     return np.concatenate([np.zeros(0, np.int64), *ones])
 
 
 def _one(pieces: Sequence[Batch]) -> Batch:
     weights = _joined(pieces, [piece.weights for piece in pieces], 1)
+    # the least int64: behind no watermark
     behind = _joined(pieces, [piece.behind for piece in pieces], -(2**63))
     return Batch(pa.concat_batches([piece.rows for piece in pieces]), weights, behind)
 

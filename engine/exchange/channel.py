@@ -11,6 +11,7 @@ from typing import Protocol
 from penstock.engine.api.stream_elements import Barrier, Batch, Element, EndOfInput
 
 Wakeup = Callable[[], None]
+# with wide rows a few batches fill a channel long before its number of elements does
 CHANNEL_BYTES = 16 << 20
 
 
@@ -114,6 +115,7 @@ class Channel:
     ) -> None:
         self._capacity = capacity
         self._most_bytes = most_bytes
+        # one counter a side: each is written by one thread only, so neither needs a lock
         self._put_bytes = self._taken_bytes = 0
         self._queue: deque[Element] = deque()
         self._wake_consumer = wake_consumer
@@ -150,7 +152,9 @@ class Channel:
         """Append an element and wake the consumer."""
         if isinstance(element, Batch):
             self._put_bytes += element.size_bytes
+        # bytes are added before the element: a consumer that takes it at once must not make the size negative
         self._queue.append(element)
+        # announced only now, behind the append: an announced barrier is always found in the queue
         if isinstance(element, Barrier):
             self.announced = element
         self._wake_consumer()
@@ -178,6 +182,7 @@ class Channel:
         size = element.size_bytes if isinstance(element, Batch) else 0
         self._taken_bytes += size
         queued = self.size_bytes
+        # the producer is woken at the edge only, not by each element
         freed = queued < self._most_bytes <= queued + size
         if len(self._queue) == self._capacity - 1 or (freed and len(self._queue) < self._capacity):
             self._wake_producer()

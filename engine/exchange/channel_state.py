@@ -18,7 +18,9 @@ from penstock.planner.logical.distribution import Edge, Partition
 RESERVED = "@"
 """The prefix of the names of channel states; no operator declares such a name."""
 
+# the value of "behind" of a row that is not late
 _NOT_BEHIND = -(2**63)
+# key_group, source, weight, behind; the columns of the rows follow
 _OWN_COLUMNS = 4
 
 
@@ -48,8 +50,10 @@ class EdgeTarget:
 
     def groups(self, pieces: Sequence[Batch]) -> np.ndarray:
         """Return the key group of every row of the pieces, end to end: uint16."""
+        # a row goes back to the subtask that owns its key, at any parallelism
         if isinstance(self.edge, Partition):
             return np.concatenate([self._keyed(piece) for piece in pieces])
+        # rebalanced rows belong to no key: spread evenly over all groups
         rows = sum(piece.num_rows for piece in pieces)
         return (np.arange(rows) * self.max_parallelism // max(rows, 1)).astype(np.uint16)
 
@@ -60,6 +64,7 @@ class EdgeTarget:
         from penstock.engine.kernels.stable_hash import stable_hash
 
         assert isinstance(self.edge, Partition)
+        # an exchange to one subtask: the owner of group 0
         if not self.edge.keys:
             return np.zeros(piece.num_rows, np.uint16)
         return groups_of_hashes(
@@ -69,6 +74,7 @@ class EdgeTarget:
 
 def received_state(port: int) -> str:
     """Return the name of the state that holds the channel state of a port of the operator it belongs to."""
+    # @input.PORT, in the state of the consuming operator
     return f"{RESERVED}input.{port}"
 
 
@@ -76,6 +82,7 @@ def unsent_state(operator_id: str, port: int) -> str:
     """Return the name of the state that holds rows not yet sent by its operator, for a port of another
     operator.
     """
+    # @output.OPERATOR.PORT, in the state of the producing operator
     return f"{RESERVED}output.{operator_id}.{port}"
 
 
@@ -95,6 +102,7 @@ def channel_state_target(operator_id: str, state: str) -> ChannelStateTarget | N
     if not state.startswith(RESERVED):
         return None
     kind, _, edge_target = state.removeprefix(RESERVED).partition(".")
+    # for @input there is no operator in the name: `target` is empty
     target, _, port = edge_target.rpartition(".")
     return ChannelStateTarget(operator_id if kind == "input" else target, int(port), kind == "input")
 
@@ -142,10 +150,12 @@ def channel_state_table(edge_target: EdgeTarget, channels: Sequence[ChannelRows]
             ]
         ),
     }
+    # numbered: rows may have two columns of one name
     names = [*own, *(f"{index}.{name}" for index, name in enumerate(rows.column_names))]
     table = pa.Table.from_arrays(
         [*map(pa.array, own.values()), *rows.columns], schema=_schema(own, rows.schema, names)
     )
+    # ascending groups, as for every keyed state; a stable sort keeps the order of rows within a group
     return take_rows(table, np.argsort(groups, kind="stable"))
 
 
@@ -162,8 +172,10 @@ def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
     about a batch's bytes, at a time.
     """
     rows = table.drop_columns(table.column_names[:_OWN_COLUMNS])
+    # without the number in front
     schema = pa.schema([column.with_name(column.name.partition(".")[2]) for column in rows.schema])
     sources, weights, behind = (numbers_of(table.column(name)) for name in ("source", "weight", "behind"))
+    # by channel: rows of one channel keep their order
     for source in np.unique(sources).tolist():
         mine = np.flatnonzero(sources == source)
         done = 0

@@ -95,8 +95,11 @@ class InputGate:
         )
         self._open_by_port = {port: self._ports.count(port) for port in self._ports}
         self._bounded = [port in bounded_ports for port in self._ports]
+        # while a bounded port is open, the other ports are not read
         self._loading = self._is_loading()
+        # events of elements already taken, in order: one element may make several
         self._pending: deque[GateEvent] = deque()
+        # the channel to look at first: channels are read in turn
         self._cursor = 0
         self.port = 0
 
@@ -123,6 +126,7 @@ class InputGate:
     @property
     def rows_ready(self) -> bool:
         """Whether some readable channel has rows in front."""
+        # rows behind other events or behind a barrier do not come next
         if self._pending or self._alignment.barrier is not None:
             return False
         return any(
@@ -155,6 +159,7 @@ class InputGate:
         """Put restored rows in front of the channel from a subtask; a subtask that is no more has a
         successor.
         """
+        # after a rescale there may be fewer channels than sources were
         mine = [index for index, known in enumerate(self._ports) if known == port]
         self._channels[mine[source % len(mine)]].put_back(batches)
 
@@ -163,12 +168,14 @@ class InputGate:
     def _readable(self, only_barriers: bool) -> int | None:
         """Return the next readable channel that has an element."""
         count = len(self._channels)
+        # an alignment reads all ports: its barrier may be behind rows of a port that waits
         loading = self._loading and self._alignment.barrier is None
         blocked = self._alignment.blocked
         for step in range(count):
             index = (self._cursor + step) % count
             if blocked[index] or (loading and not self._bounded[index]) or not len(self._channels[index]):
                 continue
+            # back pressure: the task cannot take rows, but a barrier in front may pass
             if only_barriers and not isinstance(self._channels[index].peek(), Barrier):
                 continue
             self._cursor = (index + 1) % count
@@ -180,12 +187,16 @@ class InputGate:
             # The end of time is not merged here: it counts when the channel ends.
             case Watermark(time_us) if time_us < MAX_WATERMARK_US:
                 self._merge_time(index, lambda merge, channel: merge.on_watermark(channel, time_us))
+            # the channel no longer holds the minimum back
             case Idle():
                 self._merge_time(index, WatermarkMerge.on_idle)
+            # no alignment: one for each channel is forwarded
             case LatencyMarker():
                 self._pending.append(element)
+            # aligned, or it overtakes
             case Barrier():
                 self._on_barrier(index, element)
+            # no more of this channel
             case EndOfInput():
                 self._on_end(index)
 
@@ -208,9 +219,12 @@ class InputGate:
         if aligned is None:
             failpoint("W4")
         self._release(aligned)
+        # a newer barrier means that older checkpoints were aborted
         self._unaligned.drop_older(max(barrier.checkpoint_id, self._alignment.settled))
 
     def _on_end(self, index: int) -> None:
+        # Order: port end, watermark, barrier, end of input. A barrier that waited for this channel comes
+        # after its end.
         self._pending.extend(self._unaligned.on_end(index))
         port = self._ports[index]
         self._open_by_port[port] -= 1

@@ -38,6 +38,7 @@ class RecordWriter:
 
     def __init__(self, targets: Sequence[ProducerChannel]) -> None:
         self._targets = tuple(targets)
+        # the target of the last latency marker
         self._marked = -1
 
     @property
@@ -62,6 +63,7 @@ class RecordWriter:
 
     def control(self, element: Element) -> None:
         """Send what is buffered, then the element to every target."""
+        # rows first: a watermark or an aligned barrier never overtakes a row
         self.flush()
         for target in self._targets:
             target.put(element)
@@ -79,6 +81,7 @@ class RecordWriter:
         """Send what is buffered, then a barrier: ahead of the buffered elements if it may overtake now.
         Return the overtaken elements that were not sent.
         """
+        # aligned: the barrier is sent behind all rows
         if self.edge_target is None or now_ms < barrier.overtakes_at_ms:
             self.control(barrier)
             return []
@@ -108,6 +111,7 @@ class ShuffleWriter(RecordWriter):
 
     def __init__(self, targets: Sequence[ProducerChannel], first: int = 0) -> None:
         super().__init__(targets)
+        # each producer begins with another target, so that the first batches do not all go to one
         self._next = first % len(self._targets)
 
     def write(self, batch: Batch) -> None:
@@ -151,6 +155,7 @@ class PartitionWriter(RecordWriter):
         self._clock = clock
         self._max_rows = max_rows
         self._timeout_ms = timeout_ms
+        # by target: pieces not sent yet, their rows, and the latency markers behind them
         self._pieces: list[list[Batch]] = [[] for _ in self._targets]
         self._rows = [0] * len(self._targets)
         self._markers: list[list[LatencyMarker]] = [[] for _ in self._targets]
@@ -174,6 +179,7 @@ class PartitionWriter(RecordWriter):
             # slices of one sorted copy, not one take per target
             for target in np.flatnonzero(counts):
                 self._buffer(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
+        # buffer timeout 0: lowest latency, smallest batches
         if self._timeout_ms <= 0:
             self.flush()
 
@@ -184,6 +190,7 @@ class PartitionWriter(RecordWriter):
 
     def mark(self, marker: LatencyMarker) -> None:
         self._marked = (self._marked + 1) % len(self._targets)
+        # behind the rows it measures
         if self._pieces[self._marked]:
             self._markers[self._marked].append(marker)
         else:
@@ -321,14 +328,18 @@ def record_writer(
     order of target subtasks.
     """
     writer: RecordWriter
+    # hash: several targets and a key
     if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
         writer = PartitionWriter(
             targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms
         )
+    # a copied side of a join: every target gets every row
     elif isinstance(edge, Broadcast):
         writer = BroadcastWriter(targets)
+    # rebalance
     elif isinstance(edge, Shuffle) and len(targets) > 1:
         writer = ShuffleWriter(targets, subtask)
+    # one target: nothing to distribute
     elif isinstance(edge, Forward | Partition | Shuffle):
         writer = RecordWriter(targets)
     else:

@@ -37,6 +37,7 @@ class CalcOperator(Operator):
         self._needed: list[int] | None = None
         self._project: Project | None = None
         if spec.node.projections is not None:
+            # with WHERE only the columns of SELECT are filtered; without it nothing is copied anyway
             if self._keep is not None:
                 self._needed = sorted(
                     {index for projection in spec.node.projections for index in projection.columns()}
@@ -46,6 +47,7 @@ class CalcOperator(Operator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         try:
             found = self._of(batch)
+        # One row that is too large is an error. Of more rows the first half may fit.
         except (BatchTooLarge, TooLarge):
             if batch.num_rows < 2:
                 raise
@@ -64,22 +66,27 @@ class CalcOperator(Operator):
     def _of(self, batch: Batch) -> Batch | None:
         if self._keep is not None:
             mask = self._keep(batch.rows)
+            # FALSE and NULL do not pass
             passing = mask.true_count
             if passing == 0:
                 return None
+            # columns that only WHERE reads are dropped before the rows are copied
             if self._needed:
                 batch = batch.with_rows(batch.rows.select(self._needed))
+            # all rows pass: the batch stays as it is, without a copy
             if passing < batch.num_rows:
                 batch = batch.filter(mask)
         return batch if self._project is None else batch.with_rows(self._project(batch.rows))
 
     def _projection(self, evaluation: EvaluationContext) -> Project:
         assert self._node.projections is not None
+        # positions of the columns after _of has dropped those only WHERE reads
         places = {column: position for position, column in enumerate(self._needed or ())}
         projections = [
             projection.remap(places) if places else projection for projection in self._node.projections
         ]
         schema = self._spec.schema.to_arrow()
+        # SELECT b, a: columns are chosen, nothing is computed
         if all(isinstance(projection, Column) for projection in projections):
             indexes = [projection.index for projection in projections if isinstance(projection, Column)]
             return lambda rows: pa.RecordBatch.from_arrays(

@@ -13,6 +13,7 @@ from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
+# buffered changes; at this number they are consolidated in place, so that a busy key needs little memory
 _ROWS_MAX = 1 << 17
 
 
@@ -35,11 +36,13 @@ class ChangeBuffer:
         if not self._every_ms:
             yield from emit_all(changes, out)
             return
+        # the interval begins with the first change
         if self._flushed_ms is None:
             self._flushed_ms = self._clock.monotonic_ms()
         self._buffered += changes
         self._rows += sum(change.num_rows for change in changes)
         if self._rows >= _ROWS_MAX:
+            # 0: counts anew, or every later batch would consolidate again
             self._buffered, self._rows = difference([], self._buffered), 0
 
     def flush_due(self, out: Output) -> PendingOutput:
@@ -55,6 +58,7 @@ class ChangeBuffer:
         """Emit what is buffered, consolidated: changes that cancel out are not emitted."""
         if not self._buffered:
             return
+        # (+1 a), (-1 a), (+1 b) is (+1 b)
         net = difference([], self._buffered)
         self._buffered, self._rows, self._flushed_ms = [], 0, self._clock.monotonic_ms()
         yield from emit_all(net, out)

@@ -32,6 +32,7 @@ class EmitFinalOperator(Operator):
         return {"rows": self._rows}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # a row and its retraction cancel out, in a batch here and between batches in the state
         batch = self._rows.consolidated(batch, keep=True)
         if not batch.num_rows:
             return
@@ -47,11 +48,13 @@ class EmitFinalOperator(Operator):
     def _end(self, out: Output) -> PendingOutput:
         store = self._rows.store
         ids = store.live_ids()
+        # what is left is the result: each row with its weight
         for first, last in store.pieces(ids):
             if first:
                 yield
             weights = store.weights(ids[first:last])
             out.collect(Batch(store.take(ids[first:last]), None if (weights == 1).all() else weights))
+        # a final checkpoint after the end stores nothing
         self._keys.remove(self._keys.live_slots())
         self._rows.clear()
         self._metrics.state_entries = 0

@@ -40,6 +40,7 @@ def build_operator(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
         raise PenstockError(
             "INT-9017", f"no operator for {type(spec.node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
         )
+    # names come from this table only, never from a plan or a checkpoint
     module, _, name = (entry if isinstance(entry, str) else entry(spec)).partition(":")
     operator_class = getattr(import_module(module), name)
     # a history runs operators inside itself: this function is injected, so its file does not import the
@@ -53,12 +54,14 @@ def build_operator(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
 
 
 def _source(spec: AnyOperatorSpec) -> str:
+    # a view that is followed; read once, it is a table like any other
     if spec.node.table.connector == "materialized" and option(spec.node.table, "follow"):
         return "penstock.engine.operators.source.source:MaterializedViewSourceOperator"
     return "penstock.engine.operators.source.source:SourceOperator"
 
 
 def _late_mark(spec: AnyOperatorSpec) -> str:
+    # whether a row is late for its session depends on other rows; with retractions on its own watermark alone
     by_session = spec.node.window.merging and spec.facts.insert_only
     return (
         "penstock.engine.operators.window.late_row_marker:SessionLateRowMarkerOperator"
@@ -76,14 +79,17 @@ def _window_table(spec: AnyOperatorSpec) -> str:
 
 
 def _window_aggregate(spec: AnyOperatorSpec) -> str:
+    # before the exchange: partial aggregates
     if spec.node.phase is Phase.LOCAL:
         return "penstock.engine.operators.window.local_window_aggregate:LocalWindowAggregateOperator"
     if isinstance(spec.node.window, Windowing) and spec.node.window.merging:
         if not spec.facts.insert_only:
             return "penstock.engine.operators.window.session_aggregate:RetractSessionOperator"
+        # early results, or late rows that change a result: rows are retracted
         if spec.node.emission.corrects:
             return "penstock.engine.operators.window.session_aggregate:EarlyFireSessionOperator"
         return "penstock.engine.operators.window.session_aggregate:SessionAggregateOperator"
+    # TUMBLE, HOP, CUMULATE and attached windows; their accumulators can retract, so the input may too
     if spec.node.emission.corrects:
         return "penstock.engine.operators.window.window_aggregate:EarlyFireWindowOperator"
     return "penstock.engine.operators.window.window_aggregate:WindowAggregateOperator"
@@ -110,12 +116,14 @@ def _limit(spec: AnyOperatorSpec) -> str:
 
 
 def _over(spec: AnyOperatorSpec) -> str:
+    # ORDER BY the event time of an append-only input: each row gets its values once
     if spec.facts.in_time:
         return "penstock.engine.operators.over.over:EventTimeOverOperator"
     return "penstock.engine.operators.over.over:RetractOverOperator"
 
 
 def _partition_top(spec: AnyOperatorSpec) -> str:
+    # a retraction lets a row in that was not among the first: all rows must be stored
     if not spec.facts.insert_only:
         return "penstock.engine.operators.rank.partition_top_n:RetractTopNOperator"
     if spec.node.window is not None:

@@ -46,6 +46,7 @@ class LimitOperator(Operator, ListState):
         if batch.weights is not None:
             self._limit_copies(batch, batch.weights, out)
             return
+        # positions in this batch: rows seen so far count towards OFFSET and LIMIT
         first = max(0, self._offset - self._seen)
         last = batch.num_rows if self._end is None else min(batch.num_rows, self._end - self._seen)
         self._seen += batch.num_rows
@@ -56,6 +57,7 @@ class LimitOperator(Operator, ListState):
         """Emit the rows whose ordinals, counted by weight, are between offset and end, with that part of
         their weight.
         """
+        # row i has the ordinals ends - weight .. ends
         ends = self._seen + np.cumsum(weights)
         first = np.maximum(ends - weights, self._offset)
         emitted = (ends if self._end is None else np.minimum(ends, self._end)) - first
@@ -73,6 +75,7 @@ class LimitOperator(Operator, ListState):
         return [{"seen": self._seen}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
+        # LIMIT runs in one task: one item counts, the sum is right for any number of them
         self._seen = sum(item["seen"] for item in items)
 
 
@@ -95,7 +98,9 @@ class RetractLimitOperator(Operator):
         self._rows = JoinSide(
             self._schema, [], self._slot, context.key_groups.max_parallelism, retracting=True, counts=True
         )
+        # rows present (by weight) and rows emitted; None after a restore, until they are counted
         self._totals: tuple[int, int] | None = None
+        # stacks of row ids: of which more could be emitted, and of which some are
         self._spare, self._emitted = _Candidates(), _Candidates()
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -107,6 +112,7 @@ class RetractLimitOperator(Operator):
         if not batch.num_rows:
             return None
         assert batch.weights is not None
+        # 1. what is stored of the changed rows: `before` their weight, `shown` how many of them are emitted
         present, emitted = self._counted()
         ids = self._rows.ids_of(batch)
         known, places = ids >= 0, np.maximum(ids, 0)
@@ -114,16 +120,20 @@ class RetractLimitOperator(Operator):
             np.where(known, values, 0)
             for values in (self._rows.store.weights(places), self._rows.matches[places])
         )
+        # 2. their weights after the change; no more of a row stays emitted than there are
         after = np.maximum(before + batch.weights, 0)
         left = np.minimum(shown, after)
         present += int((after - np.maximum(before, 0)).sum())
         emitted += int((left - shown).sum())
+        # 3. how many rows must be emitted in all; the changed rows fill what is missing first
         wanted = min(max(present - self._offset, 0), self._limit)
         more = _shared_out(after - left, wanted - emitted)
         self._store(batch, ids, left + more)
+        # 4. other rows fill the rest, or are retracted where too many are emitted
         if not len(self._rows):  # row ids start anew
             self._spare, self._emitted = _Candidates(), _Candidates()
         others, changes = self._elsewhere(wanted - emitted - int(more.sum()))
+        # 5. emit the changed rows by what changed of their emitted number, then the others
         pieces = [Batch(batch.rows, left + more - shown)]
         for first, last in self._rows.store.pieces(others):
             pieces.append(Batch(self._rows.store.take(others[first:last]), changes[first:last]))
@@ -161,7 +171,9 @@ class RetractLimitOperator(Operator):
         """Store changed rows and how many of each are emitted; ``ids`` are those of the rows that existed
         before.
         """
+        # the match count of a stored row is used for how many of it are emitted
         self._rows.change(batch, self._slot.lookup_or_insert([], batch.num_rows), shown)
+        # change() sets the count of new rows only; rows that stay are corrected here
         stayed = np.flatnonzero((ids >= 0) & (self._rows.ids_of(batch) >= 0))
         self._rows.match(ids[stayed], shown[stayed] - self._rows.matches[ids[stayed]])
         now = self._rows.ids_of(batch)
@@ -187,6 +199,7 @@ class _Candidates:
     def __init__(self) -> None:
         self._ids = np.zeros(_FEW, np.int64)
         self._size = 0
+        # by row id: whether it is on the stack, so that no id is there twice
         self._there = np.zeros(0, np.bool_)
 
     def add(self, ids: np.ndarray, capacity: int) -> None:
@@ -208,10 +221,12 @@ class _Candidates:
         """
         found, counts, at_once = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], _FEW
         while wanted and self._size:
+            # the top of the stack, twice as many each time
             first = max(0, self._size - at_once)
             ids = self._ids[first : self._size].copy()
             spare = left(ids)
             count = _shared_out(spare, wanted)
+            # an id with nothing left leaves the stack; `_note` adds it again when there is more
             stay = spare > count
             self._there[ids[~stay]] = False
             self._size = first + int(stay.sum())

@@ -9,7 +9,9 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import concat_batches
 
+# so many full batches are processed together at most
 BATCHES_AT_ONCE = 4
+# a batch with less than this part of a full one is small
 _SMALL = 8
 _TAKEN_WITHIN_MS = 1.0
 """Rows known to be ready are processed by the task's next step. When that is delayed, the buffered rows are
@@ -41,6 +43,7 @@ class MiniBatch:
         """Buffer a batch; return whether the buffer must be processed now."""
         self._batches.append(batch)
         self._rows += batch.num_rows
+        # enough rows, or nothing to wait for: no rows are known to be ready, and the batch is small
         if self._rows >= BATCHES_AT_ONCE * self._full or not (
             behind or (self._timeout_ms > 0 and batch.num_rows >= self._least)
         ):
@@ -55,4 +58,5 @@ class MiniBatch:
         """Return what is buffered, and empty the buffer."""
         batches, rows = self._batches, self._rows
         self._batches, self._rows, self.until_ms = [], 0, None
+        # small batches become one; full ones are not worth the copy
         return concat_batches(batches) if len(batches) > 1 and rows <= self._full else batches

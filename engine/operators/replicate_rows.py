@@ -23,6 +23,7 @@ class ReplicateRowsOperator(Operator):
         self._schema = spec.schema.to_arrow()
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # (a, 3) becomes (a) with weight 3; a count of 0 becomes a weight of 0, which is no row
         counts = values_of(batch.rows.column(batch.rows.num_columns - 1)).astype(np.int64)
         weights = counts if batch.weights is None else batch.weights * counts
         rows = pa.RecordBatch.from_arrays(batch.rows.columns[:-1], schema=self._schema)

@@ -45,6 +45,7 @@ class SinkOperator(Operator, ListState):
         self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._pending: list[dict[str, Any]] = []
         self._started = False
+        # NOT NULL columns of the table, which the query's columns of the same name must keep
         promised = (
             {field.name.lower() for field in spec.node.table.source_schema if not field.nullable}
             if spec.node.table is not None
@@ -53,6 +54,7 @@ class SinkOperator(Operator, ListState):
         self._never_null = [
             index for index, field in enumerate(spec.schema) if field.name.lower() in promised
         ]
+        # without a table the client reads the rows, with their weights
         self._takes_changes = spec.node.table is None or takes_changes(spec.node.table)
 
     def open(self, context: Context) -> None:
@@ -77,6 +79,7 @@ class SinkOperator(Operator, ListState):
         self._writer = sink_writer(self._request)
 
     def succeeds(self, operator_id: str) -> None:
+        # staged files are found by the operator id that wrote them
         assert self._request.origin is not None, "only an operator that is restored had another id"
         self._writer.close()
         self._writer = sink_writer(
@@ -90,11 +93,14 @@ class SinkOperator(Operator, ListState):
         return list(self._pending)
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
+        # Recover with the items of all subtasks: what none of them names was staged after the checkpoint, and
+        # goes.
         pending = [entry for item in items for entry in item["items"]]
         self._started = True
         self._writer.recover(pending)
         context = self._context
         failpoint("R2")
+        # each item is committed by one subtask, whatever the parallelism was before
         for item in items[context.subtask :: context.parallelism]:
             self._writer.commit(item["items"])
         failpoint("R2b")
@@ -103,6 +109,7 @@ class SinkOperator(Operator, ListState):
         self._start()
         if self._never_null:
             self._refuse_nulls(batch)
+        # one row of weight 1,000,000 would be as many lines of a file: only then are there pieces
         if batch.weights is None or self._facts.upsert_key is not None or self._node.table is None:
             self._write(batch)
             return None
@@ -126,16 +133,19 @@ class SinkOperator(Operator, ListState):
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         self._start()
         failpoint("S1")
+        # Prepared, not visible. It becomes visible when the checkpoint that holds these items is complete.
         items = self._writer.prepare(checkpoint_id)
         failpoint("S3")
         if items:
             self._pending.append({"checkpoint": checkpoint_id, "items": items})
 
     def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        # an earlier checkpoint that was never reported complete is contained in this one
         while self._pending and self._pending[0]["checkpoint"] <= checkpoint_id:
             failpoint("S4")
             self._writer.commit(self._pending[0]["items"])
             failpoint("S6")
+            # only after the commit: a failure in between commits again, which changes nothing
             del self._pending[0]
             failpoint("S7")
         self._writer.completed(checkpoint_id)
@@ -177,6 +187,7 @@ def _inserts(batch: Batch, spec: OperatorSpec[Sink, SinkFacts]) -> Batch:
     """
     if batch.weights is None:
         return batch
+    # cannot happen: planning refuses such a query
     if (batch.weights < 0).any():
         raise PenstockError(
             "INT-9005",
@@ -211,12 +222,14 @@ class MaterializedViewSinkOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._begin()
+        # the column names of the view, not those of the query
         changes = Batch(pa.RecordBatch.from_arrays(batch.rows.columns, schema=self._schema), batch.weights)
         self._rows.add(changes)
         self._changes.append(changes)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         self._begin()
+        # readers see these changes when the checkpoint is complete, all subtasks' at once
         self._view.stage(checkpoint_id, self._changes)
         self._changes = []
 

@@ -34,6 +34,7 @@ class TemporalSortOperator(Operator):
     def __init__(self, spec: OperatorSpec[TemporalSort, OperatorFacts], options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()
         self._time_column = spec.node.time_column
+        # window_time is one millisecond before the window's end, so such rows pass that much later
         self._slack_us = WINDOW_TIME_US - 1 if spec.node.of_windows else 0
         self._order = RowOrder(spec.node.keys, self._schema, options.time_zone)
         self._passed = OperatorWatermarkState()
@@ -49,6 +50,7 @@ class TemporalSortOperator(Operator):
         return {"passed": self._passed}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # a row behind the watermark would have to be emitted before rows that are out already
         batch = drop_late_and_null_times(
             batch, self._time_column, self._passed.us, self._slack_us, self._metrics
         )
@@ -64,6 +66,7 @@ class TemporalSortOperator(Operator):
         self._passed.us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(self._passed.us)
         order = self._order.sorted_pieces([batch.rows for batch in due])
+        # a negative weight is a retraction that came before its row: nothing is emitted for it
         if any(batch.weights is not None for batch in due):
             weights = np.maximum(all_weights(due)[order], 0)
             order, weights = order[weights > 0], weights[weights > 0]

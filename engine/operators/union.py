@@ -19,6 +19,7 @@ class UnionOperator(Operator):
         self._schema = spec.schema.to_arrow()
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # the usual case is one comparison, without a new batch
         if batch.rows.schema.equals(self._schema):
             out.collect(batch)
         else:

@@ -36,6 +36,7 @@ class UnnestOperator(Operator):
         self._arguments = [compile_expression(arg, evaluation) for arg in self._node.call.args]
         self._kernel = table_kernel(self._node.call, evaluation)
         condition = self._node.condition
+        # the condition of LEFT JOIN UNNEST(..) ON: it sees only the columns it reads
         self._reads = [] if condition is None else sorted(condition.columns())
         places = {column: position for position, column in enumerate(self._reads)}
         self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
@@ -50,6 +51,7 @@ class UnnestOperator(Operator):
         progress = _Progress(np.zeros(batch.num_rows, np.bool_))
         passing = batch.rows.select(list(self._node.keep))
         pieces = self._pieces(batch.rows, passing)
+        # One piece ahead: a row of LEFT JOIN has no match once the next piece begins behind it.
         parents, columns = next(pieces)
         while parents is not None:
             following, more = next(pieces, (None, []))
@@ -79,6 +81,7 @@ class UnnestOperator(Operator):
             for first, last in cut_pairs(parents.size, widest + widest_row(emit_batch), sizes):
                 some = True
                 yield parents[first:last], [column.slice(first, last - first) for column in columns]
+        # no row at all: the empty columns still have their types, for the NULLs of LEFT JOIN
         if not some:
             yield parents, columns
 
@@ -97,6 +100,7 @@ class UnnestOperator(Operator):
         """
         spec = self._spec
         emit_batch = [columns[i] for i in spec.node.gives]
+        # WITH ORDINALITY, or a condition that may read it: numbered before the condition drops rows
         numbered = spec.node.ordinality or self._test is not None
         numbers = [progress.numbers(parents)] if numbered else []
         if spec.node.ordinality:
@@ -107,6 +111,7 @@ class UnnestOperator(Operator):
                 parents[passed],
                 [column.filter(arrow_numpy.array_of(passed)) for column in emit_batch],
             )
+        # LEFT JOIN: input rows without any row of the function get one of NULLs
         if spec.node.outer:
             parents, emit_batch = _with_absent(parents, emit_batch, progress.absent(parents, last))
         if not parents.size:
@@ -115,6 +120,7 @@ class UnnestOperator(Operator):
         result = pa.RecordBatch.from_arrays(
             [*(column.take(rows) for column in passing.columns), *emit_batch], schema=self._schema
         )
+        # each row has the weight and the lateness of its input row
         weights = None if batch.weights is None else batch.weights[parents]
         out.collect(
             Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin)
@@ -156,6 +162,7 @@ class _Progress:
         if not parents.size:
             return arrow_numpy.array_of(np.zeros(0, np.int64))
         places = np.arange(parents.size)
+        # `parents` ascends, so searchsorted finds the first row of each
         numbers = places - np.searchsorted(parents, parents) + 1
         numbers[parents == self._row] += self._rows_of_it
         self._row, self._rows_of_it = int(parents[-1]), int(numbers[-1])
@@ -177,6 +184,7 @@ def _with_absent(
     if not absent.size:
         return parents, emit_batch
     together = np.concatenate([parents, absent])
+    # input order: `order` below parents.size is a row of the function, else a row of NULLs
     order = np.argsort(together, kind="stable")
     places = arrow_numpy.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
     return together[order], [

@@ -42,22 +42,27 @@ class IncrementalSnapshots:
         """Return the snapshot of a state as it is now. It costs time by what has changed, or a copy of what
         cannot be shared.
         """
+        # no checkpoint will build on this one
         if not self._incremental:
             return state.snapshot()
+        # the state does not know what has changed: a full snapshot each time
         if not isinstance(state, TrackedState):
             table = state.snapshot()
             self._bases.setdefault(checkpoint_id, {})
             return FrozenState(lambda: iter((table,)), self._base)
+        # what the last complete checkpoint stored of this state
         base = self._bases.get(-1 if self._base is None else self._base, {}).get((operator_id, name))
         live = len(state)
         changed = None
         if base is not None and base.increments < MAX_INCREMENTS:
             changed = state.changes.since(base.snapshot)
+        # full: there is no base, or the increments together would be more than half of the live entries
         if base is None or changed is None or (base.changed + changed.size) * self.live_share > live:
             frozen = FrozenState(state.freeze(None))
             base_of_next = _StateBase(state.changes.seal(), 1, 0)
         else:
             frozen = FrozenState(state.freeze(changed), self._base, changed)
+            # an empty increment costs a restore nothing, so it is not counted
             grows = int(changed.size > 0)
             base_of_next = _StateBase(
                 state.changes.seal(), base.increments + grows, base.changed + changed.size
@@ -69,6 +74,7 @@ class IncrementalSnapshots:
         """A checkpoint is durable: later increments build on it."""
         if checkpoint_id in self._bases:
             self._base = checkpoint_id
+            # bases of earlier checkpoints are needed no more; later ones may still be in the making
             self._bases = {
                 number: base_of_next
                 for number, base_of_next in self._bases.items()

@@ -16,10 +16,13 @@ from penstock.catalog.errors import PenstockError
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.storage.spill_files import ArrayPages, SpilledRows, SpillFiles, evict_pages, mapped_bytes
 
+# a part below limit / 32 is not spilled
 _LEAST_PART = 32
 
+# objects of other modules (schemas, clocks, kernels) are no state, so they are not searched
 _OURS = ("penstock.engine.state.", "penstock.engine.api.stream_elements")
 
+# a larger list or dict is counted by its own size, not item by item: measuring happens while rows wait
 _MANY = 10_000
 
 
@@ -55,6 +58,7 @@ class StateSize:
 
     def _add(self, found: Any) -> None:
         if isinstance(found, np.ndarray):
+            # a view: count the array that owns the memory, once for all its views
             while isinstance(found.base, np.ndarray):
                 found = found.base
             if isinstance(found.base, ArrayPages):
@@ -65,11 +69,14 @@ class StateSize:
         match found:
             case np.ndarray():
                 self.resident += found.nbytes
+            # Arrow memory
             case pa.RecordBatch() | pa.Table() | pa.Array() | pa.ChunkedArray():
                 self.resident += found.nbytes
+            # rows on disk: only their pages may be in memory
             case SpilledRows():
                 self.spilled += found.size
                 self.pages += found.pages
+            # an array mapped from disk
             case ArrayPages():
                 self.spilled += len(found)
                 self.pages.append(found)
@@ -88,6 +95,7 @@ class StateSize:
         if isinstance(found, Batch):
             self._add((found.rows, found.weights, found.behind))
             return
+        # anything with spill() may be asked to write its rows to disk
         if hasattr(found, "spillable_bytes"):
             self.spillable.append(found)
         for item in tuple(vars(found).values()):
@@ -113,15 +121,20 @@ class MemoryBudget:
         """Measure the state of one operator and keep the slot within its budget; STA-3050 when that fails."""
         states = list(states)
         size = self._measured(index, states)
+        # 1. mapped files: their pages are clean, so dropping them costs only reads
         if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:
             evict_pages([pages for mapped in self._pages.values() for pages in mapped])
+        # 2. within the budget of the slot, all its operators together
         if sum(self._resident.values()) <= self.limit:
             return size
+        # 3. over it: spill what this operator can
         for part in size.spillable:
             if self._is_worth_it(part.spillable_bytes()):
                 part.spill(self._files)
+        # the freed memory goes back to the system, so that other slots can use it
         pa.default_memory_pool().release_unused()
         size = self._measured(index, states)
+        # 4. what no operator can spill is over the budget: fail before the system ends the process
         if sum(self._fixed.values()) > self.limit:
             raise self._over(name, entries, size)
         return size

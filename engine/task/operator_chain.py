@@ -56,6 +56,7 @@ class MarkerPath:
         it.
         """
         for index in self._holding:
+            # behind waiting markers too: they would be overtaken
             if index >= first and (
                 index in self._waiting or self._operators[index].operator.buffered_until_ms() is not None
             ):
@@ -111,10 +112,12 @@ def failure_in(operator: str, cause: Exception, doing: str = "hold its rows") ->
     Failures of the outside world are retriable: disks, connections, threads, all of them ``OSError``. A bare
     exception of another class is a function of the data or of our code, and would be raised again.
     """
+    # it has a code and a sentence: only the operator's name is added
     if isinstance(cause, PenstockError):
         return cause.with_operator(operator)
     if isinstance(cause, MemoryError):
         return out_of_memory(cause, doing, operator)
+    # Arrow's own sentence names offsets and arrays, nothing a user can change
     if isinstance(cause, pa.ArrowException) and is_capacity(cause):
         error = PenstockError(
             "RUN-2023",
@@ -195,12 +198,15 @@ class _Link:
     def push(self, batch: Batch, port: int) -> None:
         """Process rows of a port, a very large batch in pieces."""
         self._metrics.rows_in += batch.rows.num_rows
+        # an operator never sees more than this at once, however large the batch of a source or an exchange is
         if batch.rows.num_rows > 1 and batch.size_bytes > LIMITS.batch_bytes:
             self.call(lambda: start_output(self._in_pieces(batch, port)))
             return
+        # inputs stay in order: rows, watermarks and ticks queue behind the pending output
         if self.busy:
             self._waiting.append(lambda: self._on_batch(batch, port, self._out))
             return
+        # the path of every batch: call() would cost a closure
         try:
             pending = self._on_batch(batch, port, self._out)
         except Exception as cause:
@@ -240,6 +246,7 @@ class _Link:
         try:
             if self._pending_output is None:
                 self._pending_output = self._waiting.popleft()()
+            # `self` is the mark of the end: a piece is None
             elif next(self._pending_output, self) is self:
                 self._pending_output = None
         except Exception as cause:
@@ -254,12 +261,14 @@ class _Link:
     def _watermark(self, time_us: int) -> PendingOutput | None:
         self._metrics.watermark_us = time_us
         pending = self._operator.on_watermark(time_us, self._out)
+        # rows first, then the watermark: a later piece would be late behind it
         if pending is not None:
             return _then(pending, lambda: self._pass(time_us))
         self._pass(time_us)
         return None
 
     def _pass(self, time_us: int) -> None:
+        # operators that make their own watermarks forward only the end of time
         if self._operator.passes_time or time_us == MAX_WATERMARK_US:
             self._out.watermark(self._operator.passes_on(time_us))
 
@@ -314,6 +323,7 @@ class OperatorChain:
         self._busy: list[_Link] = []
         self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
         self._links: list[_Link] = []
+        # from the last to the first: each link's output is the link behind it
         for index in range(len(self.operators) - 1, -1, -1):
             upstream = self.operators[index - 1].metrics if index else OperatorMetrics()
             self._links.insert(0, _Link(index, upstream, self.operators[index], self._outs[0], self._busy))
@@ -321,6 +331,7 @@ class OperatorChain:
         self._entry = self._links[0]
         del self._outs[0]
         self._head = self.operators[0]
+        # asked before every batch: operators that never refuse are left out
         self._gates = tuple(
             (i, o.operator)
             for i, o in enumerate(self.operators)
@@ -361,6 +372,7 @@ class OperatorChain:
         return all(operator.ready() for index, operator in self._gates if index >= first)
 
     def _last_busy(self) -> _Link:
+        # the last one first: only then has it capacity for what the others still emit
         return max(self._busy, key=lambda link: link.index)
 
     def settle(self) -> None:
@@ -413,6 +425,7 @@ class OperatorChain:
 
     def watermark(self, time_us: int) -> None:
         """Push the merged watermark into the head; links pass it down the chain and out."""
+        # after the end of time no watermark counts
         if self._time_us == MAX_WATERMARK_US:
             return
         self._time_us = time_us
@@ -472,6 +485,7 @@ class OperatorChain:
             StateSize,
         )  # lazy: only jobs with state pay for this import
 
+        # resident and spilled bytes; with a budget, what is over it is spilled
         states, metrics = chained.operator.keyed_states().values(), chained.metrics
         name = chained.context.name
         size = (
@@ -497,6 +511,7 @@ class OperatorChain:
         self.watermark(MAX_WATERMARK_US)
         while self._ended < len(self.operators):
             index, operator = self._ended, self.operators[self._ended].operator
+            # its output, or answers it waits for, come before the next operator ends
             if self._busy or not operator.settled():
                 return False
             self._ended += 1

@@ -48,14 +48,19 @@ from penstock.engine.task.messages import (
 )
 from penstock.engine.task.operator_chain import OperatorChain, OperatorSnapshot
 
+# between two ticks of processing time, milliseconds
 TICK_MS = 50.0
 
+# between two measurements of the state's size, where no budget is enforced
 MEASURE_MS = 1_000.0
 
+# until an operator that took no rows (a full result queue) is asked again: it wakes nobody
 NOT_READY_RETRY_MS = 5.0
 
+# until a source without rows is polled again, unless it names a time
 SOURCE_RETRY_MS = 10.0
 
+# a source is polled at least this often, whatever time it names
 SOURCE_WAIT_MS_MAX = 1_000.0
 
 
@@ -185,7 +190,9 @@ class Task:
         self._next_measure_ms = 0.0
         self._edge_targets = edge_targets or {}
         self._pending_barrier: PendingBarrier | None = None
+        # filled by other threads: append and popleft of a deque are atomic
         self._mailbox: deque[TaskMessage] = deque()
+        # paused: a barrier that stops the job has passed; rests: a history has been reported as read
         self._paused = self._rests = False
         self._ending = False
         self._poll_again_ms = 0.0
@@ -213,6 +220,7 @@ class Task:
         result = self._advance(started_ms)
         if result.did is Did.WORKED:
             self.metrics.time.worked(started_ms, self._clock.monotonic_ms())
+        # the time until the next step counts as back pressure or as idle
         elif result.did is not Did.ENDED:
             self.metrics.time.waits(
                 Spending.BACKPRESSURED if result.did is Did.BLOCKED else Spending.IDLE, started_ms
@@ -293,6 +301,7 @@ class Task:
             # With a budget after every batch: one batch may be what exceeds it.
             if self._budget is not None or now_ms >= self._next_measure_ms:
                 self._next_measure_ms = now_ms + MEASURE_MS
+                # the flush may have grown the state
                 self.chain.measure_state(self._budget)
             return WORKED
         # Nothing to do: sleep until the first of the timers, or until woken.
@@ -310,6 +319,7 @@ class Task:
         """
         blocked = self._output.blocked
         due_ms = self._keep_barriers(now_ms)
+        # rows of the other operators of the chain still fall due meanwhile
         for due in (None if blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
             due_ms = due_ms if due is None else min(due_ms, due)
         has_capacity = self.chain.has_capacity
@@ -330,6 +340,7 @@ class Task:
             self.chain.restored()
             self._restore = None
         self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
+        # the chain's final state is in the restored checkpoint: it is reported again for the next one
         if self._finished:
             self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 
@@ -343,6 +354,7 @@ class Task:
             self._output.ship_due(now_ms),
         ):
             due_ms = due_ms if due is None else min(due_ms, due)
+        # no markers under back pressure: they would pile up in the channels
         if self._marker_interval_ms and not (self._paused or self._output.blocked):
             if now_ms >= self._next_marker_ms:
                 self._next_marker_ms = now_ms + self._marker_interval_ms
@@ -360,8 +372,10 @@ class Task:
         overtake (infinity: nothing waits for that).
         """
         pending = self._pending_barrier
+        # no barrier is pending, or the rows it overtook are not known yet
         if pending is None or pending.received is None:
             return float("inf")
+        # The barrier is behind rows that a slow consumer has not fetched. From its time on it overtakes them.
         if self._output.has_buffered(pending.barrier):
             if now_ms < pending.barrier.overtakes_at_ms:
                 return pending.barrier.overtakes_at_ms
@@ -387,6 +401,7 @@ class Task:
         self.metrics.batches += gave_rows
         if status.ended:
             self._finish()
+        # no rows now: sleep until the source wants to be polled
         elif not status.more:
             if status.rests and not self._rests:
                 self._rests = True
@@ -449,12 +464,14 @@ class Task:
 
     def _on_message(self, message: TaskMessage) -> None:
         match message:
+            # only sources get it: the barrier reaches the others through their gates
             case TriggerCheckpoint(checkpoint_id, then_stop, overtakes_after_ms):
                 if self.phase is TaskPhase.RUNNING and self._gate is None and not self._ending:
                     failpoint("W1")
                     self._checkpoint(
                         Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms)
                     )
+            # a stop with drain: as if the input had ended
             case EndSource():
                 if (
                     self.phase is TaskPhase.RUNNING
@@ -462,9 +479,11 @@ class Task:
                     and not (self._paused or self._ending)
                 ):
                     self._finish()
+            # the loaded side of a join is complete: scans may skip rows
             case KeysKnown():
                 if self.phase is TaskPhase.RUNNING:
                     self.chain.keys_known(message)
+            # sinks commit, also in tasks that have ended: their last snapshot is part of this checkpoint
             case CheckpointComplete(checkpoint_id):
                 self.chain.checkpoint_complete(checkpoint_id)
                 self._report(CompletionAcknowledged(self._attempt, self.task_id, checkpoint_id))
@@ -480,6 +499,7 @@ class Task:
 
         A barrier ``ahead`` has overtaken rows that are known later; the snapshot is reported when they are.
         """
+        # flush first: what operators buffer outside their state leaves before the barrier
         self.chain.before_barrier(barrier.checkpoint_id)
         self.chain.measure_state(self._budget)
         operators = self._snapshot(barrier.checkpoint_id)
@@ -499,6 +519,8 @@ class Task:
         The last snapshot belongs to every later checkpoint; the first of them follows the last barrier it
         passed.
         """
+        # emit all that is left, then one more snapshot: of a task that has ended it is part of every
+        # checkpoint
         self._ending = not self.chain.end()
         if self._ending:
             return False
@@ -508,9 +530,11 @@ class Task:
         return True
 
     def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
+        # a barrier still waits to leave: its snapshot is reported before the end
         if self._pending_barrier is not None and self._pending_barrier.received is not None:
             self._pending_barrier.unsent += self._output.overtake_buffered(self._pending_barrier.barrier)
             self._report_snapshot(self._pending_barrier)
+        # a restored chain without input: the end of time comes from here
         if self._finished:
             self._output.watermark(MAX_WATERMARK_US)
         self._output.end()

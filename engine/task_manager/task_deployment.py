@@ -106,7 +106,9 @@ class Deployer:
         """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes
         the slot of a subtask number.
         """
+        # all channels first: a writer and a gate then meet in the same object
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
+        # one budget per slot: the tasks of one subtask number share it
         budgets: defaultdict[int, MemoryBudget | None] = defaultdict(self._budget)
         came_from = (
             None if restore is None else RestoredFrom(restore.manifest.owner, restore.manifest.checkpoint_id)
@@ -162,6 +164,7 @@ class Deployer:
         """
         sources, targets = self._parallelism(edge.source), self._parallelism(edge.target)
         forward = isinstance(edge.edge, Forward)
+        # the planner puts an exchange there; this is a defect of ours
         if forward and sources != targets:
             message = f"a forward edge from {sources} to {targets} subtasks"
             raise PenstockError("INT-9016", message, kind=Kind.INTERNAL, sqlstate="XX000")
@@ -181,9 +184,11 @@ class Deployer:
         """Return the ends of one channel that are here."""
         gives, takes = placement.here(source), placement.here(target)
         capacity = self.options.channel_capacity
+        # both tasks run here: one queue is both ends
         if gives and takes:
             channel = Channel(capacity, wakeup(target), wakeup(source))
             return ChannelEnds(channel, channel)
+        # the same in every process: chain.subtask-chain.subtask:port
         key = f"{edge.source}.{source}-{edge.target}.{target}:{edge.port}"
         return ChannelEnds(
             placement.producer(key, target, wakeup(source)) if gives else None,
@@ -233,6 +238,7 @@ class Deployer:
         """Return the ports to read to their end first. None when they share a source with the others: they
         would wait for themselves.
         """
+        # only a join with a bounded side loads that side first
         head = chain.operators[0]
         if not isinstance(head.node, BinaryJoin) or not head.facts.bounded_ports:
             return ()
@@ -248,6 +254,8 @@ class Deployer:
             if edge.port not in head.facts.bounded_ports
             for chain_id in self._ancestors(edge.source)
         }
+        # A self join reads one source on both sides. To read one port to its end first, the source would have
+        # to send the other port's rows too, and nobody would read them.
         return () if bounded & others else head.facts.bounded_ports
 
     def _ancestors(self, chain_id: int) -> set[int]:

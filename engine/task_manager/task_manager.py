@@ -15,6 +15,7 @@ from penstock.engine.task.messages import TaskFailed, TaskReport, TasksReleased,
 from penstock.engine.task.task import Did, Task
 from penstock.engine.task_manager.task_deployment import Deployment
 
+# steps of one task before the next has its turn
 STEPS_IN_A_ROW = 16
 
 ROW_MS = 20.0
@@ -31,6 +32,7 @@ class Slot:
         self._report = report
         self._tasks: list[Task] = []
         self._changed = threading.Condition()
+        # set by other threads, read without the lock in wake()
         self._woken = False
         self._releasing = False
         self._on_released: Callable[[], None] | None = None
@@ -38,6 +40,7 @@ class Slot:
 
     def wake(self) -> None:
         """Make the thread step its tasks again; cheap when it is about to anyway."""
+        # the thread has not slept since: it will see the work anyway
         if self._woken:
             return
         with self._changed:
@@ -48,6 +51,7 @@ class Slot:
         """Start the thread over its tasks (in topological order); ``on_released`` is called from it when
         all of them are closed.
         """
+        # last chain first: rows in channels are processed before sources read more
         self._tasks = list(reversed(tasks))
         self._on_released = on_released
         self._thread.start()
@@ -64,6 +68,7 @@ class Slot:
 
     def _run(self) -> None:
         while not self._releasing:
+            # reset before the pass, so that a wake during it is not lost
             self._woken = False
             worked, wake_ms = self._pass()
             if not worked:
@@ -90,6 +95,7 @@ class Slot:
         worked = False
         until_ms = self._clock.monotonic_ms() + ROW_MS
         for _ in range(1 if task.is_source else STEPS_IN_A_ROW):
+            # at least one step a turn, whatever the clock says
             if self._releasing or (worked and self._clock.monotonic_ms() >= until_ms):
                 break
             try:
@@ -114,6 +120,7 @@ class Slot:
         """Sleep until woken or until a task wants to be stepped."""
         timeout_s = None if wake_ms is None else max(0.0, wake_ms - self._clock.monotonic_ms()) / 1e3
         with self._changed:
+            # checked under the lock: a wake between the pass and this line must not be slept through
             if not self._woken and not self._releasing:
                 self._changed.wait(timeout_s)
 
@@ -181,6 +188,7 @@ class ThreadedWorkers:
         for task in tasks:
             by_slot.setdefault(task.task_id.subtask, []).append(task)
             self._wakeup(task.task_id.subtask)
+        # building the tasks asked for a slot for each channel; those without tasks have no thread to start
         self._slots = {number: self._slots[number] for number in by_slot}
         self._by_slot = by_slot
         return tasks
@@ -202,6 +210,7 @@ class ThreadedWorkers:
         self._post(TasksStarted(self._attempt))
 
     def release(self) -> None:
+        # the threads close their tasks themselves: a task is only ever touched by its own thread
         slots, self._slots = self._slots, {}
         if not self._running:
             self._post(TasksReleased(self._attempt))
@@ -220,6 +229,7 @@ class ThreadedWorkers:
     def _slot_released(self) -> None:
         with self._lock:
             self._running -= 1
+            # the last of the threads reports for all
             last = self._running == 0
         if last:
             self._post(TasksReleased(self._attempt))
