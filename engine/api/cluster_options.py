@@ -55,8 +55,8 @@ class ClusterOptions:
 
     @classmethod
     def from_settings(cls, settings: SettingValues) -> ClusterOptions:
-        """Return the options a session's settings stand for. SQL-1402 for a range of ports that is none,
-        SQL-1406 for certificates in part.
+        """Return the options of a session's settings. SQL-1402 for a range of ports that is none, SQL-1406
+        when only some of the three certificate paths are set.
         """
         return cls(
             host=settings.get("jobmanager.host"),
@@ -76,6 +76,7 @@ def read_ports(text: str) -> tuple[int, int]:
     """Return the first and the last port of ``50100-50199`` or ``0``. SQL-1402 for anything else."""
     found = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", text)
     first, last = (int(found[1]), int(found[2] or found[1])) if found is not None else (1, 0)
+    # 0 alone is any port; 0-100 is no range
     if first > last or last > _LAST_PORT or (first == 0 and last > 0):
         message = f"'{text[:40]}' is no value for setting 'taskmanager.port-range'"
         raise PenstockError(
@@ -86,6 +87,7 @@ def read_ports(text: str) -> tuple[int, int]:
 
 def _certificates(settings: SettingValues) -> Certificates | None:
     paths = [str(settings.get(f"security.ssl.internal.{name}")) for name in ("certificate", "key", "ca")]
+    # no certificates: workers of this machine only, unless encryption is turned off
     if not any(paths):
         return None
     if not all(paths):

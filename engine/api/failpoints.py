@@ -60,6 +60,7 @@ POINTS: dict[str, str] = {
 }
 
 Action = Callable[[str], None]
+# of the whole process: a failpoint is reached from any thread
 _armed: Mapping[str, Action] | None = None
 
 
@@ -90,6 +91,7 @@ def arm(actions: Mapping[str, Action]) -> None:
     disarms all. CLI-6150 for an unknown name.
     """
     global _armed
+    # None, not an empty mapping: an unarmed failpoint costs one comparison
     _armed = {check_point(name): action for name, action in actions.items()} or None
 
 

@@ -92,9 +92,7 @@ class JobOptions:
     def from_settings(
         cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None
     ) -> JobOptions:
-        """Return the options a session's settings stand for; ``name`` and ``state_dir`` win over the
-        settings.
-        """
+        """Return the options of a session's settings; ``name`` and ``state_dir`` override them."""
         _check_barriers(settings)
         directory = state_dir if state_dir is not None else settings.get("execution.checkpointing.dir")
         return cls(
@@ -148,16 +146,20 @@ def _strategy(settings: SettingValues) -> RestartStrategy:
     """Return the restart strategy the ``restart-strategy.*`` settings name."""
     kind = settings.get("restart-strategy.type")
     attempts, delay = settings.get("restart-strategy.attempts"), settings.get("restart-strategy.delay")
+    # the same time between all restarts
     if kind == "fixed-delay":
         return FixedDelay(attempts=attempts, delay=delay)
+    # longer each time
     if kind == "exponential-delay":
         return ExponentialDelay(
             attempts=attempts, delay=delay, max_delay=settings.get("restart-strategy.max-delay")
         )
+    # restarts are refused once failures come too often
     if kind == "failure-rate":
         return FailureRate(
             attempts=settings.get("restart-strategy.failure-rate.max-failures-per-interval"),
             window_ms=settings.get("restart-strategy.failure-rate.failure-rate-interval"),
             delay=settings.get("restart-strategy.failure-rate.delay"),
         )
+    # 'none', and no setting: the first failure ends the job
     return NoRestart()

@@ -9,6 +9,7 @@ from penstock.engine.api.operator import KeyGroups
 
 def key_group_range(max_parallelism: int, parallelism: int, subtask: int) -> KeyGroups:
     """Return the contiguous groups a subtask owns; the ranges of all subtasks cover every group once."""
+    # rounded up, the inverse of subtask_of_groups: both name the same owner for every group
     start = -(-subtask * max_parallelism // parallelism)
     end = -(-(subtask + 1) * max_parallelism // parallelism)
     return KeyGroups(start, end, max_parallelism)

@@ -82,6 +82,7 @@ nothing is left.
 
 def start_output(pending: PendingOutput) -> PendingOutput | None:
     """Emit the first piece; return the pending output, ``None`` when nothing is left."""
+    # the iterator itself is the mark of its end, for its pieces are None
     return None if next(pending, pending) is pending else pending
 
 
@@ -234,6 +235,7 @@ class Services:
 
     def get(self, kind: type[Any]) -> Any:
         """Return the injected object of a type; KeyError when there is none."""
+        # by class, so that a subclass or a Protocol's implementation is found; looked up once
         if kind not in self._found:
             item = next((item for item in self._items if isinstance(item, kind)), None)
             if item is None:
@@ -266,6 +268,7 @@ class Operator:
     @property
     def wants_ticks(self) -> bool:
         """Whether it wants to know processing time."""
+        # an operator that overrides the method wants it called
         return type(self).on_processing_time is not Operator.on_processing_time
 
     def open(self, context: Context) -> None:

@@ -6,6 +6,7 @@ import zlib
 
 from penstock.catalog.frozen_dataclass import dataclass
 
+# delays vary by a tenth up and down
 JITTER = 0.1
 
 
@@ -63,6 +64,7 @@ class ExponentialDelay(RestartStrategy):
     max_delay: float = 60_000.0
 
     def delay_ms(self, failures: int) -> float:
+        # the exponent is bounded, or the power would overflow after a thousand failures
         return min(self.max_delay, self.delay * 2.0 ** min(failures - 1, 32))
 
 
@@ -107,6 +109,7 @@ class RestartBudget:
         fail.
         """
         self._cause = cause
+        # failures outside the window are forgiven
         self._failures = [at for at in self._failures if now_ms - at <= self._strategy.window_ms]
         self._causes = [*self._causes[len(self._causes) - len(self._failures) :], cause]
         if len(self._failures) >= self._strategy.attempts:
@@ -127,5 +130,6 @@ class RestartBudget:
         """
         if not self._job_id:
             return 1.0
+        # a hash, no random number: a simulation gets the same delays from the same seed
         drawn = zlib.crc32(f"{self._job_id} {self._count}".encode()) / 2**32
         return 1.0 + JITTER * (2.0 * drawn - 1.0)

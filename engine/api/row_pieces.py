@@ -1,8 +1,8 @@
-"""Rows in pieces: how many bytes rows are, and where to cut them so that no piece is too large to be emitted,
-or for an array of Arrow.
+"""Rows in pieces: how many bytes rows are, and where to cut them. No piece is too large to be emitted, or for
+an array of Arrow.
 
-Text, bytes and lists are addressed by 32-bit offsets inside: one array of them holds at most 2 GiB of text,
-or as many items. What may become longer is held and passed on as several batches.
+Arrow addresses text, bytes and lists by 32-bit offsets: one array has at most 2 GiB of text, or as many
+items. What may become longer is stored and emitted as several batches.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from penstock.engine.api.arrow_numpy import array_of
 
 @dataclass
 class Limits:
-    """``array_bytes``: of rows put together as one batch. ``piece_rows`` and ``piece_bytes``: of what is
-    emitted at once when one row gives many.
+    """Upper limits of sizes; one row is never cut. ``array_bytes``: of rows concatenated as one batch.
+    ``piece_rows`` and ``piece_bytes``: of what an operator emits at once.
 
-    ``merged_pairs``: of windows and the parts they are merged of, at once. ``batch_bytes``: of a batch an
-    operator is given at once. ``chunk_bytes``: of the chunks state is held in. One row is never cut.
-    ``value_bytes``: of one value that an aggregate makes of many.
+    ``merged_pairs``: pairs of a window and a slice merged at once. ``batch_bytes``: of a batch that an
+    operator processes at once. ``chunk_bytes``: of the chunks of stored rows. ``value_bytes``: of one value
+    that an aggregate makes of many.
     """
 
     array_bytes: int = 2**31 - 1
@@ -39,6 +39,7 @@ class Limits:
 
 LIMITS = Limits()
 Made = TypeVar("Made")
+# tests of types with offsets of 32 bits, and of 64
 _OFFSETS = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
 _LARGE_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
 
@@ -57,9 +58,12 @@ class TooLarge(PenstockError):
 
 
 def in_halves(make: Callable[[np.ndarray], Made], places: np.ndarray) -> list[Made]:
-    """Return what is made of places: of all at once, or where that is too large, of each half by itself."""
+    """Return what ``make`` returns for positions: for all at once, or where that is too large, for each
+    half.
+    """
     try:
         return [make(places)]
+    # Arrow says "overflow" when an offset does not fit into 32 bits
     except (TooLarge, pa.ArrowInvalid) as error:
         if places.size < 2 or not (isinstance(error, TooLarge) or "overflow" in str(error)):
             raise
@@ -79,17 +83,19 @@ def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndar
 
 
 def widest_row(rows: pa.RecordBatch) -> int:
-    """Return how many bytes no row is larger than: every batch is asked, so the largest values are taken
-    to be in one row.
+    """Return an upper bound of the bytes of a row: the sum of each column's largest value. It is cheap, for
+    every batch needs it.
     """
     return sum(map(_widest, rows.columns)) if rows.num_rows else 0
 
 
 def _widest(column: pa.Array) -> int:
     kind = column.type
+    # the longest text, and 4 bytes for its offset
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
         return 4 + int((offsets[1:] - offsets[:-1]).max())
+    # an ARRAY, MAP or ROW: its items count
     if pa.types.is_nested(kind):
         ends = _bytes_before(column, np.arange(len(column) + 1))
         return int((ends[1:] - ends[:-1]).max())
@@ -99,16 +105,19 @@ def _widest(column: pa.Array) -> int:
 def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
     """Return how many bytes the values before each place are."""
     kind = array.type
+    # ROW: the sum of its fields
     if pa.types.is_struct(kind):
         return sum(
             (_bytes_before(array.field(i), at) for i in range(kind.num_fields)),
             start=np.zeros(at.size, np.int64),
         )
+    # text and lists: the offset of a value is the number of bytes, or items, before it
     large = any(test(kind) for test in _LARGE_OFFSETS)
     if large or any(test(kind) for test in _OFFSETS):
         inside = _offsets(array, np.dtype(np.int64 if large else np.int32))[at]
         return 4 * at + (_bytes_before(array.values, inside) if pa.types.is_nested(kind) else inside)
     try:
+        # numbers and times: bytes a value, rounded up for BOOLEAN
         width = -(-kind.bit_width // 8)
     except ValueError:  # the type of NULL alone has no width
         width = 0
@@ -124,12 +133,13 @@ def _offsets(array: pa.Array, dtype: np.dtype) -> np.ndarray:
 
 
 def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of pieces of at most so many rows and so large together; a row that is larger is a
-    piece of its own.
+    """Yield the bounds of pieces of at most ``most_rows`` rows and ``most_size`` in all. A row that is larger
+    is a piece of its own.
     """
     ends, first = np.cumsum(sizes), 0
     while first < sizes.size:
         before = int(ends[first - 1]) if first else 0
+        # as many rows as fit, at least one
         last = int(np.searchsorted(ends, before + most_size, side="right"))
         last = min(max(last, first + 1), first + most_rows, sizes.size)
         yield first, last
@@ -137,9 +147,10 @@ def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int
 
 
 def cut_pairs(count: int, widest: int, sizes: Callable[[], np.ndarray]) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of pieces of new rows that may be emitted at once; ``sizes`` is asked only where so
-    many of the ``widest`` may not.
+    """Yield the bounds of pieces of ``count`` new rows that may be emitted at once. ``sizes`` is called only
+    when ``count`` rows of the ``widest`` size would be too much.
     """
+    # an upper bound: most batches need no sizes row by row
     if count <= LIMITS.piece_rows and count * widest <= LIMITS.piece_bytes:
         return iter([(0, count)] if count else [])
     return cut(sizes(), LIMITS.piece_rows, LIMITS.piece_bytes)
@@ -150,6 +161,7 @@ def cut_repeats(counts: np.ndarray, rows: pa.RecordBatch) -> Iterator[tuple[int,
     total = int(counts.sum())
     if total <= LIMITS.piece_rows and total * widest_row(rows) <= LIMITS.piece_bytes:
         return iter([(0, rows.num_rows)] if rows.num_rows else [])
+    # both limits in one number: a row costs its copies, or more where its bytes would fill a piece sooner
     costs = np.maximum(counts, counts * row_sizes(rows) * LIMITS.piece_rows // LIMITS.piece_bytes)
     return cut(costs, rows.num_rows, LIMITS.piece_rows)
 
@@ -195,23 +207,25 @@ def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
 
 
 def take_rows(table: pa.Table, places: np.ndarray) -> pa.Table:
-    """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold
-    them in.
+    """Return the rows at positions, in the order of the positions, which may repeat. The batches are as few
+    as Arrow can hold.
     """
+    # no more rows than the table has: the result fits too, unless large rows are named often
     if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
         return table.take(array_of(places))
     return pa.Table.from_batches(take_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
 
 
 def take_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows at places, in that order, as often as named, as batches of about so many bytes: each
-    is made when it is asked for.
+    """Yield the rows at positions as batches of about ``most_bytes``, in the order of the positions, which
+    may repeat. Each batch is made when it is needed.
     """
     batches = [batch for batch in table.to_batches() if batch.num_rows]
     sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
     starts = np.cumsum([0] + [batch.num_rows for batch in batches])
     for first, last in cut(sizes[places], places.size, most_bytes):
         wanted = places[first:last]
+        # the batch of each position; take from each batch once, then restore the order
         batch_of = np.searchsorted(starts, wanted, side="right") - 1
         order = np.argsort(batch_of, kind="stable")
         found = [
@@ -224,8 +238,8 @@ def take_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iter
 
 
 def parts_by_group(table: pa.Table) -> list[pa.Table]:
-    """Return a table whose first column is an ascending key group in parts of some size; rows of one group
-    stay together where they fit into one.
+    """Return a table in parts of about ``LIMITS.chunk_bytes``. Its first column is an ascending key group;
+    rows of one group are in one part where they fit.
     """
     if table.nbytes <= LIMITS.chunk_bytes:
         return [table]
@@ -235,6 +249,7 @@ def parts_by_group(table: pa.Table) -> list[pa.Table]:
     while first < table.num_rows:
         _, length = next(cut(sizes[first:], sizes.size, LIMITS.chunk_bytes))
         last = first + length
+        # the cut is within a group: move it to the group's begin, unless the group fills the whole part
         if last < table.num_rows and groups[last] == groups[last - 1] and groups[first] < groups[last]:
             last = int(np.searchsorted(groups, groups[last]))
         parts.append(table.slice(first, last - first))

@@ -30,7 +30,9 @@ class Skipping:
         for column, name in zip(
             [] if join_keys.keys is None else join_keys.keys.columns, names, strict=join_keys.keys is not None
         ):
+            # NULL keys match nothing
             values = column.drop_null().to_pylist() if is_ranged(column.type) else []
+            # the loaded side is empty: the join wants no row
             if join_keys.exact and not len(column):
                 self._wanted.append((name, [], True))
             elif values:
@@ -47,13 +49,16 @@ class Skipping:
 
     @staticmethod
     def _overlaps(ends: tuple[Any, Any] | None, values: list[Any], exact: bool) -> bool:
+        # no value is wanted
         if not values:
             return False
+        # no statistics, or statistics of another type: the rows may be wanted
         if ends is None or type(ends[0]) is not type(values[0]):
             return True
         least, greatest = ends
         if not exact:
             return bool(values[0] <= greatest and least <= values[-1])
+        # the least wanted value that is not below the range; wanted if it is not above it either
         position = bisect_left(values, least)
         return position < len(values) and bool(values[position] <= greatest)
 

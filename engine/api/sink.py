@@ -55,9 +55,10 @@ class SinkRequest:
 
 
 def writer_name(owner: str, operator_id: str) -> str:
-    """Return the name of a sink operator of a job among all that write to a table: of its staging folder,
-    in its files' names, of its log's parts.
+    """Return the name of a job's sink operator, which no other writer of its table has. Its staging folder,
+    its files and its parts of the commit log are named by it.
     """
+    # 64 bits: short enough for file names, and two writers of one table practically never share a name
     return hashlib.sha256(f"{owner}\n{operator_id}".encode()).hexdigest()[:16]
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, is_true
 from penstock.engine.api.row_pieces import LIMITS, copies_at_once, cut_pairs, row_sizes, widest_row
 
+# before any watermark, and the end of time
 MIN_WATERMARK_US = -(2**63)
 MAX_WATERMARK_US = 2**63 - 1
 
@@ -67,7 +68,7 @@ class Batch:
         )
 
     def take(self, indices: np.ndarray) -> Batch:
-        """Return the rows at the given positions (int64), in that order."""
+        """Return the rows at positions (int64), in that order."""
         rows = self.rows.take(array_of(indices))
         weights = None if self.weights is None else self.weights[indices]
         return Batch(rows, weights, None if self.behind is None else self.behind[indices], self.origin)
@@ -91,6 +92,7 @@ class Batch:
 
     def pieces(self) -> Iterator[Batch]:
         """Yield the batch in slices that may be emitted at once, none when it is empty."""
+        # the usual batch is one piece
         if 0 < self.num_rows <= LIMITS.piece_rows and self.size_bytes <= LIMITS.piece_bytes:
             yield self
             return
@@ -98,12 +100,13 @@ class Batch:
             yield self if last - first == self.num_rows else self.slice(first, last - first)
 
     def copies(self, most: int) -> Iterator[Batch]:
-        """Yield the batch in pieces that stand for at most so many single changes: a row of a great weight
-        comes as several of smaller ones.
+        """Yield the batch in pieces whose weights sum to at most ``most``, signs aside. A row of a great
+        weight becomes several of smaller ones.
         """
         if self.weights is None or int(np.abs(self.weights).sum()) <= most:
             yield self
             return
+        # change number k belongs to the first row whose `ends` is above k; a piece is changes start .. stop
         ends = np.cumsum(np.abs(self.weights))
         for start in range(0, int(ends[-1]), most):
             stop = min(start + most, int(ends[-1]))
@@ -112,6 +115,7 @@ class Batch:
                 np.searchsorted(ends, stop, side="left") + 1,
             )
             weights = self.weights[first:last]
+            # the part of each row's weight that is in this piece
             within = np.minimum(ends[first:last], stop) - np.maximum(
                 ends[first:last] - np.abs(weights), start
             )

@@ -1,11 +1,11 @@
 """The threads of the engine, and how they end before the interpreter does.
 
-A daemon thread that is inside Arrow, DuckDB or a kernel when Python is finalized is torn out of C++ frames
-when it next asks for the GIL: the process aborts (``terminate called``), or DuckDB's objects outlive their
-module. So every thread that may be there is made here, and before the end of the process what drives threads
-is closed and they are joined. That is done by ``atexit``: it runs when main and all threads that are no
-daemons have ended, so a program whose own threads still use a connection keeps it; ``threading``'s own hook
-would run before they are joined.
+A daemon thread may be inside Arrow, DuckDB or a kernel when Python is finalized. When it next asks for the
+GIL the process aborts (``terminate called``), or DuckDB's objects outlive their module. So every engine
+thread is made here. Before the end of the process, what drives threads is closed and the threads are joined.
+
+``atexit`` does that: it runs when main and all threads that are no daemons have ended. So a program whose own
+threads still use a connection can use it to their end. ``threading``'s own hook would run too early.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
+# seconds the end of the program waits for threads in all
 JOIN_S = 3.0
 _started: WeakSet[EngineThread] = WeakSet()
+# what is closed at exit, and whether it serves jobs (those after the jobs themselves)
 _closings: dict[Callable[[], None], bool] = {}
 
 
 class EngineThread(threading.Thread):
-    """A thread that the program's end joins once what it works for is closed. It never keeps a program
-    alive.
+    """A daemon thread that is joined at the end of the program, once its owner is closed. It never delays
+    that end by itself.
     """
 
     def __init__(self, target: Callable[..., None], name: str, args: tuple[Any, ...] = ()) -> None:
@@ -39,12 +41,13 @@ class EngineThread(threading.Thread):
 
 
 def close_at_exit(close: Callable[[], None], *, serves_jobs: bool = False) -> None:
-    """Have ``close`` called before the interpreter ends; ``serves_jobs``: after everything that may still
-    need it to stop in order.
+    """Call ``close`` before the interpreter ends. With ``serves_jobs`` it is called after the jobs that need
+    it for their own end.
 
     Handlers of ``atexit`` that are there by now run after it, for the same reason.
     """
     _closings[close] = serves_jobs
+    # registered anew: handlers run in reverse order, so this one runs before those that are there by now
     atexit.unregister(_end)
     atexit.register(_end)
 
@@ -66,10 +69,10 @@ def join_all(timeout_s: float) -> list[EngineThread]:
 
 
 def _free_import_lock() -> None:
-    """Give back Python's lock of imports, which Ctrl-C in the middle of an import leaves with this thread for
-    ever: the others import too.
+    """Release Python's import lock. Ctrl-C in the middle of an import leaves it with this thread for ever,
+    and other threads import too.
 
-    Only for where no import is under way in this thread, as at the end of a program.
+    Only for where this thread runs no import, as at the end of a program.
     """
     while _imp.lock_held():
         try:

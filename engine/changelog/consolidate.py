@@ -20,6 +20,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     """
     group, count = group_numbers(rows)
     sums = np.zeros(count, np.int64)
+    # add.at, not +=: a row may be there many times
     np.add.at(sums, group, weights)
     first = np.full(count, len(group), np.int64)
     np.minimum.at(first, group, np.arange(len(group)))
@@ -29,6 +30,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     return take_rows(rows, first[nonzero]), sums[nonzero]
 
 
+# entries buffered beside the last sum before they are summed again
 _BUFFERED_ENTRIES = 1 << 20
 _WITH_LARGE_OFFSETS = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
@@ -141,6 +143,7 @@ class Fold:
         self._counts = np.empty(0, np.int64)
         self._pending: list[Batch] = []
         self._pending_rows = 0
+        # no weights so far: nothing can cancel out, so nothing is summed
         self._positive = True
 
     def add(self, batch: Batch) -> None:
@@ -150,6 +153,7 @@ class Fold:
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
         self._positive = self._positive and batch.weights is None
+        # the pending rows are as many as the summed ones: each row is summed a constant number of times
         if not self._positive and self._pending_rows > max(100_000, self._folded.num_rows):
             self._consolidate()
 

@@ -18,14 +18,17 @@ from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 
+# files the rows are hash-partitioned to
 PARTS = 64
+# rows in memory before they are written to the files
 BUFFERED_ROWS = 1 << 19
+# the column of weights; the second side's are negative, so equal rows cancel out
 _WEIGHT = "@weight"
 
 
 class ComparedRows:
-    """Equal rows, and rows that differ in floating-point columns only, come to one part, whichever side they
-    are of.
+    """Partitions the rows of two sides by hash. Equal rows, and rows that differ in floating-point columns
+    only, come to one part, whichever side they are of.
 
     Rows are in memory until there are ``buffered_rows`` of them; from then on each part is an Arrow file in
     ``directory``. Rows without exact columns are one part. ``counts``: by side, how many rows there are by
@@ -37,6 +40,7 @@ class ComparedRows:
         self._directory = directory
         self._buffer_limit = buffered_rows
         self._stored = schema.append(pa.field(_WEIGHT, pa.int64()))
+        # columns that two sides compute alike to the last bit; a float may differ and still be equal enough
         self._exact = [
             index
             for index, field in enumerate(schema)
@@ -63,6 +67,7 @@ class ComparedRows:
 
     def parts(self) -> Iterator[tuple[pa.Table, np.ndarray]]:
         """Yield the rows of each part with their weights, those of the second side negated."""
+        # few rows: one part, never written to a file
         if not self._writers:
             yield self._split(pa.Table.from_batches(self._buffer, self._stored))
             return
@@ -94,6 +99,7 @@ class ComparedRows:
             self._spill_rows(rows)
 
     def _spill_rows(self, rows: pa.RecordBatch) -> None:
+        # equal rows go to one part, for their exact columns are equal
         hashed = (
             stable_hash([rows.column(exact_column) for exact_column in self._exact])
             if self._exact
@@ -101,6 +107,7 @@ class ComparedRows:
         )
         order, starts = counting_sort((hashed % np.uint64(PARTS)).astype(np.int64), PARTS)
         sorted_rows = rows.take(array_of(order))
+        # parts that have a row here
         for number in np.flatnonzero(np.diff(starts)).tolist():
             if number not in self._writers:
                 self._writers[number] = pa.ipc.new_file(str(self._path(number)), self._stored)
@@ -113,6 +120,7 @@ def _canonical(column: pa.Array) -> pa.Array:
     """Give all NaNs one form, and zero one sign."""
     if not pa.types.is_floating(column.type):
         return column
+    # -0.0 + 0.0 is 0.0
     return pc.if_else(
         pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, pa.scalar(0.0, column.type))
     )

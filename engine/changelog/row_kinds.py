@@ -13,6 +13,7 @@ from penstock.engine.changelog.consolidate import group_numbers, summed
 
 OP_FIELD = pa.field("op", pa.string())
 OPS = ("+I", "-U", "+U", "-D")
+# positions in OPS
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 
 
@@ -52,8 +53,10 @@ def _passing(group: np.ndarray, count: int, added: np.ndarray) -> bool:
     before a deletion.
     """
     come, go = np.bincount(group[added], minlength=count), np.bincount(group[~added], minlength=count)
+    # two insertions of one key: one of them may be retracted within the batch
     if (come > 1).any() or (go > 1).any():
         return True
+    # by key: the position of its insertion; one before the key's deletion is what the deletion may retract
     came = np.full(count, len(group))
     came[group[added]] = np.flatnonzero(added)
     return bool((came[group[~added]] < np.flatnonzero(~added)).any())

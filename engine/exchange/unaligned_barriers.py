@@ -80,6 +80,7 @@ class UnalignedBarriers:
         self._overtakable = tuple(overtakable)
         self._alignment = alignment
         self._collection: ChannelStateCollection | None = None
+        # without such channels the gate never asks: barriers are only aligned
         self.possible = bool(self._overtakable)
         self.due_ms: float | None = None
         """When a buffered barrier may overtake, monotonic milliseconds; ``None`` when none waits for that."""
@@ -91,8 +92,10 @@ class UnalignedBarriers:
         events: list[BarrierAhead | OvertakenRows] = []
         barrier = self._announced()
         self.due_ms = None
+        # still aligned until its time has come
         if barrier is not None and barrier.overtakes_at_ms > now_ms:
             self.due_ms = barrier.overtakes_at_ms
+        # it overtakes now: the channels it is missing on have rows in front of it, which become channel state
         elif barrier is not None and self._may_overtake(barrier):
             missing = self._alignment.missing(barrier.checkpoint_id)
             channels = [
@@ -129,6 +132,7 @@ class UnalignedBarriers:
 
     def _announced(self) -> Barrier | None:
         """Return the newest barrier known that may overtake at some time and was not released yet."""
+        # a barrier is known when it was read from one channel, or is queued on another
         known = [self._alignment.barrier, *(self._channels[index].announced for index in self._overtakable)]
         settled, never = self._alignment.settled, float("inf")
         waiting = [
@@ -146,6 +150,7 @@ class UnalignedBarriers:
         if collection is None:
             return []
         for index in tuple(collection.missing):
+            # None: the barrier is still on its way in this channel
             queued = self._channels[index].queued_before(collection.checkpoint_id)
             if queued is not None:
                 collection.add_before_barrier(index, queued)

@@ -10,6 +10,7 @@ class WatermarkMerge:
 
     def __init__(self, channels: int) -> None:
         self._times = [MIN_WATERMARK_US] * channels
+        # idle or ended: not part of the minimum
         self._silent = [False] * channels
         self._ended = [False] * channels
         self._merged = MIN_WATERMARK_US
@@ -22,12 +23,12 @@ class WatermarkMerge:
         return self._merge()
 
     def on_idle(self, channel: int) -> list[Watermark | Idle]:
-        """A channel is idle: it holds back no one until its next watermark."""
+        """Record that a channel is idle: it does not count in the minimum until its next watermark."""
         self._silent[channel] = True
         return self._merge()
 
     def on_end(self, channel: int) -> list[Watermark | Idle]:
-        """A channel has ended: it holds back no one any more."""
+        """Record that a channel has ended: it never counts in the minimum again."""
         self._ended[channel] = self._silent[channel] = True
         return self._merge()
 
@@ -35,6 +36,7 @@ class WatermarkMerge:
         active = [time for time, silent in zip(self._times, self._silent, strict=True) if not silent]
         if not active:
             return self._nobody_active()
+        # after Idle the same watermark is emitted again: it ends the idleness of the operators behind
         woken, self._all_idle = self._all_idle, False
         lowest = min(active)
         if lowest > self._merged:

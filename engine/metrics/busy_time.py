@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+# between two samples
 SECOND_MS = 1_000.0
 
 
@@ -53,12 +54,15 @@ class TimeSpent:
 
     def __init__(self, now_ms: float) -> None:
         self._state = _State(0.0, 0.0, 0.0, Spending.BUSY, now_ms)
+        # the sample a rate is measured from, and the one that replaces it a second later
         self._mark = self._next_mark = (now_ms, TimeShares())
         self._next_ms = now_ms + SECOND_MS
 
     def worked(self, began_ms: float, now_ms: float) -> None:
         """Count a step that did something, and the wait before it."""
         state = self._state
+        # the wait before the step ends with its begin; time between two steps that worked belongs to other
+        # tasks
         spent = state if state.spending is Spending.BUSY else state.at(began_ms)
         self._state = _State(
             spent.busy + now_ms - began_ms, spent.idle, spent.backpressured, Spending.BUSY, now_ms
@@ -81,6 +85,7 @@ class TimeSpent:
         there is.
         """
         state = self._state
+        # no sample is taken while the task waits: the wait is all of the last second
         if state.spending is not Spending.BUSY and now_ms - state.since_ms >= SECOND_MS:
             return TimeShares(*(SECOND_MS if kind is state.spending else 0.0 for kind in Spending))
         mark_ms, before = self._mark
@@ -93,6 +98,7 @@ class TimeSpent:
         )
 
     def _leave_mark(self, now_ms: float) -> None:
+        # after a long wait the older sample would make the rate cover that wait
         late = now_ms >= self._next_ms + SECOND_MS
         newest = (now_ms, self._state.at(now_ms))
         self._mark, self._next_mark = (newest if late else self._next_mark), newest

@@ -17,8 +17,10 @@ LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
 microseconds.
 """
 
+# buckets to a doubling: a percentile is at most a sixteenth too high
 STEPS = 16
 
+# 2**40 microseconds are about two weeks
 BUCKETS = 40 * STEPS
 
 
@@ -53,10 +55,12 @@ class LatencyHistogram:
 
     def figures(self) -> LatencyFigures:
         """Return the percentiles of what was recorded."""
+        # one pass over a copy: the recording thread may count on meanwhile
         reached = np.cumsum(self.counts)
         count = int(reached[-1])
         if count == 0:
             return LatencyFigures()
+        # the n-th smallest value, rounded up
         ranks = [max(1, -(-count * percent // 100)) for percent in (50, 95, 99)]
         p50, p95, p99 = (min(upper(int(np.searchsorted(reached, rank))), self.max_us) for rank in ranks)
         return LatencyFigures(count, self.sum_us, self.max_us, p50, p95, p99)
@@ -133,6 +137,7 @@ def bucket(value: int) -> int:
     """Return the bucket of a value: values below 16 have their own, each doubling after that has sixteen."""
     if value < STEPS:
         return value
+    # the five leading bits choose the bucket: the first is always 1, the other four number the sixteen
     shift = value.bit_length() - 5
     return (shift + 1) * STEPS + (value >> shift) - STEPS
 

@@ -54,9 +54,9 @@ class TaskFigures:
     """What one task has counted. Times are milliseconds; ``per_second`` is milliseconds a second over the
     last one or two.
 
-    Of its last checkpoint: ``alignment_ms`` the wait for barriers, ``checkpoint_sync_ms`` how long the
-    snapshot blocked rows (``_max``: the longest), ``part_ms`` from its start until the task's part was
-    written, ``part_bytes`` the size of that part's files.
+    Four are of its last checkpoint. ``alignment_ms``: the wait for barriers. ``checkpoint_sync_ms``: how long
+    the snapshot blocked rows (``_max``: the longest of all). ``part_ms``: from its start until the task's
+    part was written. ``part_bytes``: the size of that part's files.
     """
 
     chain: int
@@ -90,6 +90,7 @@ class TaskFigures:
         """Return the figures ``to_json`` was made of."""
         operators = tuple(
             OperatorFigures(
+                # JSON has no classes: nested figures are built anew from their fields
                 **{
                     **operator,
                     "splits": {name: SplitProgress(**split) for name, split in operator["splits"].items()},
@@ -149,6 +150,7 @@ def _operator(operator_id: str, name: str, metrics: OperatorMetrics) -> Operator
         metrics.spilled_bytes,
         metrics.watermark_us,
         metrics.next_close_us,
+        # copies: the slot's thread may add a name while another thread reads
         metrics.counters.copy(),
         metrics.splits.copy(),
         {source: histogram.figures() for source, histogram in metrics.latency.copy().items()},

@@ -1,4 +1,4 @@
-"""Layers: decides for each state of a task whether a checkpoint takes all of it or what changed since the
+"""Incremental snapshots: whether a checkpoint stores all of a task's state, or what has changed since the
 last completed one.
 """
 
@@ -14,8 +14,8 @@ MAX_INCREMENTS = 16
 
 @dataclass(frozen=True)
 class _StateBase:
-    """What a checkpoint stored of a state: at which snapshot, in how many increments, with how many changed
-    entries above the full one.
+    """What a checkpoint stored of a state: at which snapshot, in how many parts (the full one included), and
+    how many changed entries are above the full one.
     """
 
     snapshot: int

@@ -24,6 +24,7 @@ def drop_late_and_null_times(
         metrics.count("null_time_rows", column.null_count)
         batch = batch.filter(column.is_valid())
         column = batch.rows.column(time_column)
+    # the later of two watermarks, less the slack: the operator's own and that of the row's split
     bounds = (
         np.full(batch.num_rows, own_us)
         if batch.behind is None

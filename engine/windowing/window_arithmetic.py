@@ -28,6 +28,7 @@ class _HopEnds(_TumbleEnds):
 
     @staticmethod
     def last_end(slice_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
+        # HOP(step 1 min, size 5 min): the slice that ends at 10:01 is in windows that end at 10:01 .. 10:05
         return slice_ends + (windowing.size_us - windowing.step_us)
 
 
@@ -42,6 +43,7 @@ class _CumulateEnds(_TumbleEnds):
     def start(window_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
         size, offset = windowing.size_us, windowing.offset_us
         # an end is exclusive: the window holds the microsecond before it
+        # floor division: right for times before 1970 too
         return (window_ends - 1 - offset) // size * size + offset
 
 

@@ -23,11 +23,11 @@ _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
 class CountWindowAggregateOperator(Operator):
-    """Emits the row of each window whose ``size``-th row has come, and forgets the window; at the end of the
+    """Emits the row of a window when its ``size``-th row has come, and drops the window. At the end of the
     input it emits the windows that have fewer rows.
 
-    Rows only come, and each carries the number of its window, so a window never receives more than ``size``
-    rows. The state is one window of each partition, the one that is not complete.
+    The input is append-only, and each row carries the number of its window. So a window never receives more
+    than ``size`` rows. The state is one window of each partition, the one that is not complete.
     """
 
     def __init__(self, spec: OperatorSpec[CountWindowAggregate, PartitionFacts], options: JobOptions) -> None:
@@ -78,7 +78,7 @@ class CountWindowAggregateOperator(Operator):
         return self._ttl_ms > 0
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Forget windows that have had no row for long enough; nothing is emitted for them."""
+        """Expire windows that have had no row for their TTL; nothing is emitted for them."""
         expired = self._state.due(now_ms)
         if expired.size:
             self._state.remove(expired)

@@ -55,8 +55,8 @@ class _Pending:
 
 
 class GroupAggregateOperator(Operator):
-    """For each changed key, emits the old row with weight -1, if there was one, and the new row with weight
-    +1, if the group is not empty.
+    """Emits, for each changed key, the old row with weight -1 and the new row with weight +1. A group that
+    was empty has no old row, one that is empty now has no new row.
 
     Ready batches are processed together, up to a few full ones: a key then changes once, not once per batch.
     A key whose row is unchanged emits nothing. Without keys there is always one row, emitted over no rows at
@@ -117,8 +117,8 @@ class GroupAggregateOperator(Operator):
         self._emit_global_row(out)
 
     def _take(self, out: Output, *, all_of_it: bool = False) -> None:
-        """Add the rows of the buffered batches and emit what they changed; groups whose emission is expensive
-        wait until the next is due, or ``all_of_it`` is wanted.
+        """Add the rows of the buffered batches and emit what they changed. Groups whose emission is expensive
+        wait until it is due, unless ``all_of_it``.
         """
         # 1. add the buffered rows, 2. emit large groups when they are due
         batches = self._buffered.take()

@@ -1,5 +1,5 @@
-"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. It keeps nothing
-over a barrier.
+"""The LOCAL phase of a two-phase aggregate without windows: partial rows per key before the exchange. It has
+no state at a barrier.
 """
 
 from __future__ import annotations

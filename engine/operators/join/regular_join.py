@@ -104,7 +104,7 @@ class RegularJoinOperator(Operator, ListState):
     comes and emitted again when its last match goes. NULL keys match nothing.
 
     Rows of a side are stored only while the other side may still send rows. With a bounded port, rows of the
-    other side wait in ``held`` until it has ended, so nothing is ever corrected. Pairs are emitted in pieces,
+    other side are buffered until it has ended, so no output is retracted. Pairs are emitted in pieces,
     however many rows one row matches.
     """
 

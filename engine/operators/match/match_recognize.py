@@ -65,10 +65,10 @@ _SO_FAR = Frame(FrameUnit.ROWS, None, 0)
 class MatchRecognizeOperator(Operator):
     """Emits a match once no later row can change it: no preferred alternative is open any more.
 
-    State: the rows of each partition's unfinished match with their transitions, the rows before it that PREV
-    reads, and the number of matches if MATCH_NUMBER is asked for. If the time of matches is used above, the
-    watermark waits for the matches that may still be emitted. Rows without a time, and late rows, are dropped
-    and counted.
+    The state is the rows of each partition's unfinished match with their transitions, and the rows before it
+    that PREV reads. The number of matches is stored where MATCH_NUMBER needs it. If the time of matches is
+    used above, the watermark waits for the matches that may still be emitted. Rows without a time, and late
+    rows, are dropped and counted.
     """
 
     def __init__(self, spec: OperatorSpec[MatchRecognize, PartitionFacts], options: JobOptions) -> None:

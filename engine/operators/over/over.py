@@ -1,5 +1,5 @@
-"""OVER: over event time rows wait until the watermark has passed them and get their values once; over changes
-partitions are recomputed.
+"""OVER aggregation. Over event time rows wait until the watermark has passed them, and get their values once.
+Over changes partitions are recomputed.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class EventTimeOverOperator(Operator):
-    """Rows of one time pass together, so peers are never separated. Rows without a time, and late rows, are
-    dropped and counted.
+    """Emits each row with its values when the watermark has passed its time. Rows of one time pass together,
+    so peers are never separated. Rows without a time, and late rows, are dropped and counted.
 
-    State of passed rows: those within a RANGE distance of the watermark, the last rows that ROWS and LAG
-    reach, the first row for FIRST_VALUE, and accumulators for ranks and frames that start with the partition.
-    Partitions within windows are dropped when their window ends.
+    Of passed rows the state has those within a RANGE distance of the watermark, and the last rows that ROWS
+    and LAG reach. For FIRST_VALUE it has the first row, for ranks and frames that start with the partition
+    accumulators. Partitions within windows are dropped when their window ends.
     """
 
     def __init__(self, spec: OperatorSpec[Over, OverFacts], options: JobOptions) -> None:

@@ -285,8 +285,8 @@ class HistorySourceOperator(HeadOperator):
 
 
 class FinishedSplitsOperator(HeadOperator, ListState):
-    """Stands for the source behind its history in the history's checkpoint: all splits are finished. The
-    source with the same id resumes from this state.
+    """Writes the state of a source into the checkpoint of its history: all splits are finished. The source
+    with the same id resumes from this state.
     """
 
     def __init__(self, spec: OperatorSpec[FinishedSplits, OperatorFacts], options: JobOptions) -> None:

@@ -92,8 +92,8 @@ class SourceOperator(HeadOperator, ListState):
     need little state.
 
     Every split of the subtask counts as open from the start, so its watermark cannot pass unread rows. The
-    splits of a finite table are assigned in the order of their ids, those of a watched one by a stable hash
-    of the id.
+    splits of a bounded table are assigned in the order of their ids. Those of a watched folder are assigned
+    by a stable hash of the id.
     """
 
     def __init__(self, spec: OperatorSpec[Scan, SourceFacts], options: JobOptions) -> None:
@@ -201,8 +201,8 @@ class SourceOperator(HeadOperator, ListState):
                 split.reader.close()
 
     def _assign(self, split_ids: list[str]) -> None:
-        """Assign splits: add those of the ids that are this subtask's. ``ids`` are all (finite) or the new
-        ones (watched).
+        """Assign splits: add those of the ids that are this subtask's. The ids are all of a bounded table, or
+        the new ones of a watched folder.
         """
         own, all_ = self._context.subtask, self._context.parallelism
         for index, split_id in enumerate(split_ids):

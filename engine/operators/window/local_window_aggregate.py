@@ -24,13 +24,13 @@ _FULL_BATCHES = 4
 
 
 class LocalWindowAggregateOperator(Operator):
-    """Holds the partials of a slice until the watermark reaches its end: until then no window operator misses
-    them.
+    """Buffers the partials of a slice until the watermark reaches its end: until then no window operator
+    needs them.
 
     All are emitted before a barrier (so there is no state), before Idle, and when there are many. Rows that
     are late for some windows of their slice have partials of their own, marked by ``Batch.behind``. Where
-    aggregation does not pay, each row is forwarded as a partial. With early results partials are held only
-    briefly.
+    aggregation does not pay, each row is forwarded as a partial. With early results partials are emitted at
+    every tick.
     """
 
     def __init__(self, spec: OperatorSpec[WindowAggregate, OperatorFacts], options: JobOptions) -> None:

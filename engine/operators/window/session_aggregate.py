@@ -38,9 +38,8 @@ class SessionAggregateOperator(Operator):
     belongs to it.
 
     A row is late if its session would have ended by its split's watermark when it came. That session includes
-    those it touches that had not ended by then. So rows behind their split's watermark wait for all rows that
-    were earlier in time, and are processed in that order: the sessions do not depend on how splits
-    interleave.
+    those it touches that had not ended by then. So rows behind their split's watermark wait for all rows with
+    an earlier time, and are processed in that order. The sessions do not depend on how splits interleave.
 
     A session is emitted when the watermark is past its end, since a row at its end may still come. So the
     watermark is forwarded one microsecond lower, and windows above do not close before the sessions that end

@@ -192,8 +192,8 @@ class SessionFunctionOperator(Operator):
         self._count_entries()
 
     def _rows_of(self, ended: np.ndarray) -> Batch:
-        """Return and drop the rows of sessions, found by key and time: a row is in the last session of its
-        key that has begun, if that is over.
+        """Return and drop the rows of sessions. A row belongs to the last session of its key that begins at
+        its time or before, if that session is over.
         """
         # An as-of join: starts of ended sessions and rows of their keys in one list, sorted by key, then
         # time. A row belongs to the last session start before it.
