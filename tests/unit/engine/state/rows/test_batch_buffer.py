@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
@@ -94,6 +96,13 @@ def test_rows_of_no_lateness_and_weight_bring_no_columns_for_them() -> None:
     again.restore(buffer(BATCHES[0]).snapshot())
     (batch,) = again.release()
     assert batch.weights is None and batch.behind is None
+
+
+def test_a_snapshot_larger_than_a_batch_is_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pa.concat_tables(buffer(*BATCHES).freeze(None)())
+    monkeypatch.setattr(LIMITS, "batch_bytes", 300)
+    pieces = list(buffer(*BATCHES).freeze(None)())
+    assert len(pieces) > 4 and pa.concat_tables(pieces).equals(whole)
 
 
 def test_without_key_columns_all_rows_are_of_the_first_group() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.rows.pending_lookups import PendingLookups
 from tests.unit.engine.operators.changelogs import listed
@@ -56,6 +58,23 @@ def test_restored_rows_are_written_again_until_they_are_taken_once() -> None:
     assert [batch.rows.column(0).to_pylist() for batch in state.take()] == [[1], [1]]
     assert not state.has_restored and state.take() == []
     assert state.snapshot().column("c0").to_pylist() == [9]
+
+
+def test_each_batch_of_a_part_has_its_copies_and_lateness(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "array_bytes", 8)  # a row each
+    names = ["key_group", "behind", "c0", "copies"]
+    parts = [
+        pa.table(
+            [pa.array([3], pa.uint16()), pa.array([behind]), pa.array([x]), pa.array([copies])], names=names
+        )
+        for behind, x, copies in ((-(2**63), 1, 5), (7, 2, 6))
+    ]
+    state = PendingLookups(SCHEMA, 3)
+    state.restore(pa.concat_tables(parts))
+    found = [change for batch in state.take() for change in listed(batch)]
+    state.restore(pa.concat_tables(parts))
+    late = [None if batch.behind is None else batch.behind.tolist() for batch in state.take()]
+    assert found == [((1,), 5), ((2,), 6)] and late == [None, [7]]
 
 
 def test_nothing_pending_is_an_empty_table() -> None:
