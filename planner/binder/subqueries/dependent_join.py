@@ -47,7 +47,8 @@ from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sort import TopN
 from penstock.planner.parser.syntax_nodes import span_of
 
-# Functions that are not TRUE when an argument is NULL: a condition built from them rejects NULL.
+# Functions that are NULL when an argument is NULL: a condition built from them rejects NULL. AND is none of
+# them: FALSE AND NULL is FALSE, so (a AND i.x > o.y) = FALSE may be TRUE for a NULL o.y.
 _STRICT = (
     "equal",
     "not_equal",
@@ -59,7 +60,6 @@ _STRICT = (
     "subtract",
     "multiply",
     "negate",
-    "and",
     "like",
 )
 
@@ -152,7 +152,6 @@ def _refuses_null(part: Expression, index: int) -> bool:
     """Return whether the form of a condition proves that it is not TRUE where a column is NULL."""
     if isinstance(part, Column):
         return part.index == index
-    # for AND one child is enough: one that is not TRUE makes the whole not TRUE
     if isinstance(part, Cast) or (isinstance(part, Call) and part.function in _STRICT):
         return any(_refuses_null(child, index) for child in part.children)
     return False

@@ -44,3 +44,13 @@ def test_a_star_in_lateral_is_the_row_before_it(mode: str) -> None:
         assert connection.execute(
             f"SELECT b FROM {table} WHERE a IN (SELECT t.a) AND b = 'x'"
         ).fetchall() == [("x",)]
+
+
+def test_a_null_that_and_makes_false_is_found() -> None:
+    """``FALSE AND NULL`` is FALSE, so the condition is TRUE for an outer NULL."""
+    query = (
+        "SELECT y, (SELECT max(x) FROM (VALUES (FALSE, 5), (TRUE, 7)) AS i(a, x) WHERE (a AND x > y) = FALSE)"
+        " FROM (VALUES (1), (CAST(NULL AS INT))) AS o(y)"
+    )
+    with penstock.connect(settings=SETTINGS) as connection:
+        assert set(connection.execute(query).fetchall()) == {(1, 5), (None, 5)}
