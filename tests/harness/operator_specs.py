@@ -10,20 +10,22 @@ from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal, SortKey
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
+from penstock.planner.logical.emit import Emit, EmitFacts, EmitKind
 from penstock.planner.logical.joins.interval_join import IntervalJoin, IntervalJoinFacts, JoinTime
 from penstock.planner.logical.joins.join import Join, JoinFacts, JoinKind
+from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin, TemporalJoinFacts
 from penstock.planner.logical.operator_facts import OperatorFacts, PartitionFacts
 from penstock.planner.logical.over import Frame, Over, OverFacts, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput, Scan, SourceFacts, Values
-from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink, SinkFacts
 from penstock.planner.logical.sort import Limit, TemporalSort, TopN
 from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign, WatermarkFacts
 from penstock.planner.logical.unnest import TableCall, Unnest
-from penstock.planner.logical.window_table import WindowTable
+from penstock.planner.logical.window_table import LateMark, WindowTable
 from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, Emission, Windowing
 from penstock.planner.physical.operator_specs import AnyOperatorSpec, Calc, InputSchema, OperatorSpec
 from penstock.planner.physical.runtime_filter import RuntimeFilter
@@ -196,8 +198,48 @@ def temporal_join_spec(
     return OperatorSpec(operator_id, name, schema, node, facts)
 
 
+def lookup_join_spec(
+    operator_id: str,
+    name: str,
+    left: Schema,
+    table: CatalogTable,
+    kind: JoinKind,
+    left_keys: Keys,
+    right_keys: Keys,
+    residual: Expression | None = None,
+    predicate: Expression | None = None,
+) -> AnyOperatorSpec:
+    scan = Scan(table, tuple(range(len(table.source_schema))), predicate)
+    node = LookupJoin(InputSchema(left), scan, kind, left_keys, right_keys, residual)
+    return OperatorSpec(operator_id, name, node.schema, node, OperatorFacts((True,)))
+
+
 def union_spec(operator_id: str, name: str, schema: Schema, ports: int) -> AnyOperatorSpec:
     return OperatorSpec(operator_id, name, schema, Union((InputSchema(schema),) * ports))
+
+
+def replicate_rows_spec(operator_id: str, name: str, source: Schema) -> AnyOperatorSpec:
+    node = Repeat(InputSchema(source))
+    return OperatorSpec(operator_id, name, node.schema, node)
+
+
+def emit_spec(
+    operator_id: str, name: str, schema: Schema, kind: EmitKind, keys: Keys = (), every_us: int = 0
+) -> AnyOperatorSpec:
+    node = Emit(InputSchema(schema), kind, Emission(every_us=every_us))
+    return OperatorSpec(operator_id, name, node.schema, node, EmitFacts((False,), keys))
+
+
+def late_mark_spec(
+    operator_id: str,
+    name: str,
+    source: Schema,
+    window: Windowing,
+    lateness_us: int = 0,
+    insert_only: bool = True,
+) -> AnyOperatorSpec:
+    node = LateMark(InputSchema(source), window, lateness_us)
+    return OperatorSpec(operator_id, name, node.schema, node, OperatorFacts((insert_only,)))
 
 
 def limit_spec(

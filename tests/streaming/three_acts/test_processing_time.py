@@ -13,19 +13,12 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.types import BIGINT, TimestampLtz
 from penstock.client.session import Session
-from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.engine.job.job import Job
-from penstock.engine.operators.source.processing_time import ProcessingTimeOperator
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Query
-from tests.harness.operator_specs import processing_time_spec
-from tests.harness.operators import Remembered, opened
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 
@@ -160,36 +153,6 @@ def test_the_clock_beside_rows_taken_back_is_refused(session: Session, query: st
     with pytest.raises(PenstockError) as refused:
         session.execute(query)
     assert refused.value.code == "SQL-1315"
-
-
-def test_stamps_and_watermarks_never_go_back() -> None:
-    schema = Schema((Field("n", BIGINT), Field("p", TimestampLtz(3), False, Role.EVENT_TIME)))
-    rows = pa.RecordBatch.from_arrays(
-        [pa.array([1, 2], pa.int64()), pa.array([0, 0], pa.int64()).view(pa.timestamp("us", "UTC"))],
-        schema=schema.to_arrow(),
-    )
-    spec, clock, out = processing_time_spec("id", "p", schema, 1), ManualClock(1_000), Remembered()
-    operator = ProcessingTimeOperator(spec, JobOptions())
-    opened(operator, clock)
-    operator.on_batch(Batch(rows), 0, out)
-    operator.on_processing_time(2_000, out)
-    clock.now_ms = 500
-    operator.on_processing_time(500, out)
-    operator.on_batch(Batch(rows), 0, out)
-    assert [batch.rows.column(1).cast(pa.int64()).to_pylist() for batch in out.batches] == [
-        [1_000_000] * 2,
-        [2_000_000] * 2,
-    ]
-    assert out.times == [2_000_000]
-    again, told = ProcessingTimeOperator(spec, JobOptions()), Remembered()
-    opened(again, clock)
-    clock, earlier = again.list_states()["clock"], operator.list_states()["clock"]
-    clock.restore_items([*earlier.snapshot_items(), {"reached_us": 3_000_000}])
-    again.on_batch(Batch(rows), 0, told)
-    again.on_watermark(MAX_WATERMARK_US, told)
-    again.on_processing_time(9_000, told)
-    assert told.batches[0].rows.column(1).cast(pa.int64()).to_pylist() == [3_000_000] * 2
-    assert told.times == [], "time has ended"
 
 
 @pytest.mark.parametrize("batch_rows", ["1", "3", "100"])

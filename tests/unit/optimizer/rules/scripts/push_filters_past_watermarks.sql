@@ -29,3 +29,15 @@ Sink to the client [window_start, n]
         └── Project ts
             └── WatermarkAssign ts AS ts
                 └── Scan archive [ts, k] where k = 'x'
+====
+# a filter on an aggregate stays above the aggregate, so no watermark is passed
+SELECT k FROM (SELECT k, MAX(a) AS m FROM archive GROUP BY k) WHERE m > 3
+---
+Sink to the client [k]
+└── Project k
+    └── Filter max(a) > 3
+        └── Aggregate by k: max(a)
+            └── Project k, a
+                └── WatermarkAssign ts AS ts
+                    └── Scan archive [ts, k, a]
+(unchanged)

@@ -120,3 +120,13 @@ Sink to the client [a, name]
         ├── WatermarkAssign ts AS ts
         │   └── Scan orders [ts, k, a, b, u]
         └── Scan people [k, name, age, id]
+====
+# nothing to simplify: a condition that may be NULL is neither true nor false
+SELECT a FROM orders WHERE a > 1 AND (b > 2 OR k = 'x') AND u <> 3
+---
+Sink to the client [a]
+└── Project a
+    └── Filter ((a > 1) AND ((b > 2) OR (k = 'x'))) AND (u <> 3)
+        └── WatermarkAssign ts AS ts
+            └── Scan orders [ts, k, a, b, u]
+(unchanged)
