@@ -107,8 +107,8 @@ def _batches(relation: ScannedTable, services: Services) -> Iterator[Batch]:
                 # poll() never waits and may return nothing yet: ask again until the split has ended
                 if batch is None or not batch.num_rows:
                     continue
-                given = batch if isinstance(batch, Batch) else Batch(batch)
+                weighted = batch if isinstance(batch, Batch) else Batch(batch)
                 # the reader's columns have the right types; the relation may rename them
-                yield given.with_rows(pa.RecordBatch.from_arrays(given.rows.columns, schema=arrow))
+                yield weighted.with_rows(pa.RecordBatch.from_arrays(weighted.rows.columns, schema=arrow))
         finally:
             reader.close()

@@ -134,13 +134,17 @@ class _DuckDbRun:
 
     def _translate(self, error: Exception) -> PenstockError:
         """Return an error by its source: our own readers, a file, a value, or DuckDB."""
-        told = query_error(error)
+        translated = query_error(error)
         # 5012 is DuckDB's general error; any other code is already precise (out of memory)
-        if self._own_error is not None or told.code != "BND-5012":
-            return self._own_error or told
+        if self._own_error is not None or translated.code != "BND-5012":
+            return self._own_error or translated
         # not the query's own text, which may hold the words of any fault
         words = str(error).partition("\nLINE ")[0]
-        return record_fault(self._query.relations, self._services) or value_fault(words, self._plan) or told
+        return (
+            record_fault(self._query.relations, self._services)
+            or value_fault(words, self._plan)
+            or translated
+        )
 
     def _own_batches(self, relation: ScannedTable) -> Iterator[pa.RecordBatch]:
         try:

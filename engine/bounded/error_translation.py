@@ -62,9 +62,9 @@ def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
     """
     # the first pattern that matches wins: the order of the table matters
     for pattern, tell in _TELLERS:
-        found = re.search(pattern, words)
-        if found is not None:
-            fault, suspect = tell(found)
+        match = re.search(pattern, words)
+        if match is not None:
+            fault, suspect = tell(match)
             return _with_span(fault, [part for part in _parts(plan) if suspect(part)])
     return None
 
@@ -143,27 +143,27 @@ def _divided(_: re.Match[str]) -> tuple[Fault, Suspect]:
     return division_by_zero(), _calls(*_DIVISIONS)
 
 
-def _overflowed(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    name = found.groupdict().get("kind")
+def _overflowed(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = match.groupdict().get("kind")
     return out_of_range(_DUCKDB_TYPES.get(name or "", "its type")), _arithmetic
 
 
-def _too_large(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    name = _DUCKDB_TYPES.get(found["kind"], found["kind"])
-    return out_of_range(name, found["value"].rstrip("LSBD")), _casts_to(name)
+def _too_large(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = _DUCKDB_TYPES.get(match["kind"], match["kind"])
+    return out_of_range(name, match["value"].rstrip("LSBD")), _casts_to(name)
 
 
-def _too_wide(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    name, casts = found["kind"].replace(",", ", "), _casts_to("DECIMAL")
-    return out_of_range(name, found["value"]), lambda part: casts(part) or _arithmetic(part)
+def _too_wide(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    name, casts = match["kind"].replace(",", ", "), _casts_to("DECIMAL")
+    return out_of_range(name, match["value"]), lambda part: casts(part) or _arithmetic(part)
 
 
-def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
+def _misread(match: re.Match[str]) -> tuple[Fault, Suspect]:
     # Spark writes TIMESTAMP_NTZ, DuckDB TIMESTAMP or DATE; we write TIMESTAMP for both
-    name = found["kind"].replace("_NTZ", "").replace("_", " ").upper()
+    name = match["kind"].replace("_NTZ", "").replace("_", " ").upper()
     # a readable number that no DECIMAL of this width can hold is out of range, no bad text
-    number = re.fullmatch(r"[+-]?[0-9.]+", found["value"]) is not None and name.startswith("DECIMAL")
-    value = found["value"].removeprefix(_NO_MOMENT)
+    number = re.fullmatch(r"[+-]?[0-9.]+", match["value"]) is not None and name.startswith("DECIMAL")
+    value = match["value"].removeprefix(_NO_MOMENT)
     return (
         (out_of_range(name, value), _casts_to(name))
         if number
@@ -171,26 +171,26 @@ def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
     )
 
 
-def _misread_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    value = found["value"].removeprefix(_NO_MOMENT)
+def _misread_time(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    value = match["value"].removeprefix(_NO_MOMENT)
     return bad_cast(
-        value, found["kind"].upper()
+        value, match["kind"].upper()
     ), lambda part: _temporal_casts(part) and _reads_text(part, value)
 
 
-def _unreadable(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    fault = bad_cast("", found["kind"])
-    return Fault(fault.code, fault.sqlstate, found["message"], fault.hint), _texts_read_as(found["kind"])
+def _unreadable(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    fault = bad_cast("", match["kind"])
+    return Fault(fault.code, fault.sqlstate, match["message"], fault.hint), _texts_read_as(match["kind"])
 
 
-def _no_date(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    return bad_argument(f"there is no date {found['value']}"), _calls(
+def _no_date(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    return bad_argument(f"there is no date {match['value']}"), _calls(
         "make_date", "to_date", "to_timestamp", "make_timestamp"
     )
 
 
-def _no_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    return bad_cast(found["value"], "a date or time"), _calls("to_timestamp", "to_date", "unix_timestamp")
+def _no_time(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    return bad_cast(match["value"], "a date or time"), _calls("to_timestamp", "to_date", "unix_timestamp")
 
 
 def _too_long(_: re.Match[str]) -> tuple[Fault, Suspect]:
@@ -199,18 +199,18 @@ def _too_long(_: re.Match[str]) -> tuple[Fault, Suspect]:
     )
 
 
-def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    name = found["name"]
+def _python_raised(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = match["name"]
     # Spark's text may have the message as a repr, with line ends as two characters
-    place = found["place"].replace("\\n", "")
-    fault = Fault("RUN-2010", "39000", f"Python function {name}: {found['what']}", f"raised at {place}")
+    where = match["place"].replace("\\n", "")
+    fault = Fault("RUN-2010", "39000", f"Python function {name}: {match['what']}", f"raised at {where}")
     return fault, _python(name)
 
 
-def _python_gave(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    message = f"Python function {found['name']} gave {found['what']}"
-    return Fault("RUN-2011", "39004", message, f"it is declared to give {found['declared']}"), _python(
-        found["name"]
+def _python_gave(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    message = f"Python function {match['name']} gave {match['what']}"
+    return Fault("RUN-2011", "39004", message, f"it is declared to give {match['declared']}"), _python(
+        match["name"]
     )
 
 

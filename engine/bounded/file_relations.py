@@ -110,9 +110,9 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
     if (reason := _own_reading(relation)) is not None:
         return reason
     listing = FileListing(table.options["path"], file_format(table))
-    place, local = table.options["path"], isinstance(listing.filesystem, pafs.LocalFileSystem)
+    table_path, local = table.options["path"], isinstance(listing.filesystem, pafs.LocalFileSystem)
     # a secret or an endpoint in the table's URL is known to Arrow's filesystem only
-    if not local and not (hadoop and hadoop_url(place, "")):
+    if not local and not (hadoop and hadoop_url(table_path, "")):
         return "its files are where only penstock's options lead"
     listed = _files(relation, listing)
     partitions = _partitions(relation, listing, listed)
@@ -140,7 +140,7 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
         return groups
     # Arrow's paths have no scheme; Hadoop needs URLs
     if not local:
-        groups = tuple(_in_store(place, group) for group in groups)
+        groups = tuple(_in_store(table_path, group) for group in groups)
     return FileRelation(relation, file_format(table), groups, dialect, local)
 
 
@@ -170,9 +170,9 @@ def _own_reading(relation: ScannedTable) -> str | None:
     return None
 
 
-def _in_store(place: str, group: FileGroup) -> FileGroup:
-    paths = tuple(hadoop_url(place, path) or "" for path in group.paths)
-    return replace(group, paths=paths, base=(hadoop_url(place, group.base) or "") if group.base else "")
+def _in_store(table_path: str, group: FileGroup) -> FileGroup:
+    paths = tuple(hadoop_url(table_path, path) or "" for path in group.paths)
+    return replace(group, paths=paths, base=(hadoop_url(table_path, group.base) or "") if group.base else "")
 
 
 def hadoop_url(table_path: str, path: str) -> str | None:
@@ -301,11 +301,11 @@ def _csv_groups(
     groups = []
     for number, (names, paths) in enumerate(layouts.items()):
         # columns of a header are matched regardless of case
-        there = {name.lower() for name in names}
+        header = {name.lower() for name in names}
         outside = {
             field.name
             for field in relation.schema
-            if nulls and field.nullable and field.name.lower() not in there
+            if nulls and field.nullable and field.name.lower() not in header
         }
         # filled in by the caller, from directories
         outside |= set(relation.table.partitioned_by)
@@ -324,17 +324,19 @@ def _partitions(
     DAT-4110.
     """
     # by position in the relation: the field of a partition column, else None
-    wanted = [field if field.name in relation.table.partitioned_by else None for field in relation.schema]
-    found: dict[str, tuple[pa.Scalar | None, ...]] = {}
-    for file in files if any(wanted) else ():
+    partition_fields = [
+        field if field.name in relation.table.partitioned_by else None for field in relation.schema
+    ]
+    by_directory: dict[str, tuple[pa.Scalar | None, ...]] = {}
+    for file in files if any(partition_fields) else ():
         directory = _directory(file.path)
         # a directory has many files with the same values
-        if directory not in found:
+        if directory not in by_directory:
             texts = partition_values(listing.relative(file.path))
-            found[directory] = tuple(
-                None if field is None else partition_value(field, texts, file) for field in wanted
+            by_directory[directory] = tuple(
+                None if field is None else partition_value(field, texts, file) for field in partition_fields
             )
-    return found
+    return by_directory
 
 
 def _directory(path: str) -> str:
@@ -347,15 +349,15 @@ def _common_base(
     """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend may
     read one differently.
     """
-    found: set[tuple[str, ...]] = set()
+    column_names: set[tuple[str, ...]] = set()
     for directory in {_directory(listing.relative(file.path)) for file in files}:
         parts = directory.split("/")
         # a name that Spark would decode, or read as NULL, in its own way
         if not all(_SAME_EVERYWHERE.fullmatch(part) for part in parts):
             return None
-        found.add(tuple(part.partition("=")[0] for part in parts))
+        column_names.add(tuple(part.partition("=")[0] for part in parts))
     # all directories must have the same columns in the same order
-    names = found.pop() if len(found) == 1 else ()
+    names = column_names.pop() if len(column_names) == 1 else ()
     partitioned = {name.lower() for name in relation.table.partitioned_by}
     same = len(names) == len(partitioned) and {name.lower() for name in names} == partitioned
     instants = any(

@@ -75,5 +75,9 @@ def _filtered_batches(plan: LogicalPlan, time_zone: str) -> Iterator[pa.RecordBa
     # the whole predicate is tested again: a database leaves out only what it is sure about
     keep = None if scan.predicate is None else compile_predicate(scan.predicate, EvaluationContext(time_zone))
     for batch in scanned(scan.table, scan.columns, scan.predicate):
-        kept = batch if keep is None else batch.filter(keep(batch))
-        yield pa.RecordBatch.from_arrays([kept.column(i) for i in chosen], schema=schema) if chosen else kept
+        passing = batch if keep is None else batch.filter(keep(batch))
+        yield (
+            pa.RecordBatch.from_arrays([passing.column(i) for i in chosen], schema=schema)
+            if chosen
+            else passing
+        )

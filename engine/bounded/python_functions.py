@@ -25,14 +25,14 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
     by_row, wanted = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types]
     own, as_column = _raising(function), _result_reader(function)
 
-    def call(*given: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         import pyarrow as pa
 
-        count = len(given[0])
+        count = len(arguments[0])
         # columns may come in chunks; a function without arguments gets one column for its length
         flat = [
             column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-            for column in given[: len(wanted)]
+            for column in arguments[: len(wanted)]
         ]
         columns = [column.cast(target) for column, target in zip(flat, wanted, strict=True)]
         # one call per row of Python values; the other mode is one call per batch of Arrow arrays
@@ -101,11 +101,11 @@ def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
         except Exception as error:  # noqa: BLE001  the program's own code may raise anything
             # the innermost frame: the user's line, not ours
             frame = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"
+            where = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"
             reason = str(error).split("\n")[0]
             # a text that error_translation finds again in Spark's or DuckDB's message
             raise ValueError(
-                f"Python function {name}: {type(error).__name__}: {reason} (raised at {place})"
+                f"Python function {name}: {type(error).__name__}: {reason} (raised at {where})"
             ) from None
 
     return own

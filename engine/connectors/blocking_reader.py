@@ -40,13 +40,13 @@ class Pump:
         Re-raises the iterator's exception.
         """
         with self._changed:
-            taken = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
+            items = [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
             # items that arrived before the exception are returned first
-            if not taken and self._error is not None:
+            if not items and self._error is not None:
                 error, self._error = self._error, None
                 raise error
             self._changed.notify_all()
-            return taken
+            return items
 
     def close(self) -> None:
         """Stop reading ahead; a blocked read ends with the process."""

@@ -26,9 +26,9 @@ class ColumnAdapter:
         self._path = path
         self._wanted = wanted
         self._targets = [to_arrow(field.type) for field in wanted]
-        found = [file_column(path, file_schema, field) for field in wanted]
-        self.names = [column.name for column, _ in found]
-        self._types = [column.type for column, _ in found]
+        columns = [file_column(path, file_schema, field) for field in wanted]
+        self.names = [column.name for column, _ in columns]
+        self._types = [column.type for column, _ in columns]
         # maps are always converted, because a key may occur twice
         self.exact = self._types == self._targets and not any(holds_map(field.type) for field in wanted)
         self._schema = pa.schema(
@@ -90,26 +90,26 @@ def file_column(path: str, file_schema: pa.Schema, field: Field) -> tuple[pa.Fie
     cannot be read as the field's.
     """
     column = file_schema.field(the_one(path, file_schema.names, field))
-    found = fit(column.type, field.type)
-    if found is None:
+    fitting = fit(column.type, field.type)
+    if fitting is None:
         message = f"{path}: column {field.name} holds {type_name(column.type)}, not {field.type}"
         hint = f"declare it {type_name(column.type)}; a query may CAST it"
         raise PenstockError("DAT-4205", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42804")
-    return column, found
+    return column, fitting
 
 
 def the_one(path: str, names: Sequence[str], field: Field) -> int:
     """Return the index of the column with a field's name. DAT-4203 for none, DAT-4208 for several."""
-    places = matching(names, field.name)
-    if len(places) == 1:
-        return places[0]
-    if not places:
+    positions = matching(names, field.name)
+    if len(positions) == 1:
+        return positions[0]
+    if not positions:
         hint = did_you_mean(field.name, names, others=True)
         raise PenstockError(
             "DAT-4203", f"{path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL, sqlstate="42703"
         )
-    several = " and ".join(names[place] for place in places)
-    message = f"{path} has {len(places)} columns for {field.name}: {several}"
+    several = " and ".join(names[position] for position in positions)
+    message = f"{path} has {len(positions)} columns for {field.name}: {several}"
     hint = "names are compared without case: rename one in the file, or leave the column out of the table"
     raise PenstockError("DAT-4208", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42702")
 
@@ -118,8 +118,10 @@ def _paths(name: str, have: pa.DataType, declared: DataType) -> list[str]:
     # a whole column
     if not isinstance(declared, Row) or not pa.types.is_struct(have):
         return [name]
-    places = [place for place in row_positions(have, declared) if place is not None]
-    inside = [(have.field(place), kind) for place, (_, kind) in zip(places, declared.fields, strict=True)]
+    positions = [position for position in row_positions(have, declared) if position is not None]
+    inside = [
+        (have.field(position), kind) for position, (_, kind) in zip(positions, declared.fields, strict=True)
+    ]
     # all fields are needed, or a name with a dot in it would read as a path
     if len(inside) == have.num_fields or any("." in field.name for field, _ in inside):
         return [name]

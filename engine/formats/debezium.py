@@ -110,7 +110,7 @@ class EnvelopeParser:
         ``after``.
         """
         changes = decoded.rows
-        taken = _is(changes, "u", "d")
+        retracted = _is(changes, "u", "d")
         added = _is(changes, "c", "r", "u")
         count = changes.num_rows
         # both rows of an update have the ordinal of their line
@@ -118,18 +118,18 @@ class EnvelopeParser:
             np.arange(decoded.first, decoded.first + count) if decoded.ordinals is None else decoded.ordinals
         )
         # creates and reads only: each change is one row
-        if not taken.any():
+        if not retracted.any():
             rows = self._rows(changes.column("after").flatten(), count)
             return Decoded(rows, decoded.first, decoded.records, decoded.ordinals, decoded.bad)
         # interleave: per change first the retraction from `before`, then the addition from `after`
-        sides = np.stack([taken, added], axis=1).ravel()
-        places = np.stack([np.arange(count), np.arange(count, 2 * count)], axis=1).ravel()[sides]
+        sides = np.stack([retracted, added], axis=1).ravel()
+        positions = np.stack([np.arange(count), np.arange(count, 2 * count)], axis=1).ravel()[sides]
         pairs = zip(changes.column("before").flatten(), changes.column("after").flatten(), strict=True)
         # rows of both sides in one array: before at i, after at count + i
-        columns = [pa.concat_arrays(pair).take(array_of(places)) for pair in pairs]
+        columns = [pa.concat_arrays(pair).take(array_of(positions)) for pair in pairs]
         weights = np.tile(np.array([-1, 1]), count)[sides]
         return Decoded(
-            self._rows(columns, len(places)),
+            self._rows(columns, len(positions)),
             decoded.first,
             decoded.records,
             np.repeat(ordinals, 2)[sides],
@@ -146,36 +146,36 @@ class EnvelopeParser:
         if raw.strip() == b"null":
             return None, "a tombstone tells of no change"
         try:
-            found = json.loads(raw)
+            change = json.loads(raw)
         except (ValueError, RecursionError):
             return JsonParser(self._read).explain(raw)
-        if self._in_payload and isinstance(found, dict):
-            if "payload" not in found:
+        if self._in_payload and isinstance(change, dict):
+            if "payload" not in change:
                 return (
                     None,
                     "there is no payload; without one the option is 'debezium-json.schema-include' = 'false'",
                 )
-            found = found["payload"]
-        if not isinstance(found, dict) or "op" not in found:
-            inside = isinstance(found, dict) and "payload" in found
+            change = change["payload"]
+        if not isinstance(change, dict) or "op" not in change:
+            inside = isinstance(change, dict) and "payload" in change
             return (
                 None,
                 "the change stands in a payload: 'debezium-json.schema-include' = 'true'"
                 if inside
                 else _ENVELOPE,
             )
-        op = found["op"]
+        op = change["op"]
         if op not in _OPS:
             return None, f"op is {json.dumps(op)[:40]}; {_ENVELOPE}"
         # the sides that this op needs: c and r after, d before, u both
         for side in ("before", "after"):
             if (side == "after") != (op == "d") or op == "u":
-                if not isinstance(found.get(side), dict):
+                if not isinstance(change.get(side), dict):
                     advice = (
                         ": a source must log whole rows (REPLICA IDENTITY FULL)" if side == "before" else ""
                     )
                     return None, f"op is {op}, a row {_OPS[op]}, but there is no {side}{advice}"
-                column, error = JsonParser(self._read).explain(json.dumps(found[side]).encode())
+                column, error = JsonParser(self._read).explain(json.dumps(change[side]).encode())
                 if column is not None:
                     return column, f"{side}: {error}"
         return None, _ENVELOPE
@@ -203,16 +203,16 @@ def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
     # row i is a -U and row i + 1 its +U
     paired = np.append(before[:-1] & after[1:], np.zeros(min(len(before), 1), np.bool_))
     # one line a change: the +U of a pair is written with its -U
-    kept = np.flatnonzero(~np.insert(paired[:-1], 0, False)[: len(paired)])
+    first_rows = np.flatnonzero(~np.insert(paired[:-1], 0, False)[: len(paired)])
     # the change has a row before: -U or -D
-    taken = (before | is_true(pc.equal(op, OPS[DELETE])))[kept]
-    updated = paired[kept]
+    removed = (before | is_true(pc.equal(op, OPS[DELETE])))[first_rows]
+    updated = paired[first_rows]
     objects = pc.utf8_rtrim(json_lines(plain), characters="\n")
     # NULL where there is no such side; it becomes the word null below
-    old = objects.take(array_of(kept, ~taken))
-    new = objects.take(array_of(kept + updated, taken & ~updated))
+    old = objects.take(array_of(first_rows, ~removed))
+    new = objects.take(array_of(first_rows + updated, removed & ~updated))
     # 0: created, 1: deleted (a row before), 2: updated (before and after)
-    names = texts(["c", "d", "u"]).take(array_of(taken.astype(np.int64) + updated))
+    names = texts(["c", "d", "u"]).take(array_of(removed.astype(np.int64) + updated))
     head, tail = '{"before":', "}\n"
     if with_schema:
         head, tail = '{"schema":' + _schema_text(plain.schema) + ',"payload":' + head, "}" + tail

@@ -69,9 +69,9 @@ def fit(have: pa.DataType, declared: DataType) -> Fit | None:
     """
     # dictionary and extension types are ways to store; the values decide
     have, wrapped = _bare(have)
-    found = Fit.WIDER if pa.types.is_null(have) else _fit(have, declared)
+    fitting = Fit.WIDER if pa.types.is_null(have) else _fit(have, declared)
     # other readers see the storage of an extension type, so only ours converts it
-    return max(found, Fit.TESTED) if wrapped and found is not None else found
+    return max(fitting, Fit.TESTED) if wrapped and fitting is not None else fitting
 
 
 def type_name(have: pa.DataType) -> str:
@@ -85,7 +85,7 @@ def type_name(have: pa.DataType) -> str:
 def matching(names: Sequence[str], wanted: str) -> list[int]:
     """Return the indexes of the columns with a declared name; case is ignored."""
     folded = wanted.lower()
-    return [place for place, name in enumerate(names) if name.lower() == folded]
+    return [index for index, name in enumerate(names) if name.lower() == folded]
 
 
 def read_as(column: pa.Array, declared: DataType) -> pa.Array:
@@ -165,11 +165,11 @@ def _floating_fit(have: pa.DataType, declared: DataType) -> Fit | None:
 
 
 def _decimal_fit(have: pa.DataType, declared: Decimal) -> Fit | None:
-    room = declared.precision - declared.scale
+    whole_digits = declared.precision - declared.scale
     if pa.types.is_integer(have):
         # 2^64 - 1 has 20 digits, one more than int64
         digits = 20 if have == pa.uint64() else _DIGITS[have.bit_width]
-        return Fit.WIDER if digits <= room else Fit.TESTED
+        return Fit.WIDER if digits <= whole_digits else Fit.TESTED
     if not pa.types.is_decimal(have):
         return None
     if have == to_arrow(declared):
@@ -178,7 +178,7 @@ def _decimal_fit(have: pa.DataType, declared: Decimal) -> Fit | None:
     fits = (
         pa.types.is_decimal128(have)
         and 0 <= have.scale <= declared.scale
-        and have.precision - have.scale <= room
+        and have.precision - have.scale <= whole_digits
     )
     return Fit.WIDER if fits else Fit.TESTED
 
@@ -228,11 +228,11 @@ def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
         case Map(key, value) if pa.types.is_map(have):
             parts = [fit(have.key_type, key), fit(have.item_type, value)]
         case Row(fields) if pa.types.is_struct(have):
-            places = row_positions(have, declared)
+            positions = row_positions(have, declared)
             # fields by name; a field that the file lacks refuses the row
             parts = [
-                None if place is None else fit(have.field(place).type, kind)
-                for place, (_, kind) in zip(places, fields, strict=True)
+                None if position is None else fit(have.field(position).type, kind)
+                for position, (_, kind) in zip(positions, fields, strict=True)
             ]
         case _:
             return None
@@ -260,8 +260,8 @@ def row_positions(have: pa.StructType, declared: Row) -> list[int | None]:
     ambiguous.
     """
     names = [field.name for field in have]
-    found = [matching(names, name) for name, _ in declared.fields]
-    return [places[0] if len(places) == 1 else None for places in found]
+    candidates = [matching(names, name) for name, _ in declared.fields]
+    return [positions[0] if len(positions) == 1 else None for positions in candidates]
 
 
 def _is_list(have: pa.DataType) -> bool:
@@ -285,10 +285,10 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
         case Map(key, value):
             return _maps(lists_of(column), key, value)
         case Row(fields):
-            places = row_positions(have, declared)
+            positions = row_positions(have, declared)
             parts = [
-                read_as(pc.struct_field(column, place), kind)
-                for place, (_, kind) in zip(places, fields, strict=True)
+                read_as(pc.struct_field(column, position), kind)
+                for position, (_, kind) in zip(positions, fields, strict=True)
             ]
             return pa.StructArray.from_arrays(
                 parts, fields=list(target), mask=pc.is_null(column) if column.null_count else None
@@ -311,7 +311,7 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
 
 
 def _maps(lists: Lists, key: DataType, value: DataType) -> pa.Array:
-    keys, values = (pc.struct_field(lists.flat, place) for place in range(2))
+    keys, values = (pc.struct_field(lists.flat, index) for index in range(2))
     keys, values = read_as(keys, key), read_as(values, value)
     # a key that occurs again in its map
     if not firsts(lists.parents, codes_of(keys)).all():

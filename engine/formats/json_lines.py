@@ -105,7 +105,7 @@ class JsonParser:
     def explain(self, raw: bytes) -> tuple[str | None, str]:
         """Return the column at fault and the error of one bad line."""
         try:
-            found = json.loads(raw)
+            value = json.loads(raw)
         except UnicodeDecodeError as error:
             return None, f"not UTF-8: byte {error.start + 1} of the line is 0x{raw[error.start]:02x}"
         except json.JSONDecodeError as error:
@@ -113,15 +113,15 @@ class JsonParser:
         except (RecursionError, ValueError):
             return None, "not JSON that can be read: nested too deep, or a number with too many digits"
         # valid JSON, but no object
-        if not isinstance(found, dict):
-            return None, f"{_KINDS[type(found)]} stands where a line must hold one object"
+        if not isinstance(value, dict):
+            return None, f"{_KINDS[type(value)]} stands where a line must hold one object"
         for field in self._wanted:
             try:
                 rows = JsonParser((field,))._typed(raw)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 if "twice" in str(error):
                     return field.name, "the name stands twice in the object"
-                shown = escaped(json.dumps(found.get(field.name), ensure_ascii=False).encode())
+                shown = escaped(json.dumps(value.get(field.name), ensure_ascii=False).encode())
                 return field.name, f"{shown} is not a valid {field.type}"
             # {"a": 1}{"a": 2} in one line
             if rows.num_rows != 1:

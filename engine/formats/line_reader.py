@@ -75,8 +75,8 @@ def separate(block: Block, first: int, quote: bytes | None, parse: Parse, explai
     empty = parse(b"")
     assert empty is not None, "a parser reads no bytes as no rows"
     rows = pa.concat_batches(pieces) if pieces else empty
-    kept = np.concatenate(ordinals) if ordinals else np.zeros(0, np.int64)
-    return Decoded(rows, first, len(records.starts), kept, bad)
+    good_ordinals = np.concatenate(ordinals) if ordinals else np.zeros(0, np.int64)
+    return Decoded(rows, first, len(records.starts), good_ordinals, bad)
 
 
 class LineParser(Protocol):

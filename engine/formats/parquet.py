@@ -113,14 +113,18 @@ def _comparison(part: Expression) -> list[tuple[int, str, tuple[Any, ...]]]:
     """Return (column, operator, constants) when a conjunct compares one column with constants."""
     if not isinstance(part, Call) or not part.args:
         return []
-    first, rest = part.args[0], part.args[1:]
+    first, others = part.args[0], part.args[1:]
     # column IN (constants): some constant must lie between the bounds; NULL matches nothing
-    if part.function == "in" and isinstance(first, Column) and all(isinstance(arg, Literal) for arg in rest):
+    if (
+        part.function == "in"
+        and isinstance(first, Column)
+        and all(isinstance(arg, Literal) for arg in others)
+    ):
         return [
             (
                 first.index,
                 "equal",
-                tuple(arg.value for arg in rest if isinstance(arg, Literal) and arg.value is not None),
+                tuple(arg.value for arg in others if isinstance(arg, Literal) and arg.value is not None),
             )
         ]
     if part.function not in _FLIPPED or len(part.args) != 2:

@@ -45,7 +45,7 @@ class RecordBlocks:
         self._quote = quote
         self._block_bytes = block_bytes
         # bytes after the last cut, the start of the next block
-        self._rest = b""
+        self._remainder = b""
         self._ended = False
         seekable = task.compression is None
         self._file = task.open_seekable() if seekable else task.open_stream()
@@ -60,7 +60,7 @@ class RecordBlocks:
 
     def next(self) -> Block | None:
         """Return the next block, or ``None`` when the file or the range has ended."""
-        data, self._rest = self._rest, b""
+        data, self._remainder = self._remainder, b""
         while not self._ended:
             # enough bytes: cut after the last whole record, if one ends here
             cut = self._cut(data) if len(data) >= self._block_bytes else 0
@@ -93,7 +93,7 @@ class RecordBlocks:
                 "DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL
             )
 
-    def _make_block(self, data: bytes, rest: bytes) -> Block | None:
+    def _make_block(self, data: bytes, remainder: bytes) -> Block | None:
         """Return a block, cut at the end of the range; the bytes after it remain for the next range."""
         block = Block(data, self._offset)
         end = self._task.end
@@ -101,13 +101,13 @@ class RecordBlocks:
         if end is not None and self._offset + len(data) >= end:
             # the range's last record begins before its end and may end after it
             cut = data.find(b"\n", max(0, end - 1 - self._offset)) + 1
-            self._ended, rest = True, b""
+            self._ended, remainder = True, b""
             # the block begins after the range: its records belong to the next range
             if self._offset >= end:
                 return None
             block = Block(data[:cut] if cut else data, self._offset)
         self._offset += len(block.data)
-        self._rest = rest
+        self._remainder = remainder
         return block
 
     def _read(self) -> bytes:
@@ -131,18 +131,18 @@ class RecordBlocks:
             cut = more.find(b"\n") + 1
             self._offset += cut or len(more)
             if cut or not more:
-                self._rest, self._ended = more[cut:], not more
+                self._remainder, self._ended = more[cut:], not more
                 break
         # one record is longer than the whole range: no record begins in it
         if self._task.end is not None and self._offset >= self._task.end:
-            self._rest, self._ended = b"", True
+            self._remainder, self._ended = b"", True
 
     def _skip_bom(self) -> None:
         head = self._read()
         self._ended = not head
-        self._rest = head.removeprefix(_BOM)
+        self._remainder = head.removeprefix(_BOM)
         # byte offsets count the mark
-        self._offset = len(head) - len(self._rest)
+        self._offset = len(head) - len(self._remainder)
 
     def _cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of the bytes; 0 when no record ends here."""

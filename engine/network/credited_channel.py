@@ -27,11 +27,11 @@ class CreditedChannel(Channel):
 
     __slots__ = (
         "_bytes",
-        "_bytes_told",
+        "_bytes_granted",
         "_not_received",
         "_portion",
         "_taken",
-        "_taken_told",
+        "_taken_granted",
         "grant_credit",
         "source",
         "taken_bytes",
@@ -52,9 +52,9 @@ class CreditedChannel(Channel):
         self._not_received = 0
         self._taken = 0
         # as of the last grant: the difference to the current number is what to grant next
-        self._taken_told = 0
+        self._taken_granted = 0
         self._bytes: deque[int] = deque()  # as sent, of what was received and is not taken
-        self._bytes_told = 0
+        self._bytes_granted = 0
         self.taken_bytes = 0
 
     @property
@@ -81,10 +81,10 @@ class CreditedChannel(Channel):
         self.taken_bytes += self._bytes.popleft()
         if (
             # half of the elements, or half of the bytes
-            self._taken - self._taken_told >= self._portion
-            or self.taken_bytes - self._bytes_told >= self._most_bytes // 2
+            self._taken - self._taken_granted >= self._portion
+            or self.taken_bytes - self._bytes_granted >= self._most_bytes // 2
         ):
-            self._taken_told, self._bytes_told = self._taken, self.taken_bytes
+            self._taken_granted, self._bytes_granted = self._taken, self.taken_bytes
             self.grant_credit(self)
         return element
 

@@ -240,12 +240,12 @@ def _marker(payload: memoryview) -> LatencyMarker:
     return LatencyMarker(str(payload[_MARKED.size :], "utf-8"), marked_ms)
 
 
-def _barrier(said: Any, now_ms: float) -> Barrier:
+def _barrier(values: Any, now_ms: float) -> Barrier:
     """Build a barrier from exactly its fields, each of exactly its type."""
     if (
-        not isinstance(said, dict)
-        or {name: type(value) for name, value in said.items()} != _BARRIER_TYPES
-        or isnan(said["overtakes_at_ms"])
+        not isinstance(values, dict)
+        or {name: type(value) for name, value in values.items()} != _BARRIER_TYPES
+        or isnan(values["overtakes_at_ms"])
     ):
         raise ValueError("a barrier of another shape")
-    return Barrier(**{**said, "overtakes_at_ms": said["overtakes_at_ms"] + now_ms})
+    return Barrier(**{**values, "overtakes_at_ms": values["overtakes_at_ms"] + now_ms})

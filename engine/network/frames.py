@@ -110,17 +110,17 @@ class FrameReader:
         position = 0
         # several small frames may have arrived at once
         while self._head is None and self._staged - position > 0:
-            taken = self._begin(self._stage[position : self._staged])
-            if taken == 0:
+            used = self._begin(self._stage[position : self._staged])
+            if used == 0:
                 break
-            position += taken
+            position += used
             if self._filled == len(self._payload):
                 frames.append(self._complete())
-        rest = self._staged - position
+        remaining = self._staged - position
         # move an incomplete header to the front of the stage
-        if position and rest:
-            self._stage[:rest] = bytes(self._stage[position : self._staged])
-        self._staged = rest
+        if position and remaining:
+            self._stage[:remaining] = bytes(self._stage[position : self._staged])
+        self._staged = remaining
         return frames
 
     def receive(self, data: bytes | memoryview) -> list[NetworkFrame]:

@@ -38,8 +38,8 @@ class Identity:
 def read_identity(payload: bytes | memoryview) -> Identity:
     """Return the identity the peer claims. NET-5006 when the payload is not one."""
     try:
-        said = json.loads(bytes(payload))
-        identity = Identity(**said)
+        values = json.loads(bytes(payload))
+        identity = Identity(**values)
     except (ValueError, TypeError, RecursionError):
         raise network_error(PAYLOAD, "the hello of a connection cannot be read") from None
     texts, numbers = (identity.name, identity.job_id, identity.token), (identity.epoch, identity.attempt)

@@ -401,8 +401,8 @@ class Link:
 
 def _refusal(frame: NetworkFrame, who: str | None) -> PenstockError:
     try:
-        said = json.loads(bytes(frame.payload))
-        code, message = str(said["code"])[:20], str(said["message"])[:300]
+        reason = json.loads(bytes(frame.payload))
+        code, message = str(reason["code"])[:20], str(reason["message"])[:300]
     except (ValueError, TypeError, KeyError, RecursionError):
         code, message = UNEXPECTED, "it did not say why"
     return network_error(code, f"{who or 'the peer'} refused the connection: {message}")

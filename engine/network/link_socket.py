@@ -48,9 +48,9 @@ class LinkSocket:
             return True
         secure = isinstance(self.sock, ssl.SSLSocket)
         for _ in range(_READS_AT_ONCE):
-            room = self.link.writable()
+            buffer = self.link.writable()
             try:
-                count = self.sock.recv_into(room)
+                count = self.sock.recv_into(buffer)
             except _NOT_NOW:
                 return True
             except ssl.SSLZeroReturnError:
@@ -60,7 +60,7 @@ class LinkSocket:
                 return False
             self._took(self, count, now_ms)
             # the socket is drained: another read would only report that
-            if count < len(room) and not secure:
+            if count < len(buffer) and not secure:
                 return True
         while secure and self.sock.pending():  # type: ignore[attr-defined]  # no selector tells of what TLS has read already
             self._took(self, self.sock.recv_into(self.link.writable()), now_ms)
@@ -122,7 +122,7 @@ class LinkSocket:
         # TLS sockets have no sendmsg
         if isinstance(self.sock, ssl.SSLSocket):
             return self.sock.send(buffers[0])
-        return self.sock.sendmsg([buffers[place] for place in range(min(len(buffers), _BUFFERS_AT_ONCE))])
+        return self.sock.sendmsg([buffers[index] for index in range(min(len(buffers), _BUFFERS_AT_ONCE))])
 
 
 def _drop(buffers: deque[memoryview], count: int) -> None:

@@ -111,22 +111,22 @@ class RemoteChannel:
                 break
         # those went before: barriers keep their order
         first = sum(isinstance(element, Overtaking) for element in passed)
-        place = next(
-            (place for place, element in enumerate(passed) if _barrier_id(element) == barrier.checkpoint_id),
+        index = next(
+            (index for index, element in enumerate(passed) if _barrier_id(element) == barrier.checkpoint_id),
             None,
         )
         overtaken: list[Element] = []
         # it is buffered behind elements: move it before them
-        if place is not None and place >= first:
-            del passed[place]
+        if index is not None and index >= first:
+            del passed[index]
         # it was not put yet: it overtakes everything buffered
-        elif place is None and self._last_barrier < barrier.checkpoint_id:
-            place = len(passed)
+        elif index is None and self._last_barrier < barrier.checkpoint_id:
+            index = len(passed)
             self._put += 1
             self._last_barrier = barrier.checkpoint_id
-        if place is not None and place >= first:
+        if index is not None and index >= first:
             overtaken = [
-                element for element in list(passed)[first:place] if not isinstance(element, Overtaking)
+                element for element in list(passed)[first:index] if not isinstance(element, Overtaking)
             ]
             passed.insert(first, Overtaking(barrier))
         self._unsent.extend(passed)

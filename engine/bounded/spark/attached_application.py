@@ -32,8 +32,8 @@ class SubmittedSpark(OwnSpark):
         try:
             SparkContext._ensure_initialized()
             # SparkConf reads what spark-submit has set, once its gateway is connected
-            said = {**dict(SparkConf().getAll()), **settings}
-            self._first: Any = SparkSession.builder.config(map={**settings, **additions(said)}).getOrCreate()
+            conf = {**dict(SparkConf().getAll()), **settings}
+            self._first: Any = SparkSession.builder.config(map={**settings, **additions(conf)}).getOrCreate()
         except spark_failures() as error:
             raise start_refused(error) from None
 

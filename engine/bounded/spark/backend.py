@@ -80,8 +80,8 @@ class SparkBackend:
             return "\n".join([query.text, *readers])
         sink = plan.table if isinstance(plan, Sink) else None
         text = query.text if sink is None else insert_text(sink, query.text, query.schema)
-        told = "\n".join([text, *readers])
-        return f"{told}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
+        described = "\n".join([text, *readers])
+        return f"{described}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
 
     def _run(
         self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str
@@ -174,7 +174,7 @@ class _SparkRun:
         # unique among all processes of one Spark: cancel must hit this query only
         self._tag = f"penstock-{_PROCESS}-{next(_NUMBERS)}"
         self._session: Any = None
-        self._place: SparkApplication | None = None
+        self._application: SparkApplication | None = None
         self._served: ServedRows | None = None
         self._cancelled = threading.Event()
 
@@ -218,8 +218,8 @@ class _SparkRun:
             if self._served is not None:
                 self._served.close()
             shutil.rmtree(scratch, ignore_errors=True)
-            if self._session is not None and self._place is not None:
-                self._place.release(self._session)
+            if self._session is not None and self._application is not None:
+                self._application.release(self._session)
 
     def _advised(self, error: PenstockError) -> PenstockError:
         """Remove the advice to use DuckDB from an error, where tables of Spark are read."""
@@ -228,19 +228,21 @@ class _SparkRun:
     def _translate(self, error: BaseException) -> PenstockError:
         """Return an error by its source: the virtual machine, a file, a value, or Spark."""
         # a dead virtual machine explains every other error
-        gone = None if self._place is None else self._place.gone()
-        told = gone or spark_error(error, self._place.last_words() if self._place else "")
+        gone = None if self._application is None else self._application.gone()
+        translated = gone or spark_error(error, self._application.last_words() if self._application else "")
         # 5003 is the general error of a query; any other code is already precise
-        if told.code != "BND-5003":
-            return told
+        if translated.code != "BND-5003":
+            return translated
         # first our own readers on the same files, then the expressions that can raise such an error
         return (
-            record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
+            record_fault(self._query.relations, self._services)
+            or value_fault(str(error), self._plan)
+            or translated
         )
 
     def _open(self, settings: Mapping[str, str]) -> None:
         self._session = SESSIONS.new(self._time_zone, settings)
-        self._place, self._watch = SESSIONS.application, SESSIONS.watch()
+        self._application, self._watch = SESSIONS.application, SESSIONS.watch()
 
     def _write(self, scratch: Path) -> None:
         assert isinstance(self._plan, Sink) and self._plan.table is not None
@@ -251,20 +253,20 @@ class _SparkRun:
         """Return the query as a DataFrame, and its rows where Spark estimates a small result. Those come
         through the driver, without a Python worker.
         """
-        assert self._place is not None
+        assert self._application is not None
         self._begin(scratch)
         frame = self._session.sql(self._query.text)
         # None: unknown. Then the rows are pushed, which is right for any size.
-        size = self._place.estimate_bytes(self._session, frame, self._query.text)
+        size = self._application.estimate_bytes(self._session, frame, self._query.text)
         if size is None or size > _SMALL_BYTES:
             return frame, None
         return frame, [batch for batch in frame.toArrow().combine_chunks().to_batches() if batch.num_rows]
 
     def _begin(self, scratch: Path) -> None:
         """Tag this thread's jobs, and register the query's relations and functions."""
-        assert self._place is not None
+        assert self._application is not None
         # tags belong to a thread, so each thread that runs jobs sets them again
-        self._place.tag(self._session, self._tag)
+        self._application.tag(self._session, self._tag)
         self._served = ServedRows(self._listener, self._reached_at, scratch)
         # watch.rest: reading rows here is no idleness of Spark's
         relations = SparkRelations(self._session, self._services, self._served, self._watch.rest)
@@ -303,16 +305,16 @@ class _SparkRun:
 
     def _reached_at(self) -> str:
         """Return the address at which tasks reach this process."""
-        assert self._place is not None
-        return self._results.host or self._place.reached_at(self._session)
+        assert self._application is not None
+        return self._results.host or self._application.reached_at(self._session)
 
     def _listener(self) -> RowListener:
         return LISTENERS.at(self._results.bound_for(self._reached_at()), self._results.port)
 
     def _push(self, frame: Any, task: Callable[..., Any]) -> dict[int, int]:
         """Run the job; return the number of rows each partition has pushed."""
-        assert self._place is not None
-        self._place.tag(self._session, self._tag)
+        assert self._application is not None
+        self._application.tag(self._session, self._tag)
         return {row["partition"]: row["pushed"] for row in frame.mapInArrow(task, TASK_SCHEMA).collect()}
 
     def _job(self, call: WatchedCall, watch: SparkWatch) -> Mapping[int, int] | None:
@@ -330,14 +332,14 @@ class _SparkRun:
 
     def progress(self) -> str | None:
         """Return Spark's progress in a few words."""
-        session, place = self._session, self._place
-        return "Spark starts" if session is None or place is None else place.progress(session)
+        session, application = self._session, self._application
+        return "Spark starts" if session is None or application is None else application.progress(session)
 
     def cancel(self) -> None:
         """Stop the query's Spark jobs."""
         self._cancelled.set()
-        if self._session is not None and self._place is not None:
-            self._place.cancel(self._session, self._tag)
+        if self._session is not None and self._application is not None:
+            self._application.cancel(self._session, self._tag)
 
 
 def _without_numbers(plan: str) -> str:

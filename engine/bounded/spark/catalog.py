@@ -56,18 +56,18 @@ class SparkCatalog:
         return next((name for name in self.databases() if name.lower() == database.lower()), database)
 
     def _schema(self, database: str, name: str) -> Any:
-        return self._asked(
+        return self._ask_spark(
             "read a table's columns",
             lambda session: session.table(_quoted(self._name, database, name)).schema,
             None,
         )
 
     def _column(self, text: str, index: int) -> list[str]:
-        return self._asked(
+        return self._ask_spark(
             "list names", lambda session: [row[index] for row in session.sql(text).collect()], []
         )
 
-    def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
+    def _ask_spark(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
         """Return Spark's answer, or ``missing`` where a name does not exist."""
         try:
             # a session of its own: settings of a catalog must not leak into queries

@@ -113,8 +113,8 @@ def _name(java: Java, spark_jars: Path) -> str:
     spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
     home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]
     # Java takes an archive only for the very class path it was written with
-    place = zlib.crc32(os.pathsep.join(class_path(spark_jars)).encode())
-    return f"{spark}-{home}-{java.build}-{place:08x}.jsa"
+    path_hash = zlib.crc32(os.pathsep.join(class_path(spark_jars)).encode())
+    return f"{spark}-{home}-{java.build}-{path_hash:08x}.jsa"
 
 
 def _adopt(archive: Path) -> None:

@@ -120,13 +120,13 @@ class SparkServer:
 
     def _progress_handler(self, session_id: str) -> Any:
         def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
-            told = {
+            running = {
                 stage.stage_id: (stage.num_completed_tasks, stage.num_tasks)
                 for stage in stages or ()
                 # a finished stage would count twice once the next one starts
                 if not stage.done
             }
-            self._stages[session_id] = {} if done else told
+            self._stages[session_id] = {} if done else running
 
         return handler
 
@@ -156,8 +156,8 @@ class SparkServer:
         """Return the first size in ``EXPLAIN COST``, which is that of the whole result."""
         # Connect has no access to the optimized plan's statistics, only to their text
         (row,) = session.sql(f"EXPLAIN COST {text}").collect()
-        found = re.search(r"sizeInBytes=([0-9.E+]+) (\w+)", row[0])
-        return int(float(found[1]) * _UNITS[found[2]]) if found is not None and found[2] in _UNITS else None
+        match = re.search(r"sizeInBytes=([0-9.E+]+) (\w+)", row[0])
+        return int(float(match[1]) * _UNITS[match[2]]) if match is not None and match[2] in _UNITS else None
 
     def reached_at(self, session: Any) -> str:
         """This machine's address towards the server. Where tasks run on other networks,

@@ -69,8 +69,8 @@ def spark_failures() -> tuple[type[BaseException], ...]:
 def start_refused(error: BaseException) -> PenstockError:
     """Return BND-5025 for a Spark that does not start with its settings."""
     try:
-        found = re.search(r"(?:[\w.$]+(?:Exception|Error)): ((?!An error occurred).+)", str(error))
-        why = found[1] if found is not None else _first_line(str(error))
+        match = re.search(r"(?:[\w.$]+(?:Exception|Error)): ((?!An error occurred).+)", str(error))
+        why = match[1] if match is not None else _first_line(str(error))
     except spark_failures():  # the text is asked of a machine that is gone
         why = "its Java virtual machine has ended"
     hint = "look at what was set of 'spark.*', in the session and in spark-defaults.conf"
@@ -102,7 +102,10 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
     if absent is not None and "Traceback" in text:
         return without_module(absent[1])
     # out of memory before "worker died": the kernel's killer causes both
-    if any(word in text for word in _NO_MEMORY) and str(_asked(error, "getSqlState"))[:2] not in _OF_VALUES:
+    if (
+        any(word in text for word in _NO_MEMORY)
+        and str(_call_method(error, "getSqlState"))[:2] not in _OF_VALUES
+    ):
         return _out_of_memory("\nMemoryError" in text, _first_line(text))
     if any(word in text for word in _WORKER_DIED):
         detail = _first_line(text)
@@ -148,11 +151,11 @@ def for_spark_alone(error: PenstockError) -> PenstockError:
 
 def _of_the_query(error: BaseException, text: str) -> PenstockError:
     """Return an error of the query itself."""
-    condition, sqlstate = _asked(error, "getCondition"), _asked(error, "getSqlState")
+    condition, sqlstate = _call_method(error, "getCondition"), _call_method(error, "getSqlState")
     # an error inside a task has only its text
     if condition is None:
-        found = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
-        condition = found[1] if found else None
+        match = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
+        condition = match[1] if match else None
     # the line after the indented frames of a Python traceback names the exception
     raised = re.search(r"Traceback[^\n]*\n(?:  [^\n]*\n)*(\w[^\n]*)", text)
     message = f"Python raised {raised[1]}" if raised is not None else _CONDITION.sub("", _first_line(text))
@@ -171,14 +174,14 @@ def _of_the_query(error: BaseException, text: str) -> PenstockError:
 def _query_fragment(error: BaseException) -> str | None:
     """Return the fragment of Spark's text in which the error arose."""
     # objects of the virtual machine, each with the fragment of text it is about
-    contexts = _asked(error, "getQueryContext") or ()
-    fragments = [fragment for context in contexts if (fragment := _asked(context, "fragment"))]
+    contexts = _call_method(error, "getQueryContext") or ()
+    fragments = [fragment for context in contexts if (fragment := _call_method(context, "fragment"))]
     return f"in {fragments[0][:120]}" if fragments else None
 
 
 def _suggested(error: BaseException) -> str | None:
     """Return the names Spark proposes instead."""
-    proposal = (_asked(error, "getMessageParameters") or {}).get("proposal")
+    proposal = (_call_method(error, "getMessageParameters") or {}).get("proposal")
     return f"Spark knows {proposal}" if proposal else None
 
 
@@ -237,7 +240,7 @@ def machine_gone(detail: str | None) -> PenstockError:
     )
 
 
-def _asked(error: Any, method: str) -> Any:
+def _call_method(error: Any, method: str) -> Any:
     """Return the result of an error's method; ``None`` when it has none or its virtual machine does not
     answer.
     """
@@ -256,11 +259,11 @@ def _asked(error: Any, method: str) -> Any:
 def _first_line(text: str) -> str:
     """Return the first informative line, without Java's class names, the position and the query context."""
     # the line with a condition in brackets is the cause; a stack trace has it after wrapping exceptions
-    found = re.search(r"(?:SparkException|Exception|Error): (\[[A-Z][A-Z0-9_.]+\][^\n]*)", text)
+    match = re.search(r"(?:SparkException|Exception|Error): (\[[A-Z][A-Z0-9_.]+\][^\n]*)", text)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     line = (
-        found[1]
-        if found
+        match[1]
+        if match
         else next(
             (line for line in lines if not line.startswith(("An error occurred", "Traceback"))), "no message"
         )

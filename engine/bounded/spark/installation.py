@@ -66,12 +66,12 @@ def _jar_name(named: str) -> str:
 def _of(
     kind: str, pattern: re.Pattern[str], missing: str, names: Iterable[str], spark_version: str
 ) -> CatalogJars:
-    found = tuple(name for name in names if pattern.match(name))
+    matching = tuple(name for name in names if pattern.match(name))
     # Iceberg's jar has Spark's version in its name: iceberg-spark-runtime-4.0_2.13-1.9
-    built = [match[1] for match in map(_BUILT_FOR.match, found) if match is not None]
+    built = [match[1] for match in map(_BUILT_FOR.match, matching) if match is not None]
     # one jar that fits is enough, even beside others
     other = built[0] if built and not any(spark_version.startswith(f"{one}.") for one in built) else None
-    return CatalogJars(kind, found, missing, other)
+    return CatalogJars(kind, matching, missing, other)
 
 
 # the oldest that is accepted, and the first that is not
@@ -126,8 +126,8 @@ def spark_findings() -> Iterator[Finding]:
 
 def _package() -> Iterator[Finding]:
     # metadata alone is not enough: an uninstalled package may leave it behind
-    found = package_version("pyspark")
-    if found is None or find_spec("pyspark") is None:
+    installed = package_version("pyspark")
+    if installed is None or find_spec("pyspark") is None:
         yield Finding(
             "pyspark",
             State.MISSING,
@@ -136,16 +136,16 @@ def _package() -> Iterator[Finding]:
         )
         return
     oldest, beyond = SPARK_VERSIONS
-    fits = oldest <= numbers(found) < beyond
-    said = (
-        f"{found}"
+    fits = oldest <= numbers(installed) < beyond
+    text = (
+        f"{installed}"
         if fits
-        else f"{found}, which is not {oldest[0]}.{oldest[1]} or later and before {beyond[0]}"
+        else f"{installed}, which is not {oldest[0]}.{oldest[1]} or later and before {beyond[0]}"
     )
     yield Finding(
         "pyspark",
         State.OK if fits else State.MISSING,
-        said,
+        text,
         None if fits else "pip install 'pyspark>=4.2,<5'",
     )
     if package_version("pandas") is None:
@@ -190,22 +190,22 @@ def _home() -> Iterator[Finding]:
             "spark", State.MISSING, f"{named}: {home} holds no Spark", "pip install --force-reinstall pyspark"
         )
         return
-    found, package = cores[0].stem.rpartition("-")[2], package_version("pyspark")
+    spark_version, package = cores[0].stem.rpartition("-")[2], package_version("pyspark")
     # major and minor version must agree between Python's side and Java's
-    if package is not None and numbers(found)[:2] != numbers(package)[:2]:
-        mend = f"pip install 'pyspark=={found}', or unset SPARK_HOME"
+    if package is not None and numbers(spark_version)[:2] != numbers(package)[:2]:
+        mend = f"pip install 'pyspark=={spark_version}', or unset SPARK_HOME"
         yield Finding(
             "spark",
             State.MISSING,
-            f"{named}: {home} is Spark {found}, the package pyspark is {package}",
+            f"{named}: {home} is Spark {spark_version}, the package pyspark is {package}",
             mend,
         )
         return
-    yield Finding("spark", State.OK, f"{named}: Spark {found} in {home}")
+    yield Finding("spark", State.OK, f"{named}: Spark {spark_version} in {home}")
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     if defaults.is_file():
         yield Finding("spark settings", State.NOTE, f"{defaults} goes before penstock's own settings")
-    yield from _catalogs(home, found)
+    yield from _catalogs(home, spark_version)
 
 
 def _catalogs(home: Path, spark_version: str) -> Iterator[Finding]:
@@ -240,7 +240,7 @@ def _java() -> Iterator[Finding]:
                 f"{origin}: {home} is "
                 f"{'no Java' if java is None else f'Java {java.version}, Spark needs {OLDEST_JAVA} or later'}"
             )
-    yield from (Finding("java", State.NOTE, said) for said in passed)
+    yield from (Finding("java", State.NOTE, text) for text in passed)
     yield used or Finding(
         "java",
         State.MISSING,
@@ -258,11 +258,11 @@ def _archive() -> Iterator[Finding]:
         )
         return
     # the archive belongs to the Java that would be used
-    found = next(
+    used = next(
         (java for _, _, java in java_homes() if java is not None and java.version >= OLDEST_JAVA), None
     )
     try:
-        archive = archive_file(found, spark_home() / "jars") if found is not None else None
+        archive = archive_file(used, spark_home() / "jars") if used is not None else None
     except PenstockError:
         archive = None
     if archive is None:

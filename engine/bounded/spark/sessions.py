@@ -59,13 +59,13 @@ class SparkSessions:
         self.keep_alive_ms = 0
         self.settings: Mapping[str, str] = {}
         self._lock = threading.Lock()
-        self._place: SparkApplication | None = None
+        self._application: SparkApplication | None = None
         self._started_with: Mapping[str, str] = {}
 
     @property
     def application(self) -> SparkApplication | None:
         """The running Spark application, ``None`` before the first session."""
-        return self._place
+        return self._application
 
     def new(
         self, time_zone: str, settings: Mapping[str, str] | None = None, additions: Additions | None = None
@@ -79,30 +79,30 @@ class SparkSessions:
         """
         wanted = settings or {}
         # settings of the catalog or table override those of the session
-        place = self._running({**self.settings, **wanted}, additions or _nothing)
+        application = self._running({**self.settings, **wanted}, additions or _nothing)
         # Spark writes some in its own way
         wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}
-        return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
+        return SparkWatch(application).call("open a session", lambda: _opened(application, time_zone, wanted))
 
     def release(self, session: Any) -> None:
         """Release a session that is no longer needed."""
-        if self._place is not None:
-            self._place.release(session)
+        if self._application is not None:
+            self._application.release(session)
 
     def watch(self, idle_s: float | None = None) -> SparkWatch:
         """Return a watch over calls into the Spark that runs."""
-        assert self._place is not None
-        return SparkWatch(self._place) if idle_s is None else SparkWatch(self._place, idle_s)
+        assert self._application is not None
+        return SparkWatch(self._application) if idle_s is None else SparkWatch(self._application, idle_s)
 
     def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         with self._lock:
             # the virtual machine died after an earlier query: start another
-            if self._place is not None and not self._place.alive:
+            if self._application is not None and not self._application.alive:
                 self._forget()
-            if self._place is None:
-                self._place = _within_timeout("start", lambda: self._start(settings, additions))
+            if self._application is None:
+                self._application = _within_timeout("start", lambda: self._start(settings, additions))
                 atexit.register(self.close)
-            return self._place
+            return self._application
 
     def _start(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         for name in _QUIET_LOGGERS:
@@ -127,11 +127,11 @@ class SparkSessions:
         NEWS.info("Spark is being started")
         if self.keep_alive_ms:
             self._started_with = {}  # it may be there already
-            place: SparkApplication = lease_spark(self.keep_alive_ms, settings)
+            application: SparkApplication = lease_spark(self.keep_alive_ms, settings)
         else:
-            place = OwnSpark(settings)
+            application = OwnSpark(settings)
         NEWS.info("Spark runs, after %.1f s", (_CLOCK.monotonic_ms() - began_ms) / 1000)
-        return place
+        return application
 
     def close(self) -> None:
         """End the application and its virtual machine, unless it is kept alive."""
@@ -140,18 +140,18 @@ class SparkSessions:
 
     def _forget(self) -> None:
         """Release Spark, dead or alive, so that the next session starts a new one."""
-        place, self._place = self._place, None
-        if place is not None:
+        application, self._application = self._application, None
+        if application is not None:
             atexit.unregister(self.close)
-            place.close()
+            application.close()
 
 
-def _nothing(said: Mapping[str, str]) -> Mapping[str, str]:
+def _nothing(settings: Mapping[str, str]) -> Mapping[str, str]:
     return {}
 
 
-def _opened(place: SparkApplication, time_zone: str, settings: Mapping[str, str]) -> Any:
-    session = place.session()
+def _opened(application: SparkApplication, time_zone: str, settings: Mapping[str, str]) -> Any:
+    session = application.session()
     for key, value in settings.items():
         _set(session, key, value)
     session.conf.set("spark.sql.session.timeZone", time_zone)

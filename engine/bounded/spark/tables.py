@@ -172,12 +172,12 @@ def register_table(session: Any, name: str, relation: ScannedTable) -> None:
             near = did_you_mean(field.name, frame.columns, others=True)
             raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
         column: exp.Expr = exp.column(exp.to_identifier(known.name, quoted=True), table="x")
-        given = type_here(known.dataType)
+        spark_type = type_here(known.dataType)
         # no equivalent here; another type than declared; the same type
-        if isinstance(given, Foreign):
-            column = _unread(relation.table, field, given)
-        elif to_spark(given) != to_spark(field.type) or not _is_like(known.dataType):
-            column = flavour.cast(column, given, field.type, False)
+        if isinstance(spark_type, Foreign):
+            column = _unread(relation.table, field, spark_type)
+        elif to_spark(spark_type) != to_spark(field.type) or not _is_like(known.dataType):
+            column = flavour.cast(column, spark_type, field.type, False)
         return exp.alias_(_wired(column, field.type, flavour), exp.to_identifier(field.name, quoted=True))
 
     # Spark's table under a name of ours, and over it the view with declared names and types

@@ -81,9 +81,9 @@ class _Segment:
 class FrameQueue:
     """A FIFO queue of frames; not thread-safe."""
 
-    def __init__(self, held: BufferedBytes, path: Callable[[], Path]) -> None:
+    def __init__(self, buffered: BufferedBytes, path: Callable[[], Path]) -> None:
         """``path`` returns the name of a new file in an existing directory."""
-        self._held = held
+        self._buffered = buffered
         self._path = path
         # a frame in memory, or (segment, offset, size) of one on disk
         self._frames: deque[bytearray | tuple[_Segment, int, int]] = deque()
@@ -94,27 +94,27 @@ class FrameQueue:
 
     def push(self, frame: bytearray, first: bool) -> None:
         """Append a frame, in memory or on disk. If the disk is full it stays in memory."""
-        if not self._held.has_memory(first):
+        if not self._buffered.has_memory(first):
             try:
                 self._frames.append(self._written(frame))
             except OSError:
                 # the disk is full: what comes now waits with its task
-                self._held.disk_limit = self._held.disk
+                self._buffered.disk_limit = self._buffered.disk
             else:
-                self._held.disk += len(frame)
+                self._buffered.disk += len(frame)
                 return
-        self._held.memory += len(frame)
+        self._buffered.memory += len(frame)
         self._frames.append(frame)
 
     def pop(self) -> bytearray:
         """Return the oldest frame and release its space."""
         entry = self._frames.popleft()
         if isinstance(entry, bytearray):
-            self._held.memory -= len(entry)
+            self._buffered.memory -= len(entry)
             return entry
         segment, begin, size = entry
         frame = segment.read(begin, size)
-        self._held.disk -= size
+        self._buffered.disk -= size
         # every frame of the file was read: its space is free again
         if segment.unread == 0:
             self._drop(segment)
@@ -126,9 +126,9 @@ class FrameQueue:
         segments = {id(entry[0]): entry[0] for entry in self._frames if not isinstance(entry, bytearray)}
         for entry in self._frames:
             if isinstance(entry, bytearray):
-                self._held.memory -= len(entry)
+                self._buffered.memory -= len(entry)
             else:
-                self._held.disk -= entry[2]
+                self._buffered.disk -= entry[2]
         self._frames.clear()
         for segment in segments.values():
             self._drop(segment)
@@ -331,11 +331,13 @@ class RowListener:
             if frame is not None:
                 self._notify(wire, lambda receiver: receiver.received(wire, *frame))
             return
-        said = wire.hello()
+        sent_token = wire.hello()
         with self._lock:
             # tokens are compared in constant time; there are as many as queries that run
             known = [
-                receiver for token, receiver in self._receivers.items() if hmac.compare_digest(token, said)
+                receiver
+                for token, receiver in self._receivers.items()
+                if hmac.compare_digest(token, sent_token)
             ]
         # a task of a query that has ended, or a stranger
         if not known:

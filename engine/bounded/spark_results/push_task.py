@@ -76,10 +76,10 @@ def pushing_task(
                 for piece in pieces(batch):
                     # one byte a credit; several may have arrived
                     while credits == 0:
-                        given = wire.recv(64)
-                        if not given:
+                        received = wire.recv(64)
+                        if not received:
                             raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
-                        credits += len(given)
+                        credits += len(received)
                     message = piece.serialize()
                     # schema and batch are one Arrow stream; its end marker is not needed
                     wire.sendall(struct.pack(header, rows_kind, schema.size + message.size))

@@ -128,16 +128,16 @@ class ServedRows:
 
 def _segments(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Batches in groups of about a segment's size."""
-    held: list[pa.RecordBatch] = []
+    segment: list[pa.RecordBatch] = []
     size = 0
     for batch in itertools.chain.from_iterable(map(_slices, batches)):
-        held.append(batch)
+        segment.append(batch)
         size += batch.nbytes
         if size >= SEGMENT_BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+            yield segment
+            segment, size = [], 0
+    if segment:
+        yield segment
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

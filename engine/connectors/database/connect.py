@@ -108,7 +108,7 @@ def stored(table: CatalogTable, fields: Sequence[Field], database: Database) -> 
         raise PenstockError("DAT-4702", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42P01")
     # of columns that differ by case only the first wins
     folded: dict[str, str] = {column.lower(): column for column in reversed(columns)}
-    found = []
+    matched = []
     for field in fields:
         # the exact name before one in another case
         known = field.name if field.name in columns else folded.get(field.name.lower())
@@ -119,8 +119,8 @@ def stored(table: CatalogTable, fields: Sequence[Field], database: Database) -> 
         # SQLite's declared types bind no value: each value is tested when it is read
         if table.connector != "sqlite":
             _check(table, field, columns[known])
-        found.append(field.renamed(known))
-    return tuple(found)
+        matched.append(field.renamed(known))
+    return tuple(matched)
 
 
 def _check(table: CatalogTable, field: Field, kind: str) -> None:

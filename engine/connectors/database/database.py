@@ -77,7 +77,7 @@ class Database(Protocol):
 def failed(
     what: str,
     error: BaseException,
-    told: Callable[[str], str],
+    redact: Callable[[str], str],
     *,
     state: str,
     sqlstate: str = "58000",
@@ -89,9 +89,9 @@ def failed(
     The third argument redacts secrets from the message. ``state`` is the error state as the database names
     it. ``transient``: the next attempt may succeed.
     """
-    said = told(" ".join(str(error).split()))[:300] or type(error).__name__
+    reason = redact(" ".join(str(error).split()))[:300] or type(error).__name__
     return PenstockError(
-        code, what, detail=f"{state}: {said}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate
+        code, what, detail=f"{state}: {reason}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate
     )
 
 

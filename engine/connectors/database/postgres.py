@@ -56,17 +56,17 @@ def copied(
     """Yield the rows of a COPY, one message per row. DAT-4704 names the column whose values do not fit its
     type.
     """
-    held: list[bytes | memoryview] = []
+    pending: list[bytes | memoryview] = []
     size = 0
     # one message a row; parsed in batches, since a call of Arrow per row would dominate
     for line in lines:
-        held.append(line)
+        pending.append(line)
         size += len(line)
-        if len(held) >= BATCH_ROWS or size >= _BATCH_BYTES:
-            yield _rows(held, fields, table)
-            held, size = [], 0
-    if held:
-        yield _rows(held, fields, table)
+        if len(pending) >= BATCH_ROWS or size >= _BATCH_BYTES:
+            yield _rows(pending, fields, table)
+            pending, size = [], 0
+    if pending:
+        yield _rows(pending, fields, table)
 
 
 def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str) -> pa.RecordBatch:
@@ -75,7 +75,7 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
     schema = Schema(fields).to_arrow()
     text = b"".join(lines)
     # positions as names: _COLUMN finds the field by them, whatever the declared names are
-    names = [str(place) for place in range(len(fields))]
+    names = [str(position) for position in range(len(fields))]
     # one block, so that a record never spans two
     read = pyarrow.csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
     convert = pyarrow.csv.ConvertOptions(
@@ -96,8 +96,8 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
             pa.py_buffer(text), read_options=read, parse_options=parse, convert_options=convert
         )
     except pa.ArrowInvalid as error:
-        place = _COLUMN.search(str(error))
-        raise _unfit(fields[int(place[1])] if place else fields[0], table, error) from error
+        position = _COLUMN.search(str(error))
+        raise _unfit(fields[int(position[1])] if position else fields[0], table, error) from error
     columns = [
         _exact(column.combine_chunks(), field, table)
         for column, field in zip(read_rows.columns, fields, strict=True)
@@ -199,7 +199,7 @@ class PostgresConnection:
             ) from error
         self._driver: Any = psycopg
         self._secret = password
-        given: dict[str, Any] = {
+        credentials: dict[str, Any] = {
             key: value for key, value in (("user", username), ("password", password)) if value is not None
         }
         try:
@@ -210,7 +210,7 @@ class PostgresConnection:
                 connect_timeout=_CONNECT_S,
                 application_name="penstock",
                 options=_SESSION,
-                **given,
+                **credentials,
             )
             # never prepare statements by itself
             self.connection.prepare_threshold = None

@@ -26,26 +26,26 @@ def conditions_of(
     predicate: Expression | None, fields: Sequence[Field], pushes: Pushes
 ) -> tuple[Condition, ...]:
     """Return the conjuncts of a predicate over ``fields`` that the database can test."""
-    found = [_condition(part, fields) for part in conjuncts(predicate)] if predicate is not None else []
-    return tuple(c for c in found if c is not None and pushes(c.column.type, c.operator))
+    conditions = [_condition(part, fields) for part in conjuncts(predicate)] if predicate is not None else []
+    return tuple(c for c in conditions if c is not None and pushes(c.column.type, c.operator))
 
 
 def _condition(part: Expression, fields: Sequence[Field]) -> Condition | None:
     if not isinstance(part, Call) or not part.args:
         return None
     # three forms: column IS [NOT] NULL, column IN (constants), column op constant
-    first, rest = part.args[0], part.args[1:]
+    first, others = part.args[0], part.args[1:]
     if part.function in ("is_null", "is_not_null") and isinstance(first, Column):
         return Condition(fields[first.index], "IS NULL" if part.function == "is_null" else "IS NOT NULL")
-    if part.function == "in" and isinstance(first, Column) and len(rest) <= _MAX_VALUES:
+    if part.function == "in" and isinstance(first, Column) and len(others) <= _MAX_VALUES:
         # x IN (1, NULL) is never FALSE: not pushed, nor lists with expressions or casts
-        values = tuple(arg.value for arg in rest if isinstance(arg, Literal) and arg.value is not None)
-        whole = len(values) == len(rest) and all(arg.type == first.type for arg in rest)
+        values = tuple(arg.value for arg in others if isinstance(arg, Literal) and arg.value is not None)
+        whole = len(values) == len(others) and all(arg.type == first.type for arg in others)
         return Condition(fields[first.index], "IN", values) if whole and values else None
     operator = _OPERATORS.get(part.function)
-    if operator is None or len(rest) != 1:
+    if operator is None or len(others) != 1:
         return None
-    left, right = first, rest[0]
+    left, right = first, others[0]
     # 3 < a  ->  a > 3
     if isinstance(left, Literal):
         left, right, operator = right, left, _FLIPPED[operator]

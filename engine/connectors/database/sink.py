@@ -147,11 +147,11 @@ class DatabaseSink:
         deleted, keys = rows.column(0), [self._names[i] for i in self._key]
         whole = pa.RecordBatch.from_arrays(rows.columns[1:], schema=self._schema)
         # a staged batch has each key once, so deletes and upserts may be done in any order
-        gone, kept = whole.filter(deleted).select(keys), whole.filter(pa.compute.invert(deleted))
+        gone, upserted = whole.filter(deleted).select(keys), whole.filter(pa.compute.invert(deleted))
         if gone.num_rows:
             self._database.delete(name, gone)
-        if kept.num_rows:
-            self._database.replace(name, keys, kept)
+        if upserted.num_rows:
+            self._database.replace(name, keys, upserted)
 
     def abort(self, items: list[Committable]) -> None:
         self._again(lambda: self._transactions.discard(items))

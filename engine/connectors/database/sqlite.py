@@ -70,8 +70,8 @@ class SqliteFile:
             raise _failed(f"the SQLite file {path} cannot be opened", error, "DAT-4701") from error
 
     def columns(self, table: str) -> dict[str, str]:
-        found = self._ask("SELECT name, type FROM pragma_table_info(?)", [table])
-        return dict(found)
+        rows = self._ask("SELECT name, type FROM pragma_table_info(?)", [table])
+        return dict(rows)
 
     def tables(self) -> list[str]:
         return [

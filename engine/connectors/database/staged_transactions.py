@@ -61,7 +61,7 @@ class StagedTransactions:
         An earlier query of the same job counts as an earlier attempt; another job does not.
         """
         # staged transactions of the restored checkpoint: they will be committed
-        database, kept = (
+        database, restored = (
             self._database,
             {(*self._sink_of(item), item["subtask"], item["number"]) for item in pending},
         )
@@ -85,7 +85,7 @@ class StagedTransactions:
                     f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose
                 ):
                     # staged after the restored checkpoint: its rows will be read and staged again
-                    if (*sink, subtask, number) not in kept:
+                    if (*sink, subtask, number) not in restored:
                         self._forget(sink, subtask, number)
             self._epoch = self._read_epoch_column("epoch")
 
@@ -143,12 +143,12 @@ class StagedTransactions:
 
     def _commit(self, item: Committable, move: Callable[[pa.RecordBatch], None]) -> int:
         sink, subtask, number, database = self._sink_of(item), item["subtask"], item["number"], self._database
-        found = database.run(
+        committed = database.run(
             database.locked(f"SELECT committed FROM penstock_epochs WHERE {_OWN} AND subtask = ?"),
             (*sink, subtask),
         )
         # committed before: a repeated commit does nothing
-        if found and found[0][0] >= number:
+        if committed and committed[0][0] >= number:
             return 0
         staged = database.run(
             f"SELECT payload FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?",
@@ -199,16 +199,16 @@ class StagedTransactions:
         )
 
     def _read_epoch_column(self, column: str) -> int:
-        found = self._database.run(
+        rows = self._database.run(
             f"SELECT {column} FROM penstock_epochs WHERE {_OWN} AND subtask = ?", (*self._sink, self._subtask)
         )
-        return int(found[0][0]) if found else -1
+        return int(rows[0][0]) if rows else -1
 
     def _check_epoch(self) -> None:
         """Refuse to write for an attempt that a later one has fenced off. Raises STA-3504."""
         text = self._database.locked(f"SELECT epoch FROM penstock_epochs WHERE {_OWN} AND subtask = ?")
-        found = self._database.run(text, (*self._sink, self._subtask))
-        if not found or found[0][0] != self._epoch:
+        rows = self._database.run(text, (*self._sink, self._subtask))
+        if not rows or rows[0][0] != self._epoch:
             message = f"job {self._job} is superseded: a later attempt writes to the table now"
             hint = "another process has taken the job over, and goes on with it"
             raise PenstockError("STA-3504", message, hint=hint, kind=Kind.EXTERNAL)

@@ -117,8 +117,8 @@ class CommitLog:
         try:
             data = self._path(number).read_bytes()
         except FileNotFoundError:
-            there = self.numbers()
-            has = f"there are {there[0]} to {there[-1]}" if there else "there are none"
+            numbers = self.numbers()
+            has = f"there are {numbers[0]} to {numbers[-1]}" if numbers else "there are none"
             message = f"commit {number} of {self.directory.parent} is not there; {has}"
             hint = "what was cleaned away cannot be read again: begin at a commit that is there"
             raise PenstockError(
@@ -273,8 +273,8 @@ def _decoded(path: Path, number: int, data: bytes) -> Commit:
     fields = unseal(path, data)
     # the seal is right, so another program or version wrote it
     if fields.get("format") != FORMAT or fields.get("version") != VERSION:
-        found = f"{fields.get('format')} {fields.get('version')}"
-        message = f"{path} has format {found}; this penstock reads {FORMAT} {VERSION}"
+        actual = f"{fields.get('format')} {fields.get('version')}"
+        message = f"{path} has format {actual}; this penstock reads {FORMAT} {VERSION}"
         raise PenstockError(
             "DAT-4612",
             message,

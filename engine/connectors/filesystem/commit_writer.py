@@ -94,10 +94,10 @@ class SinkCommits:
         # the same sink, or a former job without part files
         if former == self._parts or not former.is_dir():
             return
-        found: dict[int, _Published] = {}
-        self._read_parts(found, origin.checkpoint_id, former)
-        for number, held in found.items():
-            self._write_part(number, held)
+        by_checkpoint: dict[int, _Published] = {}
+        self._read_parts(by_checkpoint, origin.checkpoint_id, former)
+        for number, record in by_checkpoint.items():
+            self._write_part(number, record)
         if self._former_is_own:
             shutil.rmtree(former, ignore_errors=True)
 
@@ -116,10 +116,10 @@ class SinkCommits:
         The parts of the origin are read first, then the own parts, then the log: a file leaves one only after
         the next names it.
         """
-        found: dict[int, _Published] = {}
+        by_checkpoint: dict[int, _Published] = {}
         for parts in () if self._origin is None else (self._parts_of(self._origin), self._parts):
-            self._read_parts(found, sys.maxsize, parts)
-        return any(file in held.files for held in found.values()) or self._log.names(file)
+            self._read_parts(by_checkpoint, sys.maxsize, parts)
+        return any(file in record.files for record in by_checkpoint.values()) or self._log.names(file)
 
     def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
         """Record published files. ``known`` is -1 when some were published earlier: the log may already name
@@ -131,15 +131,15 @@ class SinkCommits:
         ):
             self._write_part(checkpoint_id, _Published(files, known))
             return
-        held = self._published.setdefault(checkpoint_id, _Published(known=known))
-        held.files += files
-        held.known = min(held.known, known)
+        record = self._published.setdefault(checkpoint_id, _Published(known=known))
+        record.files += files
+        record.known = min(record.known, known)
 
-    def _write_part(self, checkpoint_id: int, held: _Published) -> None:
+    def _write_part(self, checkpoint_id: int, record: _Published) -> None:
         # the same files have the same name: a repeated commit finds its part
-        name = hashlib.sha256("\n".join(file.path for file in held.files).encode()).hexdigest()[:16]
+        name = hashlib.sha256("\n".join(file.path for file in record.files).encode()).hexdigest()[:16]
         target = self._parts / f"{checkpoint_id:012d}-{name}.part"
-        data = seal({"known": held.known, "files": [file_fields(file) for file in held.files]})
+        data = seal({"known": record.known, "files": [file_fields(file) for file in record.files]})
         with contextlib.suppress(FileExistsError):  # a commit that is done again
             self._in_parts(lambda: make_new(self._subtask_file("being-written"), target, data))
 
@@ -161,21 +161,21 @@ class SinkCommits:
         if self._parallelism > 1:
             self._record_checkpoint(checkpoint_id)
             reached = self._completed_checkpoint()
-        found = {number: held for number, held in self._published.items() if number <= reached}
-        parts = self._read_parts(found, reached, self._parts)
-        for number in sorted(found):
-            held = found[number]
+        by_checkpoint = {number: record for number, record in self._published.items() if number <= reached}
+        parts = self._read_parts(by_checkpoint, reached, self._parts)
+        for number in sorted(by_checkpoint):
+            record = by_checkpoint[number]
             files = tuple(
                 # a file in two parts (a commit that was repeated) is named once
-                sorted({file.path: file for file in held.files}.values(), key=lambda file: file.path)
+                sorted({file.path: file for file in record.files}.values(), key=lambda file: file.path)
             )
             self._log.append(
-                Commit(held.known, self._job_id, self._operator_id, number, self._written_as, files)
+                Commit(record.known, self._job_id, self._operator_id, number, self._written_as, files)
             )
         # only after their entry is in the log
         for path in parts:
             path.unlink(missing_ok=True)
-        self._published = {number: held for number, held in self._published.items() if number > reached}
+        self._published = {number: record for number, record in self._published.items() if number > reached}
 
     def close(self) -> None:
         """Delete this deployment's records that the next one does not need."""
@@ -209,7 +209,7 @@ class SinkCommits:
                 return -1
         return min(reached)
 
-    def _read_parts(self, found: dict[int, _Published], reached: int, parts: Path) -> list[Path]:
+    def _read_parts(self, by_checkpoint: dict[int, _Published], reached: int, parts: Path) -> list[Path]:
         """Add the contents of part files up to a checkpoint and return their paths. A part that has vanished
         is already in the log, by another subtask.
         """
@@ -220,9 +220,9 @@ class SinkCommits:
                 continue
             with contextlib.suppress(FileNotFoundError):
                 fields = unseal(path, path.read_bytes())
-                held = found.setdefault(int(match[1]), _Published(known=int(fields["known"])))
-                held.files += map(committed_file, fields["files"])
-                held.known = min(held.known, int(fields["known"]))
+                record = by_checkpoint.setdefault(int(match[1]), _Published(known=int(fields["known"])))
+                record.files += map(committed_file, fields["files"])
+                record.known = min(record.known, int(fields["known"]))
                 read.append(path)
         return read
 

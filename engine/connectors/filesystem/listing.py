@@ -120,12 +120,12 @@ class FileListing:
         if info.type != pafs.FileType.Directory:
             return [info]
         try:
-            found = self.filesystem.get_file_info(pafs.FileSelector(self.root, recursive=True))
+            infos = self.filesystem.get_file_info(pafs.FileSelector(self.root, recursive=True))
         except OSError as error:
             raise unreadable(self._shown, error) from error
         files = [
             info
-            for info in found
+            for info in infos
             if info.type != pafs.FileType.Directory and not _hidden(self.relative(info.path))
         ]
         return (

@@ -51,13 +51,13 @@ class FilesystemReader:
         # where the format's reader can begin; ``row`` is how far rows were emitted after it
         self._anchor: dict[str, Any] | None = position.get("anchor")
         self._piece: Decoded | None = None
-        self._given = 0
+        self._emitted = 0
         self._ended = False
         schema = request.table.source_schema
         self._fields = tuple(schema[index] for index in request.columns)
         # nothing to add or reorder
         self._as_stored = stored == self._fields
-        self._places = {field.name: place for place, field in enumerate(stored)}
+        self._places = {field.name: column for column, field in enumerate(stored)}
         self._facts = _facts(request, split, listing, self._places)
 
     @property
@@ -72,17 +72,17 @@ class FilesystemReader:
             if self._piece is None:
                 return None
             # rows left to emit
-            if self._given < self._piece.rows.num_rows:
+            if self._emitted < self._piece.rows.num_rows:
                 break
             self._pass_piece()
         # an empty batch: more is to come, but the task should handle its messages meanwhile
         if self._piece is None:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._fields], self._fields, 0)
-        piece, begin = self._piece, self._given
+        piece, begin = self._piece, self._emitted
         # the rows of one change stay in one batch
         end = piece.whole_records(min(begin + max_rows, piece.rows.num_rows))
         rows = self._complete(piece, begin, end)
-        self._given = end
+        self._emitted = end
         self._anchor = piece.anchor
         if end == piece.rows.num_rows:
             self._pass_piece()
@@ -106,7 +106,7 @@ class FilesystemReader:
         bad = [record for record in piece.bad if record.ordinal >= self._next_row]
         if bad:
             self._reject(bad)
-        self._given = piece.rows_before(self._next_row)
+        self._emitted = piece.rows_before(self._next_row)
 
     def _pass_piece(self) -> None:
         """Drop a piece whose rows were all emitted, now or earlier."""
@@ -132,12 +132,12 @@ class FilesystemReader:
         ranged = self._split.range is not None and record.byte is not None
         table = self._request.table
         header = file_format(table) == "csv" and option(table, "csv.header")
-        place = f"byte {record.byte}" if ranged else f"row {record.ordinal + 1}"
+        location = f"byte {record.byte}" if ranged else f"row {record.ordinal + 1}"
         where = f" (byte {record.byte})" if record.byte is not None and not ranged else ""
         column = f" column {record.column}:" if record.column else ""
         return PenstockError(
             "DAT-4201",
-            f"{redact_url(self._split.path)}, {place}{where}:{column} {record.error}",
+            f"{redact_url(self._split.path)}, {location}{where}:{column} {record.error}",
             detail=f"record{' (the header is not counted)' if header and not ranged else ''}: {record.shown}",
             hint="mend the file, or create the table with 'on-error' = 'skip' or 'table'",
             kind=Kind.EXTERNAL,

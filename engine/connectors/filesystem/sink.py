@@ -109,7 +109,7 @@ class FilesystemSink:
     def recover(self, pending: list[Committable]) -> None:
         self._commits.start()
         # staged files of the restored checkpoint: they will be committed
-        request, kept = self._request, {(item.get("folder"), item["staged"]) for item in pending}
+        request, restored = self._request, {(item.get("folder"), item["staged"]) for item in pending}
         self._pending = {item["staged"] for item in pending if self._files.is_own(item)}
         own = {self._files.folder}
         if self._former is not None and request.origin is not None and request.origin.owner == request.owner:
@@ -118,7 +118,7 @@ class FilesystemSink:
             for name in self._files.leftovers(folder):
                 match = _SUBTASK.match(name)
                 if (
-                    (folder, name) not in kept
+                    (folder, name) not in restored
                     and match
                     # staged files of a lost subtask fall to the one with its remainder
                     and int(match[1]) % request.parallelism == request.subtask
@@ -126,14 +126,14 @@ class FilesystemSink:
                     self._files.discard(name, folder)
 
     def write(self, batch: Batch) -> None:
-        given = self._changes(batch) if self._with_ops else batch.rows
-        if not given.num_rows:  # changes that cancel out are no reason for a file
+        rows = self._changes(batch) if self._with_ops else batch.rows
+        if not rows.num_rows:  # changes that cancel out are no reason for a file
             return
         with self._files.report_unwritable():
-            self._write(given)
+            self._write(rows)
 
-    def _write(self, given: pa.RecordBatch) -> None:
-        for directory, rows in self._layout.split(given):
+    def _write(self, batch: pa.RecordBatch) -> None:
+        for directory, rows in self._layout.split(batch):
             file = self._file(directory)
             file.writer.write(rows)
             file.rows += rows.num_rows
@@ -147,8 +147,8 @@ class FilesystemSink:
         rows, ops = change_rows(batch, self._request.upsert_key)
         if self._upserts:
             # upsert: the +U replaces the row, so the -U is not written
-            kept = ops != UPDATE_BEFORE
-            rows, ops = rows.filter(array_of(kept)), ops[kept]
+            written = ops != UPDATE_BEFORE
+            rows, ops = rows.filter(array_of(written)), ops[written]
         return with_op_column(rows, ops)
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:

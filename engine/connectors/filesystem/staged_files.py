@@ -34,15 +34,15 @@ class StagedFiles:
         self._former = former
         self._staging = root / STAGING
 
-    def reserve(self, name: str, number: int, taken: Collection[str]) -> tuple[str, int]:
-        """Create an empty staged file ``<name>-<number>`` with a number that is free and not among ``taken``.
-        Return the name and the number.
+    def reserve(self, name: str, number: int, reserved: Collection[str]) -> tuple[str, int]:
+        """Create an empty staged file ``<name>-<number>`` with a number that is free and not among
+        ``reserved``. Return the name and the number.
         """
         while True:
             staged = f"{name}-{number}{STAGED_SUFFIX}"
             try:
                 # O_EXCL: of two processes only one gets the name
-                if staged not in taken:
+                if staged not in reserved:
                     os.close(
                         os.open(
                             self.staged(staged), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666
@@ -126,12 +126,12 @@ class StagedFiles:
         # published, and moved away by a reader since
         if not target.exists() and noted(item):
             return False
-        there = f", and {final} is another file" if target.exists() else ""
+        conflict = f", and {final} is another file" if target.exists() else ""
         hint = (
             f"the staged file was deleted by hand, {final} was moved away before {COMMITS} named it, or "
             "the checkpoint is of another directory"
         )
-        message = f"prepared file {staged} of {self.root} is gone{there}; it cannot be published"
+        message = f"prepared file {staged} of {self.root} is gone{conflict}; it cannot be published"
         raise PenstockError("DAT-4604", message, hint=hint, kind=Kind.EXTERNAL)
 
     def sync_published(self, finals: list[str]) -> None:
@@ -179,11 +179,11 @@ def _is_prepared(target: Path, item: Committable) -> bool:
     # the length first: it costs nothing
     if target.stat().st_size != item["bytes"]:
         return False
-    found = 0
+    crc32 = 0
     with target.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
-            found = zlib.crc32(block, found)
-    return found == item["crc32"]
+            crc32 = zlib.crc32(block, crc32)
+    return crc32 == item["crc32"]
 
 
 def _plain(name: str) -> str:

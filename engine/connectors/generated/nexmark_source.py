@@ -198,8 +198,8 @@ def credit_cards(words: np.ndarray) -> pa.Array:
     # 16 bits of the word a group; digits from the right
     for group in range(4):
         number = ((words >> np.uint64(16 * group)) & np.uint64(0xFFFF)) % np.uint64(10_000)
-        for place in range(4):
-            text[:, group * 5 + 3 - place] = ord("0") + number % np.uint64(10)
+        for digit in range(4):
+            text[:, group * 5 + 3 - digit] = ord("0") + number % np.uint64(10)
             number //= np.uint64(10)
     offsets = np.arange(len(words) + 1, dtype=np.int32) * 19
     return pa.Array.from_buffers(pa.string(), len(words), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
@@ -266,8 +266,8 @@ class NexmarkColumns:
 
     def _row(self, table: str, kind: Row, events: Events) -> pa.Array:
         wanted = self._model.kinds(events.numbers) == KINDS.index(table)
-        there = np.flatnonzero(wanted)
-        own = events.take(there)
+        rows = np.flatnonzero(wanted)
+        own = events.take(rows)
         # which of the made rows stands where; NULL where none does
         spread = array_of(np.cumsum(wanted) - 1, ~wanted)
         parts = [
@@ -412,24 +412,24 @@ class NexmarkSource:
         arrays = [self._columns.column(self._table, field.name, field.type, events) for field in self._fields]
         return batch_of(arrays, self._fields, count)
 
-    def _numbers(self, split: int, places: np.ndarray) -> np.ndarray:
+    def _numbers(self, split: int, positions: np.ndarray) -> np.ndarray:
         """Return the event numbers of rows of a split."""
         # row to turn of this split, turn to turn of all splits, and the event within it
-        turns, offsets = np.divmod(places, self._per_turn)
+        turns, offsets = np.divmod(positions, self._per_turn)
         return (turns * self._splits + split) * self._model.total + self._first + offsets
 
     def _order(self, first: int, count: int, rows: int | None) -> np.ndarray:
         """Return the time-ordered row numbers at these positions of the split: full groups of turns are
         shuffled.
         """
-        places = np.arange(first, first + count, dtype=np.int64)
+        positions = np.arange(first, first + count, dtype=np.int64)
         if self._group <= 1:
-            return places
-        starts = places // self._group * self._group
+            return positions
+        starts = positions // self._group * self._group
         # a stride without a common divisor with the group visits each of its rows once
-        shuffled = starts + (places - starts) * self._stride % self._group
+        shuffled = starts + (positions - starts) * self._stride % self._group
         # the last group may be incomplete: it stays in order
-        return shuffled if rows is None else np.where(starts + self._group > rows, places, shuffled)
+        return shuffled if rows is None else np.where(starts + self._group > rows, positions, shuffled)
 
     def _disorder(self, out_of_order_ms: int) -> tuple[int, int]:
         """Return the size of a group whose times are within the bound, and a step that visits all of its
@@ -445,7 +445,7 @@ class NexmarkSource:
         if self._events is None:
             return None
         # whole turns, and the events of the last, incomplete one
-        turns, rest = divmod(self._events, self._model.total)
+        turns, remainder = divmod(self._events, self._model.total)
         own = (turns - split + self._splits - 1) // self._splits if turns > split else 0
-        last = min(max(rest - self._first, 0), self._per_turn) if turns % self._splits == split else 0
+        last = min(max(remainder - self._first, 0), self._per_turn) if turns % self._splits == split else 0
         return own * self._per_turn + last

@@ -19,23 +19,23 @@ class GeneratedReader:
     ) -> None:
         self._make = make
         self._rows = rows
-        self._given: int = (position or {}).get("row", 0)
+        self._emitted: int = (position or {}).get("row", 0)
 
     @property
     def ended(self) -> bool:
-        return self._rows is not None and self._given >= self._rows
+        return self._rows is not None and self._emitted >= self._rows
 
     def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        count = max_rows if self._rows is None else min(max_rows, self._rows - self._given)
+        count = max_rows if self._rows is None else min(max_rows, self._rows - self._emitted)
         if count <= 0:
             return None
         # the position is the number of the next row, which makes any row again
-        batch = self._make(self._given, count)
-        self._given += count
+        batch = self._make(self._emitted, count)
+        self._emitted += count
         return batch
 
     def position(self) -> Position:
-        return {"row": self._given}
+        return {"row": self._emitted}
 
     def close(self) -> None:
         """Nothing: no resource is open."""

@@ -31,7 +31,7 @@ class RejectedRecord:
 
 @dataclass
 class _Ring:
-    kept: deque[RejectedRecord] = field(default_factory=lambda: deque(maxlen=MAX_KEPT))
+    stored: deque[RejectedRecord] = field(default_factory=lambda: deque(maxlen=MAX_KEPT))
     seen: set[tuple[str, int]] = field(default_factory=set)
     total: int = 0
 
@@ -54,9 +54,9 @@ class BadRecords:
                 if identity in ring.seen:
                     continue
                 # the deque drops its oldest on append; its identity must go too
-                if len(ring.kept) == MAX_KEPT:
-                    ring.seen.discard((ring.kept[0].split, ring.kept[0].position))
-                ring.kept.append(record)
+                if len(ring.stored) == MAX_KEPT:
+                    ring.seen.discard((ring.stored[0].split, ring.stored[0].position))
+                ring.stored.append(record)
                 ring.seen.add(identity)
                 ring.total += 1
 
@@ -72,7 +72,7 @@ class BadRecords:
         """
         with self._lock:
             ring = self._rings.get(table.lower())
-            records = sorted(ring.kept, key=lambda r: (r.split, r.position)) if ring else []
+            records = sorted(ring.stored, key=lambda r: (r.split, r.position)) if ring else []
         names = ERRORS_SCHEMA.names
         return pa.table(
             {name: [getattr(r, name) for r in records] for name in names}, schema=ERRORS_SCHEMA.to_arrow()

@@ -39,7 +39,7 @@ class LateRows:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, deque[_LateBatch]] = {}
+        self._batches: dict[str, deque[_LateBatch]] = {}
         self._lock = threading.Lock()
 
     def add(
@@ -52,46 +52,48 @@ class LateRows:
     ) -> None:
         """Store rows of a job; beyond 10,000 the oldest are dropped."""
         first = max(0, rows.num_rows - MAX_KEPT)
-        kept = _LateBatch(
+        batch = _LateBatch(
             operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:]
         )
         with self._lock:
-            held = self._kept.setdefault(job_id, deque())
-            held.append(kept)
-            total = sum(item.rows.num_rows for item in held)
+            batches = self._batches.setdefault(job_id, deque())
+            batches.append(batch)
+            total = sum(item.rows.num_rows for item in batches)
             while total > MAX_KEPT:
-                total -= held.popleft().rows.num_rows
+                total -= batches.popleft().rows.num_rows
 
     def arrow_table(self, job_id: str, schema: Schema) -> pa.Table:
         """Return the stored rows of a job: operator, window_end, watermark, then the columns of its operators
         by name. A column that an operator lacks is NULL.
         """
-        wanted = schema.to_arrow()
+        arrow = schema.to_arrow()
         with self._lock:
-            held = list(self._kept.get(job_id, ()))
-        return pa.Table.from_batches([_shown(item, wanted) for item in held], wanted)
+            batches = list(self._batches.get(job_id, ()))
+        return pa.Table.from_batches([_shown(item, arrow) for item in batches], arrow)
 
 
-def _shown(kept: _LateBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    count = kept.rows.num_rows
-    ends = pa.nulls(count, pa.int64()) if kept.ends is None else pa.array(kept.ends)
+def _shown(batch: _LateBatch, schema: pa.Schema) -> pa.RecordBatch:
+    count = batch.rows.num_rows
+    ends = pa.nulls(count, pa.int64()) if batch.ends is None else pa.array(batch.ends)
     known = {
-        "operator": pa.repeat(pa.scalar(kept.operator), count),
+        "operator": pa.repeat(pa.scalar(batch.operator), count),
         "window_end": ends.view(pa.timestamp("us")),
         # no watermark yet is NULL
-        "watermark": array_of(kept.watermarks, kept.watermarks == MIN_WATERMARK_US).view(pa.timestamp("us")),
+        "watermark": array_of(batch.watermarks, batch.watermarks == MIN_WATERMARK_US).view(
+            pa.timestamp("us")
+        ),
     }
     columns = []
-    for field in wanted:
-        index = kept.rows.schema.get_field_index(field.name)
+    for field in schema:
+        index = batch.rows.schema.get_field_index(field.name)
         # a fact of the batch, a column of its operator, or a column of another operator of the job
         if field.name in known:
             columns.append(known[field.name])
-        elif index >= 0 and kept.rows.schema.field(index).type == field.type:
-            columns.append(kept.rows.column(index))
+        elif index >= 0 and batch.rows.schema.field(index).type == field.type:
+            columns.append(batch.rows.column(index))
         else:
             columns.append(pa.nulls(count, field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def late_log(services: Services, job_id: str, operator: str) -> LateLog | None:

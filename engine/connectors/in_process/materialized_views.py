@@ -186,10 +186,10 @@ class MaterializedTables:
 
     def contents(self, name: str) -> MaterializedContents:
         """Return the contents of a view. DAT-4113 when nothing fills it."""
-        found = self.find(name)
-        if found is None:
+        contents = self.find(name)
+        if contents is None:
             raise PenstockError("DAT-4113", f"materialized view {name} was dropped", kind=Kind.EXTERNAL)
-        return found
+        return contents
 
     def forget(self, name: str) -> None:
         """Drop the contents of a view."""

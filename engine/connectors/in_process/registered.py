@@ -48,12 +48,12 @@ class RegisteredTables:
     def source(self, name: str) -> RegisteredSource:
         """Return a source by name; DAT-4502 with the nearest name when there is none."""
         with self._lock:
-            found = self._sources.get(name.lower())
+            source = self._sources.get(name.lower())
             known = sorted(self._sources)
-        if found is None:
+        if source is None:
             hint = did_you_mean(name, known, others=True) or "connection.register(name, rows) does that"
             raise PenstockError("DAT-4502", f"nothing is registered as '{name}'", hint=hint)
-        return found
+        return source
 
     def names(self) -> list[str]:
         """Return the registered names in order."""

@@ -77,34 +77,34 @@ class TableReader:
         self._batches = table.slice(begin).select(columns).to_batches() if columns else []
         # without columns only rows are counted
         self._narrow = bool(columns)
-        self._given = begin
+        self._emitted = begin
         self._index = 0
         self._offset = 0
 
     @property
     def ended(self) -> bool:
-        return self._given >= self._rows
+        return self._emitted >= self._rows
 
     def poll(self, max_rows: int) -> pa.RecordBatch | None:
         if self.ended:
             return None
         if not self._narrow:
-            batch = batch_of([], (), min(max_rows, self._rows - self._given))
+            batch = batch_of([], (), min(max_rows, self._rows - self._emitted))
         else:
             # the next batch that has rows
             while self._offset >= self._batches[self._index].num_rows:
                 self._index, self._offset = self._index + 1, 0
             batch = self._batches[self._index].slice(self._offset, max_rows)
             self._offset += batch.num_rows
-        self._given += batch.num_rows
+        self._emitted += batch.num_rows
         return batch
 
     def position(self) -> Position:
-        return {"row": self._given}
+        return {"row": self._emitted}
 
     def close(self) -> None:
         self._batches = []
-        self._given = self._rows
+        self._emitted = self._rows
 
 
 class IterableReader:
@@ -117,25 +117,25 @@ class IterableReader:
         )
         self._columns = columns
         self._skip = begin
-        self._given = begin
-        self._rest: pa.RecordBatch | None = None
+        self._emitted = begin
+        self._pending: pa.RecordBatch | None = None
 
     @property
     def ended(self) -> bool:
-        return self._rest is None and self._pump.ended
+        return self._pending is None and self._pump.ended
 
     def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        batch = self._rest if self._rest is not None else self._next(max_rows)
+        batch = self._pending if self._pending is not None else self._next(max_rows)
         if batch is None:
             return None
         # an iterable is read again from its start: rows emitted before are skipped
         skipped = min(self._skip, batch.num_rows)
         self._skip -= skipped
         batch = batch.slice(skipped)
-        self._rest = batch.slice(max_rows) if batch.num_rows > max_rows else None
-        given = batch.slice(0, max_rows)
-        self._given += given.num_rows
-        return given.select(self._columns) if self._columns else batch_of([], (), given.num_rows)
+        self._pending = batch.slice(max_rows) if batch.num_rows > max_rows else None
+        rows = batch.slice(0, max_rows)
+        self._emitted += rows.num_rows
+        return rows.select(self._columns) if self._columns else batch_of([], (), rows.num_rows)
 
     def _next(self, max_rows: int) -> pa.RecordBatch | None:
         make = self._source.make
@@ -145,7 +145,7 @@ class IterableReader:
         return conform(items[0] if make is None else make(items), self._source.arrow)
 
     def position(self) -> Position:
-        return {"row": self._given}
+        return {"row": self._emitted}
 
     def close(self) -> None:
         self._pump.close()

@@ -27,18 +27,18 @@ class ResultChannel:
         self._error: BaseException | None = None
         self._ended_subtasks: set[int] = set()
 
-    def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
+    def offer(self, batch: Batch, on_read: Callable[[], None] = no_wakeup) -> bool:
         """Append a batch; False when the client has closed and no one will read it. A full channel still
         accepts the batches of the current step.
 
-        ``taken`` is called when the client has read the batch, or never will.
+        ``on_read`` is called when the client has read the batch, or never will.
         """
         with self._changed:
             # False: the caller need not make further rows
             if self._closed:
                 return False
             if batch.num_rows:
-                self._batches.append((batch, taken))
+                self._batches.append((batch, on_read))
                 self._changed.notify_all()
             return True
 
@@ -70,10 +70,10 @@ class ResultChannel:
         with self._changed:
             self._changed.wait_for(lambda: self._batches or self._finished or self._closed, timeout_s)
             if self._batches:
-                batch, taken = self._batches.popleft()
+                batch, on_read = self._batches.popleft()
                 self._changed.notify_all()
                 # called under our lock: it must not block
-                taken()
+                on_read()
                 return batch
             if self._error is not None and not self._closed:
                 raise self._error
@@ -95,12 +95,12 @@ class ResultChannel:
         """Close the client's side: drop the queue and let the sink run without backpressure."""
         with self._changed:
             self._closed = True
-            dropped = [taken for _, taken in self._batches]
+            dropped = [on_read for _, on_read in self._batches]
             self._batches.clear()
             self._changed.notify_all()
         # outside the lock, since there may be many
-        for taken in dropped:
-            taken()
+        for on_read in dropped:
+            on_read()
 
 
 class ResultChannels:

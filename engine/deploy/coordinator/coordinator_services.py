@@ -135,7 +135,7 @@ class RunningQuery:
         self._query = query
         self._start = start
         self._reply = reply
-        self._room = threading.Semaphore(BATCHES_AHEAD)
+        self._credit = threading.Semaphore(BATCHES_AHEAD)
         self._closed = False
         EngineThread(target=self._run, name="bounded-rows").start()
 
@@ -143,14 +143,14 @@ class RunningQuery:
         """The task has read a batch, or (``closed``) needs no more."""
         self._closed = self._closed or closed
         # wakes the thread also when the query is closed, so that it ends
-        self._room.release()
+        self._credit.release()
 
     def _run(self) -> None:
         try:
             result = self._start()
             try:
                 for rows in result:
-                    self._room.acquire()
+                    self._credit.acquire()
                     # the task needs no more: ``result.close`` below cancels the query
                     if self._closed:
                         return

@@ -291,9 +291,9 @@ class ProcessWorkers:
 
     def _enough(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
         """Return ``count`` workers: the job's own that are not lost, and new ones."""
-        kept = [process for process in self._processes if process.state is not WorkerState.LOST]
-        self._pool.return_workers([process for process in self._processes if process not in kept[:count]])
-        return [*kept[:count], *self._pool.take(max(0, count - len(kept)), timeout_ms)]
+        alive = [process for process in self._processes if process.state is not WorkerState.LOST]
+        self._pool.return_workers([process for process in self._processes if process not in alive[:count]])
+        return [*alive[:count], *self._pool.take(max(0, count - len(alive)), timeout_ms)]
 
     def _send_to_task(self, task: TaskId, message: TaskMessage) -> None:
         with self._lock:

@@ -72,13 +72,13 @@ class ProcessRuntime:
             state, scratch = state.absolute(), state.absolute() / HOSTED
             # files of an earlier run whose coordinator died
             shutil.rmtree(scratch, ignore_errors=True)
-        held = self._write_tables(graph, scratch)
+        tables = self._write_tables(graph, scratch)
         bounded, probe = None, None
         if self._on_spark:
             bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
             # only a job with files needs a directory that all machines share
-            probe = leave_probe(scratch) if state is not None or held or bounded.queries else None
-        return ProcessWorkers(self.pool, post, self._io, state, held, scratch, bounded=bounded, probe=probe)
+            probe = leave_probe(scratch) if state is not None or tables or bounded.queries else None
+        return ProcessWorkers(self.pool, post, self._io, state, tables, scratch, bounded=bounded, probe=probe)
 
     def ended(self, job_id: str, workers: ProcessWorkers) -> None:
         """Return the workers of a job that has ended to the pool; its checkpoints can still be copied."""
@@ -102,7 +102,7 @@ class ProcessRuntime:
             for spec in chain.operators
             if isinstance(spec.node, Scan) and spec.node.table.connector == "registered"
         }
-        held = []
+        files = []
         for number, name in enumerate(sorted(names)):
             table = self._services.get(RegisteredTables).source(name).table
             if table is None:
@@ -118,8 +118,8 @@ class ProcessRuntime:
             # readable by this user only: rows may be confidential
             with open_private(path) as sink, pa.ipc.new_file(sink, table.schema) as writer:
                 writer.write_table(table)
-            held.append(TableFile(name, path))
-        return tuple(held)
+            files.append(TableFile(name, path))
+        return tuple(files)
 
 
 def check_history(graph: JobGraph) -> None:

@@ -26,10 +26,10 @@ def leave_probe(directory: Path) -> tuple[Path, str]:
 def check_probe(path: Path, text: str) -> None:
     """Raise RUN-2922 unless the file is there with that text."""
     try:
-        found = path.read_text(encoding="ascii")
+        content = path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
-        found = ""
-    if found != text:
+        content = ""
+    if content != text:
         raise PenstockError(
             "RUN-2922",
             f"the worker on {socket.gethostname()} does not see the job's directory {path.parent}",

@@ -72,19 +72,19 @@ class WorkerPool:
                 for worker in self._workers.values()
                 if worker.state is WorkerState.IDLE and worker.number not in self._timeouts
             ]
-            taken = free[:count]
+            leased = free[:count]
             # containers without a worker come before new ones: their worker is about to reconnect
-            for container in self._vacant()[: count - len(taken)]:
-                taken.append(self._in(container))
-            while len(taken) < count:
+            for container in self._vacant()[: count - len(leased)]:
+                leased.append(self._in(container))
+            while len(leased) < count:
                 number = next(self._numbers)
                 worker = self._in(self._host.container(number), number)
                 # on the starter's thread, which must outlive the process it starts
                 self._starter.submit(partial(worker.start, self.address, self.scratch))
-                taken.append(worker)
-            for worker in taken:
+                leased.append(worker)
+            for worker in leased:
                 self._timeouts[worker.number] = timeout_ms
-            return taken
+            return leased
 
     def return_workers(self, workers: Sequence[WorkerProcess]) -> None:
         """Accept workers whose tasks are closed; lost ones are forgotten."""

@@ -214,38 +214,42 @@ def _value(word: Any, made: list[Any]) -> Any:
 
 
 def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mapping[str, type[Any]]) -> Any:
-    tag, *rest = node
+    tag, *arguments = node
     # plain values: one text, or a few numbers
     read = _READERS.get(tag)
     if read is not None:
-        return read(rest[0])
+        return read(arguments[0])
     match tag:
         # by name only: the reader resolves it in its own allow-list
         case "function":
-            return find_function(rest[0])
+            return find_function(arguments[0])
         case "tuple":
-            return tuple(_value(word, made) for word in rest)
+            return tuple(_value(word, made) for word in arguments)
         case "set":
-            return frozenset(_value(word, made) for word in rest)
+            return frozenset(_value(word, made) for word in arguments)
         case "map":
-            words = [_value(word, made) for word in rest]
+            words = [_value(word, made) for word in arguments]
             return dict(zip(words[::2], words[1::2], strict=True))
         case "enum":
-            return _class_of(known, rest[0], Enum)[rest[1]]
+            return _class_of(known, arguments[0], Enum)[arguments[1]]
         # fields by position, in the order of the constructor; the class is from the closed list
         case "object":
-            wanted = _class_of(known, rest[0], object)
-            values = [_value(word, made) for word in rest[1:]]
+            wanted = _class_of(known, arguments[0], object)
+            values = [_value(word, made) for word in arguments[1:]]
             return wanted(**dict(zip(fields_of(wanted), values, strict=True)))
     raise _damaged(f"node {tag!r}")
 
 
 def _class_of(known: Mapping[str, type[Any]], name: str, base: type[Any]) -> Any:
-    found = known.get(name)
+    known_class = known.get(name)
     # an enum is not built by its constructor, nor a dataclass by a member's name
-    if found is None or not issubclass(found, base) or (base is object and issubclass(found, Enum)):
+    if (
+        known_class is None
+        or not issubclass(known_class, base)
+        or (base is object and issubclass(known_class, Enum))
+    ):
         raise _damaged(f"class {name!r} is not known")
-    return found
+    return known_class
 
 
 _WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {

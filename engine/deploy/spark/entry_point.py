@@ -49,19 +49,19 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
                 raise RuntimeError(f"{orders['code']} has not been shipped to this task")
             with zipfile.ZipFile(shipped) as archive:
                 cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "code"
-                places = [Path(orders["root"]), cache / shipped.stem, shipped.parent / shipped.stem]
-                for place in places:
-                    if is_there(place, archive):
-                        return place
-                for place in places[1:]:
+                candidates = [Path(orders["root"]), cache / shipped.stem, shipped.parent / shipped.stem]
+                for candidate in candidates:
+                    if is_there(candidate, archive):
+                        return candidate
+                for candidate in candidates[1:]:
                     with contextlib.suppress(OSError):  # not to be written, or another task was quicker
-                        place.parent.mkdir(parents=True, exist_ok=True)
-                        unpacked = Path(tempfile.mkdtemp(dir=place.parent))
+                        candidate.parent.mkdir(parents=True, exist_ok=True)
+                        unpacked = Path(tempfile.mkdtemp(dir=candidate.parent))
                         archive.extractall(unpacked)
-                        shutil.rmtree(place, ignore_errors=True)
-                        unpacked.rename(place)
-                    if is_there(place, archive):
-                        return place
+                        shutil.rmtree(candidate, ignore_errors=True)
+                        unpacked.rename(candidate)
+                    if is_there(candidate, archive):
+                        return candidate
             raise RuntimeError(f"{shipped} cannot be unpacked on this machine")
 
         for _ in batches:
@@ -76,9 +76,9 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
         try:
             from penstock.engine.deploy.spark.worker import work_in_spark
 
-            said = work_in_spark(orders)
+            outcome = work_in_spark(orders)
         finally:
             sys.path[:] = path
-        yield pa.RecordBatch.from_pydict({"worker": [orders["worker"]], "said": [said]})
+        yield pa.RecordBatch.from_pydict({"worker": [orders["worker"]], "said": [outcome]})
 
     return work

@@ -37,16 +37,16 @@ _DAEMON = "spark.python.daemon.module"
 _FILES = "spark.files"
 
 
-def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the settings that a hosting Spark is started with in addition to ``said``. Executors of a
+def hosting_additions(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the settings that a hosting Spark is started with in addition to ``settings``. Executors of a
     cluster fork their Python workers from our daemon.
     """
     wanted = {**_HOSTING, _OPTIONS: " ".join([*_JAVA, *_archived()])}
     # the user's own settings win
-    added = {key: value for key, value in wanted.items() if key not in said}
+    added = {key: value for key, value in wanted.items() if key not in settings}
     # executors of a cluster; a local Spark forks from its own daemon
-    if _DAEMON not in said and _LOCAL.fullmatch(said.get("spark.master", "local")) is None:
-        files = [said[_FILES]] if said.get(_FILES) else []
+    if _DAEMON not in settings and _LOCAL.fullmatch(settings.get("spark.master", "local")) is None:
+        files = [settings[_FILES]] if settings.get(_FILES) else []
         added |= {_DAEMON: "penstock_daemon", _FILES: ",".join([*files, penstock_daemon.__file__])}
         added |= {f"spark.executorEnv.{penstock_daemon.ROOT}": str(ROOT)}
     return added
@@ -60,7 +60,7 @@ class HostingSession:
         self._lock = threading.Lock()
         self._session: Any = None
         self._profiles: dict[int, Any] = {}
-        self._place: SparkApplication | None = None
+        self._application: SparkApplication | None = None
         self._code = shipped()
         self.code_name = self._code.name
         self.attempts = _ATTEMPTS
@@ -72,18 +72,22 @@ class HostingSession:
         """
         with self._lock:
             # another part of the program may have started a new Spark after this one died
-            if self._place is None or self._place is not SESSIONS.application or not self._place.alive:
+            if (
+                self._application is None
+                or self._application is not SESSIONS.application
+                or not self._application.alive
+            ):
                 self._start()
-            assert self._place is not None
-            self._place.tag(self._session, tag)
+            assert self._application is not None
+            self._application.tag(self._session, tag)
             return self._session
 
     def cancel(self, tag: str) -> None:
         """Cancel the jobs with a tag; does nothing without a Spark."""
-        place, session = self._place, self._session
-        if place is not None and place.alive:
+        application, session = self._application, self._session
+        if application is not None and application.alive:
             try:
-                place.cancel(session, tag)
+                application.cancel(session, tag)
             except spark_failures():
                 return  # Spark ends just now, and its jobs with it
 
@@ -114,7 +118,7 @@ class HostingSession:
             session.addArtifacts(str(self._code), pyfile=True)
         else:
             session.sparkContext.addPyFile(str(self._code))
-        self._session, self._place, self._profiles = session, SESSIONS.application, {}
+        self._session, self._application, self._profiles = session, SESSIONS.application, {}
         local = _LOCAL.fullmatch(str(session.conf.get("spark.master", "")))
         self.attempts = (
             int(session.conf.get("spark.task.maxFailures", str(_ATTEMPTS)))
@@ -125,9 +129,9 @@ class HostingSession:
     def close(self) -> None:
         """Release the session."""
         with self._lock:
-            if self._place is not None and self._place is SESSIONS.application:
+            if self._application is not None and self._application is SESSIONS.application:
                 SESSIONS.release(self._session)
-            self._session = self._place = None
+            self._session = self._application = None
 
 
 def _archived() -> list[str]:

@@ -48,7 +48,7 @@ class SparkTask:
         self._session = session
         self._options = options
         self._tag = f"penstock-worker-{os.getpid()}-{next(_TAGS)}"
-        self._said: str | None = None
+        self._outcome: str | None = None
         self._ended = threading.Event()
 
     def start(self, address: Address, scratch: Path) -> None:
@@ -62,7 +62,7 @@ class SparkTask:
         return not self.unwanted and not self._ended.is_set() and self._lost < self._session.attempts
 
     def ended(self) -> str | None:
-        return self._said if self._ended.is_set() else None
+        return self._outcome if self._ended.is_set() else None
 
     def disconnected(self) -> str:
         # Spark runs the task again until it has failed as often as its limit
@@ -89,7 +89,7 @@ class SparkTask:
 
     def _run(self, address: Address) -> None:
         """Run the Spark job; returns when it has ended."""
-        said = "its Spark job ended"
+        outcome = "its Spark job ended"
         try:
             # it may have been dismissed before its thread began
             if not self.unwanted:
@@ -101,16 +101,16 @@ class SparkTask:
                     .mapInArrow(function, SCHEMA, profile=self._session.profile(self._options.slots))
                     .collect()
                 )
-                said = str(rows[0]["said"])
+                outcome = str(rows[0]["said"])
         # no Spark, or one with wrong settings: other containers would fail alike
         except PenstockError as error:
-            said, self.fault = error.message, error
+            outcome, self.fault = error.message, error
         except spark_failures() as error:
-            said, self.fault = _failure_of(error)
+            outcome, self.fault = _failure_of(error)
         except Exception as error:  # noqa: BLE001 - whatever Spark's client raises is the end of this worker
-            said = f"its Spark job failed: {type(error).__name__}: {str(error)[:300]}"
+            outcome = f"its Spark job failed: {type(error).__name__}: {str(error)[:300]}"
         finally:
-            self._said = said
+            self._outcome = outcome
             self._ended.set()
 
     def _orders(self, address: Address) -> dict[str, Any]:

@@ -27,12 +27,12 @@ def code_roots() -> list[Path]:
     that earlier workers unpacked.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "code"
-    said = os.environ.get(ROOT)
-    places = [
-        *([Path(said)] if said else []),
+    coordinator_root = os.environ.get(ROOT)
+    candidates = [
+        *([Path(coordinator_root)] if coordinator_root else []),
         *(cache / shipped.stem for shipped in sorted(Path.cwd().glob("penstock-*.zip"))),
     ]
-    return [place for place in places if (place / "penstock" / "__init__.py").is_file()]
+    return [candidate for candidate in candidates if (candidate / "penstock" / "__init__.py").is_file()]
 
 
 def preload() -> None:

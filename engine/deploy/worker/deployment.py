@@ -198,9 +198,9 @@ class WorkerTasks:
 
     def _services(self, wanted: DeployTasks) -> Services:
         tables = RegisteredTables()
-        for held in wanted.tables:
+        for table in wanted.tables:
             # mapped into memory: workers of one machine share the pages
-            tables.register(held.name, _map_table(held.path))
+            tables.register(table.name, _map_table(table.path))
         stores = (SentLateRows(self._send), SentBadRecords(self._send), SentViews(self._send))
         printing = PrintStream(lambda text: self._send(Printed(text)))
         return Services(self._results, tables, *stores, printing, self._backends, *self._means.services())

@@ -50,15 +50,15 @@ class FunctionNames:
                 "SET 'python.modules' lists them",
             )
         try:
-            found = getattr(importlib.import_module(module), name, None)
+            function = getattr(importlib.import_module(module), name, None)
         except Exception as error:  # a module's own code may raise anything
             why = f"importing {module} there failed: {type(error).__name__}: {error}"
             raise _refused(
                 name, why, "a worker finds modules where this process does, but runs none of its code"
             ) from error
-        if not isinstance(found, PythonFunction):
+        if not isinstance(function, PythonFunction):
             raise _refused(text[:100], "the module has no such function", None)
-        return found
+        return function
 
     def _allowed(self, module: str) -> bool:
         # a package allows its submodules; "app" does not allow "apple"

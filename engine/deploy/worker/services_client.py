@@ -129,7 +129,7 @@ class SentResult(ResultChannel):
         self._ahead = 0
         self._lock = threading.Lock()
 
-    def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
+    def offer(self, batch: Batch, on_read: Callable[[], None] = no_wakeup) -> bool:
         # one frame per message: a large batch is split
         for piece in pieces_that_fit(batch) if batch.num_rows else ():
             with self._lock:
