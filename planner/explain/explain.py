@@ -18,13 +18,14 @@ def explain(plan: LogicalPlan, annotate: Annotate | None = None) -> str:
     """Return a logical plan as an indented tree; ``annotate`` returns a text to append to a node's line."""
 
     def lines(node: LogicalPlan) -> list[str]:
-        said = annotate(node) if annotate is not None else ""
-        return [f"{node.text()}  {said}" if said else node.text()]
+        note = annotate(node) if annotate is not None else ""
+        return [f"{node.text()}  {note}" if note else node.text()]
 
     return tree_text(plan, lines, _below)
 
 
 def _below(node: LogicalPlan) -> Sequence[LogicalPlan]:
+    # the plan of a bounded backend is no input of the streaming plan, but it is shown below it
     return (node.plan,) if isinstance(node, BoundedInput) else node.inputs
 
 
@@ -48,8 +49,10 @@ def explain_rules(trace: Iterable[tuple[str, LogicalPlan, LogicalPlan]]) -> str:
     """Return the plan before the first rule and after each rule that changed it, under the rule's name."""
     parts: list[str] = []
     for rule, before, after in trace:
+        # the plan before the first rule is the bound one
         if not parts:
             parts.append(f"== bound\n{explain(before)}")
+        # rules that changed nothing are left out
         if before != after:
             parts.append(f"== {rule}\n{explain(after)}")
     return "\n\n".join(parts)
@@ -63,6 +66,7 @@ def explain_job(
 
     ``unaligned``: barriers may overtake rows; edges where they may not are marked.
     """
+    # a tree begins at each chain without a reader, which are the sinks
     fed = {edge.source for edge in graph.edges}
     drawn: set[int] = set()
     roots = [chain for chain in graph.chains if chain.chain_id not in fed]
@@ -90,7 +94,7 @@ class _Branch:
 
 def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Branch]:
     by_id = {chain.chain_id: chain for chain in graph.chains}
-    # a chain with several readers is drawn below the first of them
+    # a chain with several readers is drawn below the first of them, and only named below the others
     branch.again = branch.chain.chain_id in drawn
     if branch.again:
         return []
@@ -103,15 +107,17 @@ def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Br
 
 def _chain_lines(branch: _Branch, note: Callable[[str], str], *, unaligned: bool) -> list[str]:
     chain, edge = branch.chain, branch.edge
+    # → forward from chain 2 × 4: how rows arrive, then the chain that sends them
     turn = " (barriers wait their turn)" if unaligned and edge is not None and not branch.overtakable else ""
-    way = "" if edge is None else f"{edge.edge.sign}{turn} from "
-    head = f"{way}chain {chain.chain_id} × {chain.parallelism}"
+    arrow = "" if edge is None else f"{edge.edge.sign}{turn} from "
+    head = f"{arrow}chain {chain.chain_id} × {chain.parallelism}"
     if branch.again:
         return [f"{head} (drawn above)"]
     return [
         head,
         *(
             f"{operator.name}  ({operator.operator_id}){note(operator.operator_id)}"
+            # the last operator on top: the tree is read from the sink to the source
             for operator in reversed(chain.operators)
         ),
     ]
@@ -142,6 +148,7 @@ def mermaid(graph: JobGraph) -> str:
     """Return a job as a Mermaid flowchart, one box per chain."""
     out = ["flowchart LR"]
     for chain in graph.chains:
+        # a double quote would end the label
         label = "<br/>".join(operator.name.replace('"', "'") for operator in chain.operators)
         out.append(f'  c{chain.chain_id}["{label}<br/>× {chain.parallelism}"]')
     out += [f'  c{edge.source} -->|"{edge.edge.sign}"| c{edge.target}' for edge in graph.edges]
@@ -160,8 +167,8 @@ def tree_text(root: T, lines: Callable[[T], Sequence[str]], children: Callable[[
 
 def _write(
     node: T,
-    first: str,
-    rest: str,
+    prefix: str,
+    indent: str,
     lines: Callable[[T], Sequence[str]],
     children: Callable[[T], Sequence[T]],
     out: list[str],
@@ -169,14 +176,14 @@ def _write(
     # lines of one node, then its inputs; the bar continues beside them unless the node is the last one
     below = list(children(node))
     head, *more = lines(node)
-    out.append(first + head)
-    out.extend(f"{rest}{'│   ' if below else '    '}{line}" for line in more)
+    out.append(prefix + head)
+    out.extend(f"{indent}{'│   ' if below else '    '}{line}" for line in more)
     for position, child in enumerate(below):
         last = position == len(below) - 1
         _write(
             child,
-            rest + ("└── " if last else "├── "),
-            rest + ("    " if last else "│   "),
+            indent + ("└── " if last else "├── "),
+            indent + ("    " if last else "│   "),
             lines,
             children,
             out,

@@ -23,6 +23,7 @@ from penstock.planner.expressions.nodes import Call, Cast, Expression
 from penstock.planner.expressions.python_calls import PythonCall
 
 CLOCK_FUNCTIONS = frozenset({"proctime", "current_timestamp", "localtimestamp", "current_date"})
+# decimal digits of the largest value: 127, 32,767, 2,147,483,647 and 2 ** 63 - 1
 _INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))
 
 
@@ -55,6 +56,7 @@ def is_movable(expression: Expression) -> bool:
 
 
 def _node_may_raise(node: Expression) -> bool:
+    # 1 / a, or a CAST of a text that is no number; TRY_CAST yields NULL instead
     if isinstance(node, Call):
         return isinstance(node, PythonCall) or is_fallible(node.function)
     return isinstance(node, Cast) and not node.safe and not always_casts(node.arg.type, node.type)
@@ -62,6 +64,7 @@ def _node_may_raise(node: Expression) -> bool:
 
 def always_casts(source: DataType, target: DataType) -> bool:
     """Return whether a CAST between two types can never fail."""
+    # every value has a text, and NULL is a value of every type
     if source == target or isinstance(source, Null) or isinstance(target, String):
         return True
     if is_integer(source):
@@ -69,10 +72,12 @@ def always_casts(source: DataType, target: DataType) -> bool:
     # FLOAT to an integer or DECIMAL may overflow
     if isinstance(source, Float):
         return isinstance(target, Double)
+    # to DOUBLE it rounds; to another DECIMAL it fits where digits before and behind the point do
     if isinstance(source, Decimal):
         return isinstance(target, Double | Float) or (
             isinstance(target, Decimal) and _decimal_fits(source, target)
         )
+    # a date becomes its midnight
     if isinstance(source, Date):
         return isinstance(target, Timestamp)
     if isinstance(source, Timestamp):
@@ -84,6 +89,7 @@ def _integer_fits(source: DataType, target: DataType) -> bool:
     if is_integer(target):
         return INTEGERS.index(target) >= INTEGERS.index(source)
     if isinstance(target, Decimal):
+        # digits before the point
         return target.precision - target.scale >= _INTEGER_DIGITS[source]
     return isinstance(target, Double | Float)
 
@@ -104,6 +110,7 @@ def select_in_turn(parts: Sequence[Expression], columns: Collection[int]) -> tup
     """
     selected: list[Expression] = []
     for turn, part in enumerate(parts):
+        # a <> 0 AND 1 / a > 2: the second part alone would divide by zero
         if reads_only(part, columns) and (len(selected) == turn or not may_raise(part)):
             selected.append(part)
     return tuple(selected)

@@ -11,8 +11,11 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import DOUBLE, DataType, Decimal, Null, String, is_integer
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
 
+# Python's default precision of 28 digits refuses to rescale a DECIMAL of 38
 _EXACT = Context(prec=80)
+# the length of a constant that an error repeats
 SHOWN_CHARS = 40
+# functions that compare their arguments: here a text may be meant as a text
 _COMPARISONS = frozenset(
     (
         "equal",
@@ -35,6 +38,7 @@ def coerced(expression: Expression, kind: DataType) -> Expression:
     if expression.type == kind:
         return expression
     if isinstance(expression, Literal):
+        # a literal of the type needs no cast per row
         literal = _retyped(expression, kind)
         if literal is not None:
             return literal
@@ -51,6 +55,7 @@ def coerced_argument(argument: Expression, kind: DataType, function: str) -> Exp
         and isinstance(argument.type, String)
         and not may_read(argument.value, kind)
     ):
+        # a > 'abc' where a is a number: every row would fail, so the statement does
         shown = argument.value if len(argument.value) <= SHOWN_CHARS else f"{argument.value[:SHOWN_CHARS]}.."
         text_too = ", or compare text with text: CAST(.. AS STRING)" if function in _COMPARISONS else ""
         message, hint = (
@@ -63,14 +68,16 @@ def coerced_argument(argument: Expression, kind: DataType, function: str) -> Exp
 
 def _retyped(literal: Literal, kind: DataType) -> Literal | None:
     value = literal.value
+    # NULL is a literal of every type
     if value is None:
         return replace(literal, type=kind)
     if isinstance(value, PyDecimal):
         return _retyped_decimal(literal, value, kind)
+    # a bool is an int to Python
     if isinstance(literal.type, Null) or isinstance(value, bool) or not isinstance(value, int):
         return None
     if is_integer(literal.type) and is_integer(kind):
-        # an integer literal in range
+        # an integer literal in range: bits of the magnitude, and the negative range reaches one further
         bits = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[str(kind)]
         return replace(literal, type=kind) if -(1 << bits) <= value < 1 << bits else None
     # a double represents integers below 2 ** 53 exactly

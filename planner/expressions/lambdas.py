@@ -14,6 +14,7 @@ class LambdaVariable(Expression):
     ``name`` is for display only.
     """
 
+    # equality is by number: x -> x + 1 equals y -> y + 1
     number: int = 0
     name: str = field(default="", compare=False)
 

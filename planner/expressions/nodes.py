@@ -41,6 +41,7 @@ class Expression:
         """Return the tree rebuilt bottom-up through ``rewrite``; the one recursion over expressions."""
         children = self.children
         changed = tuple(child.transform(rewrite) for child in children)
+        # nothing below changed: the node itself, not a copy
         same = all(new is old for new, old in zip(changed, children, strict=True))
         return rewrite(self if same else self.with_children(changed))
 
@@ -93,6 +94,7 @@ class Literal(Expression):
     def __str__(self) -> str:
         if self.value is None:
             return "NULL"
+        # before numbers: a bool is an int to Python
         if isinstance(self.value, bool):
             return "TRUE" if self.value else "FALSE"
         if isinstance(self.value, str):
@@ -103,12 +105,14 @@ class Literal(Expression):
             return f"X'{self.value.hex().upper()}'"
         if isinstance(self.value, timedelta):
             return f"INTERVAL '{_day_to_second(self.value)}' DAY TO SECOND"
+        # DATE '2024-01-01', TIMESTAMP(3) '2024-01-01 00:00:00'
         return f"{self.type} '{self.value}'"
 
 
 def _day_to_second(value: timedelta) -> str:
     """Return an interval as SQL writes it: days, then hours:minutes:seconds, with one sign for all."""
     sign, value = ("-", -value) if value < timedelta() else ("", value)
+    # a timedelta of -1 second is -1 day and 86,399 seconds: the magnitude is written, the sign before it
     minutes, seconds = divmod(value.seconds, 60)
     fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
     return f"{sign}{value.days} {minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
@@ -140,15 +144,16 @@ class Call(Expression):
         return f"{self.function}({', '.join(map(str, self.args))})"
 
     def _part(self) -> str:
-        base, place = self.args
+        # the field's position is a literal; its name is in the type of the row
+        base, key = self.args
         if (
             self.function == "field"
             and isinstance(base.type, Row)
-            and isinstance(place, Literal)
-            and isinstance(place.value, int)
+            and isinstance(key, Literal)
+            and isinstance(key.value, int)
         ):
-            return f"{base}.{base.type.fields[place.value][0]}"
-        return f"{base}[{place}]"
+            return f"{base}.{base.type.fields[key.value][0]}"
+        return f"{base}[{key}]"
 
 
 @dataclass(frozen=True)
@@ -178,6 +183,7 @@ class Case(Expression):
 
     @property
     def children(self) -> tuple[Expression, ...]:
+        # condition, value, condition, value, .., default: with_children pairs them again
         return (*(part for when in self.whens for part in when), self.default)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
@@ -248,10 +254,12 @@ class AggregateCall:
         # the last arguments are the keys of the inner ORDER BY
         keys = self.args[len(self.args) - len(self.order) :]
         return tuple(
-            SortKey(key, way.descending, way.nulls_first) for key, way in zip(keys, self.order, strict=True)
+            SortKey(key, direction.descending, direction.nulls_first)
+            for key, direction in zip(keys, self.order, strict=True)
         )
 
     def __str__(self) -> str:
+        # COUNT(*) is the call without arguments
         args = ", ".join(map(str, self.values)) or ("*" if self.function == "count" else "")
         order = f" ORDER BY {', '.join(map(str, self.sort_keys))}" if self.order else ""
         text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{args}{order})"
@@ -281,6 +289,7 @@ class SortKey:
         return f"{self.expression}{Direction(self.descending, self.nulls_first)}"
 
 
+# operators by the canonical names of their functions
 INFIX = {
     "add": "+",
     "subtract": "-",
@@ -304,6 +313,7 @@ INFIX = {
     "bitwise_xor": "^",
 }
 
+# neither is nullable
 TRUE = Literal(BOOLEAN, False, value=True)
 FALSE = Literal(BOOLEAN, False, value=False)
 
@@ -319,6 +329,7 @@ def conjunction(parts: tuple[Expression, ...]) -> Expression:
     """Return one predicate that ANDs the parts (TRUE when there are none)."""
     if not parts:
         return TRUE
+    # left-deep: (a AND b) AND c, as conjuncts takes it apart
     result = parts[0]
     for part in parts[1:]:
         result = Call(BOOLEAN, result.nullable or part.nullable, function="and", args=(result, part))

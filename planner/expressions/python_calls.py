@@ -23,7 +23,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Call, Expression
 class PythonCall(Call):
     """A call of a Python scalar function; ``function`` is the name it has in SQL."""
 
-    body: PythonScalar = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
+    body: PythonScalar = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always set
 
 
 def arguments(
@@ -32,6 +32,7 @@ def arguments(
     """Return the arguments cast to the declared types. Raise SQL-1102 for their number, SQL-1103 for their
     types.
     """
+    # Python functions have no overloads: number and types are those of the declaration
     wanted = function.arg_types
     if len(args) != len(wanted):
         count = f"{len(wanted)} argument{'s' if len(wanted) != 1 else ''}"
@@ -55,6 +56,7 @@ def python_call(
     """Return the call of a scalar Python function on bound arguments; its value is always nullable."""
     return PythonCall(
         function.result,
+        # a Python function may return None for any row
         True,
         function=name.lower(),
         args=arguments(function, args, span),
@@ -72,7 +74,7 @@ def python_calls(expression: Expression) -> list[PythonCall]:
 class PythonAggregateCall(AggregateCall):
     """An aggregate that a Python function computes from the rows of a group; ``function`` is its SQL name."""
 
-    body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
+    body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always set
 
     @property
     def keeps_values(self) -> bool:

@@ -21,6 +21,7 @@ class Pattern:
     @property
     def empty(self) -> bool:
         """Whether it matches the empty sequence of rows."""
+        # every pattern defines it
         raise AssertionError(type(self))
 
     @property
@@ -85,6 +86,7 @@ class Alternation(Pattern):
 
     @property
     def empty(self) -> bool:
+        # A* | B may match no row
         return any(part.empty for part in self.branches)
 
     def __str__(self) -> str:
@@ -108,6 +110,7 @@ class Repetition(Pattern):
 
     @property
     def empty(self) -> bool:
+        # (A*){3} is empty too
         return self.least == 0 or self.part.empty
 
     @property

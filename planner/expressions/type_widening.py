@@ -17,10 +17,12 @@ def widens(old: DataType, new: DataType) -> bool:
     decimals only, never for FLOAT.
     """
     if is_integer(old) and is_integer(new):
+        # TINYINT, SMALLINT, INT, BIGINT: each has all values of those before it
         return _ORDER.index(str(old)) <= _ORDER.index(str(new))
     if not isinstance(new, Decimal):
         return False
     if isinstance(old, Decimal):
+        # no digit is lost behind the point or before it
         return new.scale >= old.scale and new.precision - new.scale >= old.precision - old.scale
     return is_integer(old) and new.precision - new.scale >= _DIGITS[str(old)]
 
@@ -33,6 +35,7 @@ def keeps_layout(old: str, new: str) -> bool:
         return True
     if old in _DIGITS and new in _DIGITS:
         return _ORDER.index(old) < _ORDER.index(new)
+    # of one scale: stored decimals are scaled integers, whose meaning the scale is
     before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
     return (
         before is not None and after is not None and before[2] == after[2] and int(before[1]) < int(after[1])
@@ -43,5 +46,6 @@ def crosses_words(old: str, new: str) -> bool:
     """Return whether a decimal of one machine word becomes one of two words; aggregates store these
     differently.
     """
+    # 18 digits fit into an int64, more need 128 bits
     before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
     return before is not None and after is not None and int(before[1]) <= 18 < int(after[1])

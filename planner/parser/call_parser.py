@@ -26,6 +26,7 @@ class CallParser:
     """Parses calls and their arguments, lambda functions among them."""
 
     def __init__(self, context: ParserContext, literals: LiteralParser, over: OverParser) -> None:
+        # the context reaches whole expressions, which arguments contain
         self._context, self._tokens = context, context.tokens
         self._literals, self._over = literals, over
 
@@ -43,6 +44,7 @@ class CallParser:
         else:
             return self._context.scalar()
         self._tokens.advance()
+        # a body may have a call with a lambda function again: x -> transform(a, y -> ..)
         self._tokens.enter()
         node = self._tokens.spanned(begin, LambdaFunction(this=self._context.scalar(), expressions=names))
         self._tokens.leave()
@@ -51,6 +53,7 @@ class CallParser:
     def _begins_parameters(self) -> bool:
         if not self._tokens.at(TokenType.L_PAREN):
             return False
+        # over the names and commas between the parentheses, to `) ->`
         ahead = 1
         while self._tokens.is_name(ahead) and self._tokens.at(TokenType.COMMA, ahead + 1):
             ahead += 2
@@ -64,6 +67,7 @@ class CallParser:
         """Return whether the parenthesis ``ahead`` tokens on encloses a comma at its own nesting level."""
         depth = 0
         while (token := self._tokens.token(ahead)) is not None:
+            # a comma at depth 1 separates arguments; depth 0 is the end of the list
             depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
             if depth <= 0 or (depth == 1 and token.token_type is TokenType.COMMA):
                 return depth == 1
@@ -71,6 +75,7 @@ class CallParser:
         return False
 
     def cast(self, begin: int) -> exp.Expr:
+        # CAST(value AS type), TRY_CAST(value AS type)
         safe = self._tokens.word() == "TRY_CAST"
         self._tokens.advance(2)
         value = self._context.scalar()
@@ -85,6 +90,7 @@ class CallParser:
         last = self._tokens.index
         self._tokens.need(TokenType.R_PAREN, ")")
         node = self._tokens.spanned(begin, CastTo(this=value, safe=safe))
+        # read only behind the closing parenthesis: a syntax error of the call comes before one of the type
         node.meta["sql_type"] = self._type_between(first, last)
         return node
 
@@ -100,6 +106,7 @@ class CallParser:
         for left, right in ((TokenType.LT, TokenType.GT), (TokenType.L_PAREN, TokenType.R_PAREN)):
             if self._tokens.at(left):
                 self._pass_nested(left, right)
+        # TIMESTAMP WITH LOCAL TIME ZONE; the words are in the tokens of the type, which are read again below
         for words in (("WITH", "LOCAL", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")):
             self._tokens.take_words(*words)
         node = self._tokens.spanned(begin, CastTo(this=value, safe=False))
@@ -114,6 +121,7 @@ class CallParser:
 
     def _pass_nested(self, left: TokenType, right: TokenType) -> None:
         depth = 0
+        # up to the bracket that closes the first one
         while self._tokens.current:
             kind = self._tokens.current.token_type
             depth += (kind is left) - (kind is right)
@@ -122,6 +130,7 @@ class CallParser:
                 return
 
     def call(self, begin: int) -> exp.Expr:
+        # the node has the name as written; a name with a grammar of its own is recognised in upper case
         name = self._tokens.current.text
         upper = self._tokens.word()
         self._tokens.advance(2)
@@ -133,12 +142,14 @@ class CallParser:
         distinct = self._tokens.take_words("DISTINCT")
         if not distinct:
             self._tokens.take_words("ALL")
+        # COUNT(*) has no arguments
         star = self._tokens.at(TokenType.STAR) and self._tokens.at(TokenType.R_PAREN, 1)
         if star:
             self._tokens.advance()
         if (rows := self._rows_of_variable()) is not None:
             return self._after_call(begin, FunctionCall(this=name, expressions=[rows], distinct=distinct))
         args = [] if star or (self._tokens.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
+        # listagg(a, ',' ORDER BY b)
         order = self._sort_items() if args and self._tokens.at_words("ORDER", "BY") else []
         self._tokens.need(TokenType.R_PAREN, ")")
         node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
@@ -148,6 +159,7 @@ class CallParser:
         """Return the parser of a call with words among its arguments, or ``None`` for an ordinary function.
         Such a parser may return ``None`` without reading a token; the call is then an ordinary one.
         """
+        # FLOOR and CEIL are special for FLOOR(time TO unit) only
         return {
             "EXTRACT": self._extract,
             "SUBSTRING": self._substring,
@@ -198,18 +210,21 @@ class CallParser:
     def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
         # IGNORE NULLS may precede WITHIN GROUP and FILTER, or follow them
         self._ignored_nulls(node)
+        # PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a)
         if self._tokens.take_words("WITHIN", "GROUP"):
             self._tokens.need(TokenType.L_PAREN, "(")
             if not self._tokens.at_words("ORDER", "BY"):
                 raise self._tokens.unexpected("ORDER BY")
             node.set("within", self._sort_items())
             self._tokens.need(TokenType.R_PAREN, ")")
+        # COUNT(*) FILTER (WHERE a > 3); without a parenthesis FILTER is an alias
         if self._tokens.at_words("FILTER") and self._tokens.at(TokenType.L_PAREN, 1):
             self._tokens.advance(2)
             self._tokens.need_word("WHERE")
             node.set("filter", self._context.scalar())
             self._tokens.need(TokenType.R_PAREN, ")")
         self._ignored_nulls(node)
+        # the last part of a call: SUM(a) FILTER (WHERE ..) OVER (PARTITION BY b)
         if self._tokens.at_words("OVER"):
             node.set("over", self._over.over())
         return self._tokens.spanned(begin, node)
@@ -220,6 +235,7 @@ class CallParser:
             self._tokens.advance(2)
 
     def _extract(self, begin: int) -> exp.Expr | None:
+        # EXTRACT(DAY FROM a); extract(a, b) is an ordinary call
         if self._tokens.word(1) != "FROM":
             return None
         unit = self._literals.unit_as_string()
@@ -227,6 +243,7 @@ class CallParser:
         return self._finish(begin, "extract", [unit, self._context.scalar()])
 
     def _substring(self, begin: int) -> exp.Expr | None:
+        # SUBSTRING(a FROM 2 FOR 3) or SUBSTRING(a, 2, 3)
         args = [self._context.scalar()]
         if self._tokens.take_words("FROM"):
             args.append(self._context.scalar())
@@ -237,6 +254,7 @@ class CallParser:
         return self._finish(begin, "substring", args)
 
     def _position(self, begin: int) -> exp.Expr | None:
+        # POSITION('x' IN a): an operand, as a whole expression would read IN as its predicate
         args = [self._context.operand()]
         if self._tokens.take_words("IN"):
             args.append(self._context.operand())
@@ -255,15 +273,18 @@ class CallParser:
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
         if side:
             self._tokens.advance()
+        # TRIM(LEADING FROM a) removes blanks
         if side and self._tokens.take_words("FROM"):
             return self._finish(begin, name, [self._context.scalar()])
         first = self._context.scalar()
         if self._tokens.take_words("FROM"):
+            # the function has the text first: TRIM(BOTH 'x' FROM a) is trim(a, 'x')
             return self._finish(begin, name, [self._context.scalar(), first])
         more = self._tokens.separated(self._context.scalar) if self._tokens.take(TokenType.COMMA) else []
         return self._finish(begin, name, [first, *more])
 
     def _overlay(self, begin: int) -> exp.Expr | None:
+        # OVERLAY(a PLACING b FROM 2 FOR 3) or overlay(a, b, 2, 3)
         args = [self._context.scalar()]
         if self._tokens.take_words("PLACING"):
             args.append(self._context.scalar())
@@ -281,6 +302,7 @@ class CallParser:
             return None
         name = self._tokens.sequence[begin].text
         args = self._tokens.separated(self._context.scalar)
+        # FLOOR(time TO DAY)
         if len(args) == 1 and self._tokens.take_words("TO"):
             unit = self._literals.unit_as_string()
             self._tokens.need(TokenType.R_PAREN, ")")
@@ -323,6 +345,7 @@ class CallParser:
         )
 
     def _json(self, begin: int, name: str, items: list[exp.Expr]) -> exp.Expr:
+        # NULL ON NULL writes NULLs into the JSON, ABSENT ON NULL leaves them out
         nulls = self._tokens.word() if not self._tokens.at(TokenType.R_PAREN) and self._ends_json() else None
         if nulls:
             self._tokens.advance(3)

@@ -22,7 +22,9 @@ class Penstock(Dialect):
         QUOTES = ["'"]  # noqa: RUF012
         COMMENTS = ["--", ("/*", "*/")]  # noqa: RUF012
         NESTED_COMMENTS = False
+        # sqlglot reads the text behind a command such as SHOW as one string; ours has a grammar
         COMMANDS = set()  # noqa: RUF012
+        # symbols of two or more characters; single ones are sqlglot's
         KEYWORDS = {  # noqa: RUF012
             "==": TokenType.EQ,
             "::": TokenType.DCOLON,
@@ -41,10 +43,12 @@ def tokenize(text: str) -> list[Token]:
     """Return the tokens of a text. Token positions are character offsets; the end is inclusive. A byte order
     mark at the start is read as a space.
     """
+    # replaced and not removed: offsets stay those of the text
     tokens = Penstock().tokenize(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
     return [part for token in tokens for part in _split_number(token)]
 
 
+# 1e3-2: digits with an exponent, a sign, the rest
 _EXPONENT_THEN_SIGN = re.compile(r"([\d.]+[eE]\d+)([+-])(.+)")
 
 
@@ -54,7 +58,7 @@ def _split_number(token: Token) -> list[Token]:
     if match is None:
         return [token]
     sign = TokenType.DASH if match[2] == "-" else TokenType.PLUS
-    first, operator, rest = (
+    first, operator, following = (
         Token(
             kind,
             match[i],
@@ -63,6 +67,8 @@ def _split_number(token: Token) -> list[Token]:
             token.start + match.start(i),
             token.start + match.end(i) - 1,
         )
+        # each part has its own offsets within the token
         for i, kind in ((1, TokenType.NUMBER), (2, sign), (3, TokenType.NUMBER))
     )
-    return [first, operator, *_split_number(rest)]
+    # 1e3-1e2-5 has several
+    return [first, operator, *_split_number(following)]

@@ -132,8 +132,8 @@ class PredicateParser:
         if kind is not (exp.NEQ if every else exp.EQ):
             raise self._tokens.not_yet(f"{_SIGNS[kind]} {word} (SELECT ..)", _instead_of(kind, every=every))
         self._tokens.advance()
-        found = self._spanned_from(left, exp.In(this=left, query=self.subquery()))
-        return exp.Not(this=found) if every else found
+        membership = self._spanned_from(left, exp.In(this=left, query=self.subquery()))
+        return exp.Not(this=membership) if every else membership
 
     def _holds_comma(self) -> bool:
         """Return whether the parentheses behind the current word list several items. No aggregate called ANY,
@@ -332,8 +332,8 @@ class ExpressionParser:
         # precedence climbing: the right operand has only operators that bind tighter than this one
         left = self._unary()
         chain = 0
-        while (found := self._operator()) is not None and found[0] >= least:
-            precedence, kind = found
+        while (operator := self._operator()) is not None and operator[0] >= least:
+            precedence, kind = operator
             chain += 1
             self._tokens.count_operator()
             # a chain is a tree as deep as it is long; chains of || are the exception

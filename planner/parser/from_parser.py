@@ -62,6 +62,7 @@ class TableParser:
                     sqlstate="42601",
                 )
             return self._tokens.identifier(what)
+        # FROM t EMIT CHANGES: EMIT is no alias; FROM t emit is one
         if not self._tokens.is_name() or self._begins_clause():
             return None
         token = self._tokens.current
@@ -87,6 +88,7 @@ class TableParser:
         time = self._as_of()
         if time is not None:
             begin = self._tokens.index
+        # clauses of other engines between a table and its alias
         if self._tokens.at_words("TABLESAMPLE"):
             raise self._tokens.not_yet("TABLESAMPLE", "filter with WHERE")
         if self._tokens.word() in ("PIVOT", "UNPIVOT"):
@@ -94,6 +96,7 @@ class TableParser:
         name = self.alias("table alias")
         if name is not None:
             self._refuse_misspelt_side(name)
+            # AS t (a, b) names the columns too
             columns = self.column_names() if self._tokens.at(TokenType.L_PAREN) else []
             node.set("alias", self._tokens.spanned(begin, exp.TableAlias(this=name, columns=columns)))
         time = time or self._as_of()
@@ -102,6 +105,7 @@ class TableParser:
     def _at_time(self, node: exp.Expr, time: exp.Expr, begin: int) -> exp.Expr:
         if not isinstance(node, TableFunctionCall | LateralQuery):
             return self._tokens.spanned(begin, AsOf(this=node, expression=time))
+        # only tables, views and subqueries have versions to join
         hint = "join a table, a view or a subquery in parentheses"
         message = "FOR SYSTEM_TIME AS OF does not go with LATERAL or a table function"
         raise PenstockError(
@@ -171,6 +175,7 @@ class TableParser:
         if not self._tokens.at(TokenType.L_PAREN, 1):
             raise self._tokens.unexpected("TABLE", "UNNEST", "a table function", "(")
         # LATERAL f(..) and LATERAL TABLE(f(..)): a table function reads preceding tables anyway
+        # the binder needs to know that LATERAL was written for SNAPSHOT only
         node = self._table() if self._tokens.at_words("TABLE") else self._table_function()
         if isinstance(node, SnapshotTable):
             node.set("lateral", True)
@@ -185,6 +190,7 @@ class TableParser:
         node = self._table_function()
         node.set("outer", outer)
         first = self._tokens.index
+        # LATERAL VIEW explode(a) t AS b: a name of the table, then names of its columns, both optional
         name = (
             None
             if self._tokens.at_words("AS") or not self._tokens.is_name()
@@ -196,6 +202,7 @@ class TableParser:
             else []
         )
         if name is not None or names:
+            # a table alias needs a name to have columns
             name = name or exp.Identifier(this="", quoted=False)
             node.set("alias", self._tokens.spanned(first, exp.TableAlias(this=name, columns=names)))
         return self._tokens.spanned(begin, exp.Join(this=node, kind="COMMA"))
@@ -225,6 +232,7 @@ class TableParser:
                 hint=_instead_of(self._tokens.current.text),
                 sqlstate="42601",
             )
+        # t, database.t or catalog.database.t
         parts = [self._tokens.identifier("table")]
         while self._tokens.take(TokenType.DOT):
             parts.append(self._tokens.identifier("table"))
@@ -254,6 +262,7 @@ class TableParser:
             items = self._tokens.separated(self._context.scalar)
             self._tokens.need(TokenType.R_PAREN, ")")
         else:
+            # VALUES 1, 2 has rows of one column
             items = [self._context.scalar()]
         return self._tokens.spanned(begin, exp.Tuple(expressions=items))
 
@@ -270,8 +279,10 @@ class TableParser:
         self._tokens.need(TokenType.L_PAREN, "(")
         # arguments of a windowing function, by which a misspelt one is recognised
         windows = self._tokens.word() in ("TABLE", "DESCRIPTOR") or self._tokens.at(TokenType.FARROW, 1)
+        # SNAPSHOT(input => TABLE t, ..)
         if name.upper() == "SNAPSHOT":
             return self._tokens.spanned(begin, SnapshotTable(expressions=self._window_arguments()))
+        # TUMBEL(TABLE t, ..): no function of values has such arguments, thus a misspelt window
         if name.upper() not in WINDOW_FUNCTIONS and windows:
             hint = (
                 did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT"))
@@ -281,6 +292,7 @@ class TableParser:
                 "SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883"
             )
         if name.upper() not in WINDOW_FUNCTIONS:
+            # UNNEST(a), or a Python table function; the binder knows which functions exist
             return self._function_of_values(begin, name)
         return self._tokens.spanned(
             begin, WindowTableFunction(this=name.upper(), expressions=self._window_arguments())
@@ -316,6 +328,7 @@ class TableParser:
         if self._tokens.at_words("DESCRIPTOR") and self._tokens.at(TokenType.L_PAREN, 1):
             self._tokens.advance()
             return self._tokens.spanned(begin, Descriptor(expressions=self.column_names()))
+        # INTERVAL '1' MINUTE, or 100 ROWS for a window of rows
         value = self._context.scalar()
         return self._tokens.spanned(begin, RowCount(this=value)) if self._tokens.take_words("ROWS") else value
 
@@ -325,6 +338,7 @@ class TableParser:
             if self._tokens.at(TokenType.L_PAREN)
             else self.named_table(self._tokens.index)
         )
+        # TABLE t PARTITION BY a, b ORDER BY c, with or without parentheses
         partition: list[exp.Identifier] = []
         if self._tokens.take_words("PARTITION"):
             self._tokens.need_word("BY")
@@ -360,6 +374,7 @@ class TableParser:
                 "ASOF JOIN",
                 "write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK",
             )
+        # a NATURAL LEFT JOIN b: columns of one name are the condition
         natural = self._tokens.take_words("NATURAL")
         kind = self._join_kind()
         if kind is None:
@@ -420,6 +435,7 @@ class TableParser:
         if word == "LEFT" and self._tokens.word() in ("SEMI", "ANTI"):
             word = self._tokens.word()
             self._tokens.advance()
+        # OUTER has no meaning of its own
         if word in ("LEFT", "RIGHT", "FULL"):
             self._tokens.take_words("OUTER")
         self._tokens.need_word("JOIN")

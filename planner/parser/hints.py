@@ -18,9 +18,12 @@ from penstock.planner.parser.syntax_nodes import OptionEntry
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 # NAME(..), where parentheses are allowed only inside strings
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")
+# 'key' = 'value', where a doubled quote is a quote
 _OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
 _VALUE = re.compile(r"\s*('(?:[^']|'')*')\s*")
+# a table's name: a plain word, or any text in backticks
 _NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
+# each hint of SELECT with its usage, which also tells the kind of its arguments
 _OF_SELECT = {
     "STATE_TTL": "STATE_TTL('t' = '1 h')",
     "BROADCAST": "BROADCAST(t)",
@@ -60,9 +63,11 @@ class SelectHint:
 
 def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
     """Yield the hints of one ``/*+ .. */`` comment. Raise SQL-1009 for malformed text."""
+    # between /*+ and */; an empty hint is malformed, hence the second condition
     position, last = start + 3, end - 2
     while text[position:last].strip() or position == start + 3:
         call = _CALL.match(text, position, last)
+        # no call, or a comma with nothing behind it
         if call is None or (call[3] == "," and not text[call.end() : last].strip()):
             hint = "write /*+ OPTIONS('key' = 'value') */"
             raise PenstockError(
@@ -76,22 +81,26 @@ def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
     """Return the options of the OPTIONS hint between two offsets behind a table name, keys in lower case.
     Without a hint there are none. Raise SQL-1602 for another hint.
     """
-    found = _HINT.search(text, start, end)
-    if found is None:
+    comment = _HINT.search(text, start, end)
+    if comment is None:
         return ()
     options: list[OptionEntry] = []
-    for hint in read_hints(text, *found.span()):
+    for hint in read_hints(text, *comment.span()):
+        # a hint of SELECT at a table
         if hint.name != "OPTIONS":
             raise _no_effect(hint)
         options += _options(text, hint, "OPTIONS('key' = 'value', ..)")
+    # as in WITH (..): keys are case-insensitive
     return tuple(OptionEntry(o.key.lower(), o.value, o.key_span, o.value_span) for o in options)
 
 
 def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
     """Return the hints between two offsets behind SELECT. Raise SQL-1602 for one without effect there."""
-    found = _HINT.search(text, start, end)
+    comment = _HINT.search(text, start, end)
     return (
-        () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))
+        ()
+        if comment is None
+        else tuple(_select_hint(text, hint) for hint in read_hints(text, *comment.span()))
     )
 
 
@@ -124,6 +133,7 @@ def _options(text: str, hint: Hint, usage: str) -> Iterator[OptionEntry]:
     position = hint.start
     while position < hint.end or position == hint.start:
         option = _OPTION.match(text, position, hint.end)
+        # no 'key' = 'value', or a comma with nothing behind it
         if option is None or (option[3] == "," and option.end() == hint.end):
             raise PenstockError(
                 "SQL-1009",
@@ -167,7 +177,7 @@ def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
         spans |= {option.key_span.start for option in node.meta.get("options", ())}
         spans |= {hint.span.start for hint in node.meta.get("hints", ())}
     for kind, start, end in scan(text):
-        if kind == "hint" and not any(start < place < end for place in spans):
+        if kind == "hint" and not any(start < position < end for position in spans):
             raise _no_effect(next(read_hints(text, start, end)))
 
 
@@ -177,11 +187,13 @@ def _no_effect(hint: Hint) -> PenstockError:
         return PenstockError(
             "SQL-1602", "OPTIONS has no effect here", span=hint.span, hint=instead, sqlstate="0A000"
         )
+    # a hint of SELECT that is written elsewhere
     if hint.name in _OF_SELECT:
         instead = f"write it behind SELECT: SELECT /*+ {_OF_SELECT[hint.name]} */ .."
         return PenstockError(
             "SQL-1602", f"{hint.name} has no effect here", span=hint.span, hint=instead, sqlstate="0A000"
         )
+    # a hint of Spark that would change nothing, or a misspelt one
     reason = _WITHOUT_EFFECT.get(hint.name)
     if reason is None:
         near = did_you_mean(hint.name, ("OPTIONS", *_OF_SELECT, *_WITHOUT_EFFECT), others=True)

@@ -14,7 +14,9 @@ from penstock.planner.parser.token_stream import TokenStream
 
 # Spark's: BIGINT, SMALLINT, TINYINT, DOUBLE, FLOAT, DECIMAL
 _SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
+# types whose name before a string makes a literal
 _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
+# sqlglot also reads 1e as a number
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
 INTERVAL_UNITS = (
     "YEAR",
@@ -75,6 +77,7 @@ class LiteralParser:
         return left is not None and right is not None and left.end + 1 == right.start
 
     def _number(self, begin: int) -> exp.Expr:
+        # the text as written: the binder derives the type from it
         node = exp.Literal.number(self._tokens.previous.text)
         token = self._tokens.token()
         if _NUMBER.fullmatch(self._tokens.previous.text) is None:
@@ -120,6 +123,7 @@ class LiteralParser:
 
     def _interval(self, begin: int) -> exp.Expr:
         self._tokens.advance()
+        # INTERVAL -5 MINUTE
         negative = self._tokens.take(TokenType.DASH)
         if not self._tokens.take(TokenType.STRING) and not self._tokens.take(TokenType.NUMBER):
             raise self._tokens.unexpected("a number such as '10' after INTERVAL")
@@ -127,6 +131,7 @@ class LiteralParser:
         text = self._tokens.previous.text
         # INTERVAL '1 day 2 hours' has its units in the string, INTERVAL 5 MINUTE behind the number
         unit = self._unit() if self._is_unit() or not quoted else None
+        # INTERVAL '1 02:03' DAY TO MINUTE
         last = None
         if unit is not None and self._tokens.take_words("TO"):
             last = self._unit()
@@ -135,6 +140,7 @@ class LiteralParser:
         )
 
     def _is_unit(self) -> bool:
+        # MINUTES is MINUTE
         return self._tokens.word().removesuffix("S") in INTERVAL_UNITS
 
     def _unit(self) -> str:

@@ -27,6 +27,7 @@ class MatchParser:
     def match_recognize(self, table: exp.Expr) -> exp.Expr:
         """Return the MATCH_RECOGNIZE clause at the current token, applied to a table."""
         begin = self._tokens.index
+        # the clauses have a fixed order, in which all but PATTERN and DEFINE are optional
         self._tokens.advance()
         self._tokens.need(TokenType.L_PAREN, "(")
         node = RowMatches(this=table)
@@ -40,13 +41,16 @@ class MatchParser:
             node.set("measures", self._tokens.separated(self._measure))
         # ONE ROW PER MATCH is the default
         node.set("all_rows", self._rows_per_match())
+        # without the clause the binder sets the default
         if self._tokens.at_words("AFTER", "MATCH"):
             node.set("skip", self._skip())
+        # of row pattern matching in windows
         if self._tokens.word() in ("INITIAL", "SEEK"):
             raise self._tokens.not_yet(self._tokens.word(), "leave it out: matches are looked for everywhere")
         if not self._tokens.at_words("PATTERN"):
             raise self._tokens.unexpected("PATTERN")
         node.set("pattern", self._pattern())
+        # WITHIN INTERVAL '1' HOUR: the longest duration of a match
         if self._tokens.take_words("WITHIN"):
             node.set("within", self._context.operand())
         if self._tokens.take_words("SUBSET"):
@@ -71,6 +75,7 @@ class MatchParser:
             self._tokens.need_word("ROWS")
         else:
             return False
+        # ALL ROWS PER MATCH emits each row of a match, ONE ROW PER MATCH its measures only
         every = self._tokens.previous.text.upper() == "ROWS"
         self._tokens.need_word("PER")
         self._tokens.need_word("MATCH")
@@ -87,10 +92,12 @@ class MatchParser:
         begin = self._tokens.index
         self._tokens.advance(2)
         self._tokens.need_word("SKIP")
+        # AFTER MATCH SKIP PAST LAST ROW
         if self._tokens.take_words("PAST"):
             self._tokens.need_word("LAST")
             self._tokens.need_word("ROW")
             return self._tokens.spanned(begin, AfterMatch(kind="past"))
+        # AFTER MATCH SKIP TO NEXT ROW, TO FIRST A, TO LAST A, TO A
         self._tokens.need_word("TO")
         if self._tokens.take_words("NEXT", "ROW"):
             return self._tokens.spanned(begin, AfterMatch(kind="next"))
@@ -117,6 +124,7 @@ class MatchParser:
             self._tokens.advance()
         closing = self._tokens.current
         self._tokens.need(TokenType.R_PAREN, ")")
+        # the pattern is a language of its own: its text is parsed by another parser, at this offset
         start = opening.end + 1
         return set_span(RowPattern(this=self._tokens.text[start : closing.start]), start, closing.start)
 

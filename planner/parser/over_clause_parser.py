@@ -23,6 +23,7 @@ class OverParser:
         """Return the OVER clause at the current token: a window's name or a window in parentheses."""
         begin = self._tokens.index
         self._tokens.advance()
+        # OVER w names a window of the WINDOW clause
         if not self._tokens.at(TokenType.L_PAREN):
             return self._tokens.spanned(begin, OverClause(name=self._tokens.identifier("window")))
         return self.window(begin)
@@ -31,6 +32,7 @@ class OverParser:
         """Return the window in parentheses: PARTITION BY, ORDER BY and the frame."""
         self._tokens.need(TokenType.L_PAREN, "(")
         node = OverClause(partition=[], order=[])
+        # (PARTITION BY a ORDER BY b ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), each part optional
         if self._tokens.take_words("PARTITION"):
             self._tokens.need_word("BY")
             node.set("partition", self._tokens.separated(self._context.scalar))
@@ -53,6 +55,7 @@ class OverParser:
         """
         begin = self._tokens.index
         node = exp.Ordered(this=self._context.scalar(), desc=False)
+        # a [ASC | DESC] [NULLS FIRST | NULLS LAST]
         if self._tokens.take_words("DESC"):
             node.set("desc", True)
         else:
@@ -84,6 +87,7 @@ class OverParser:
         if self._tokens.take_words("CURRENT"):
             self._tokens.need_word("ROW")
             return self._tokens.spanned(begin, FrameBound(current=True))
+        # an operand: a whole expression would read the AND of BETWEEN .. AND
         distance = None if self._tokens.take_words("UNBOUNDED") else self._context.operand()
         if self._tokens.word() not in ("PRECEDING", "FOLLOWING"):
             raise self._tokens.unexpected("PRECEDING", "FOLLOWING")
@@ -97,6 +101,7 @@ def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:
     without a window.
     """
     for clause in list(node.find_all(OverClause)):
+        # OVER (..) has its window already
         name = clause.args.get("name")
         if name is None:
             continue

@@ -33,6 +33,7 @@ from penstock.planner.parser.token_stream import TokenStream
 Keys = list[exp.Expr]
 T = TypeVar("T")
 
+# the sets of a CUBE of eight columns
 MAX_GROUPING_SETS = 256
 
 
@@ -97,8 +98,10 @@ class GroupingParser:
             self._tokens.advance(2)
             return []
         node = self._context.scalar()
+        # ROLLUP ((a, b), c)
         if isinstance(node, exp.Tuple):
             return list(node.expressions)
+        # (a) is a
         return [node.this if isinstance(node, exp.Paren) else node]
 
     @staticmethod
@@ -140,6 +143,7 @@ class EmitParser:
         """Return the EMIT clause at the current token."""
         begin = self._tokens.index
         self._tokens.advance()
+        # EMIT FINAL | ON WINDOW CLOSE | CHANGES [EVERY interval], then [WITH LATENESS interval]
         node = EmitClause(this="final")
         if self._tokens.take_words("ON"):
             self._tokens.need_word("WINDOW")
@@ -233,6 +237,7 @@ class QueryParser:
         """Return a query: WITH, set operations, ORDER BY, LIMIT, OFFSET and EMIT."""
         self._tokens.enter()
         begin = self._tokens.index
+        # WITH a AS (..), then the query, then ORDER BY, LIMIT and EMIT of the whole
         tables = self._with() if self._tokens.at_words("WITH") else None
         node = self._set_operations(begin)
         if tables is not None:
@@ -258,6 +263,7 @@ class QueryParser:
             if self._tokens.at(TokenType.L_PAREN) and self._tokens.word(1) not in ("SELECT", "WITH", "VALUES")
             else []
         )
+        # name [(columns)] AS (query)
         self._tokens.need_word("AS")
         self._tokens.need(TokenType.L_PAREN, "(")
         body = self.query()
@@ -287,6 +293,7 @@ class QueryParser:
                     sqlstate="54001",
                 )
             self._tokens.advance()
+            # UNION is UNION DISTINCT
             distinct = not self._tokens.take_words("ALL")
             if distinct:
                 self._tokens.take_words("DISTINCT")
@@ -301,6 +308,7 @@ class QueryParser:
             return self._select(begin)
         if self._tokens.at_words("VALUES"):
             return self._tables.values()
+        # (SELECT ..) UNION ..: a branch in parentheses, which may have an ORDER BY of its own
         if self._tokens.take(TokenType.L_PAREN):
             inner = self.query()
             self._tokens.need(TokenType.R_PAREN, ")")
@@ -331,12 +339,9 @@ class QueryParser:
 
     def _select(self, begin: int) -> exp.Expr:
         self._tokens.advance()
-        # hints are comments between SELECT and the next token
-        hints = select_hints(
-            self._tokens.text,
-            self._tokens.previous.end + 1,
-            len(self._tokens.text) if self._tokens.current is None else self._tokens.current.start,
-        )
+        # hints are comments between SELECT and the next token; none at the end, where an item is missing
+        hints = select_hints(self._tokens.text, self._tokens.previous.end + 1, self._tokens.current.start)
+        # SELECT [DISTINCT | ALL] items, then the clauses in their order
         distinct = self._tokens.take_words("DISTINCT")
         if distinct and self._tokens.at_words("ON"):
             raise self._tokens.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
@@ -347,6 +352,7 @@ class QueryParser:
         )
         if hints:
             node.meta["hints"] = hints
+        # SELECT without FROM is one row of constants
         if self._tokens.take_words("FROM"):
             self._from(node)
         if self._tokens.take_words("WHERE"):
@@ -361,25 +367,27 @@ class QueryParser:
             node.set("qualify", self._expressions.scalar())
         windows |= self._windows()
         with_windows(node, windows)
+        # Hive's and Spark's clauses behind a SELECT
         if self._tokens.word() in _AFTER_SELECT:
             raise self._tokens.not_yet(self._tokens.word(), _AFTER_SELECT[self._tokens.word()])
         return self._tokens.spanned(begin, node)
 
     def _windows(self) -> dict[str, OverClause]:
         """Return the windows of a WINDOW clause by name in lower case; none without the clause."""
-        found: dict[str, OverClause] = {}
+        windows: dict[str, OverClause] = {}
         if not self._tokens.take_words("WINDOW"):
-            return found
+            return windows
         for name, window in self._tokens.separated(self._named_window):
-            if name.name.lower() in found:
+            # window names are case-insensitive
+            if name.name.lower() in windows:
                 raise PenstockError(
                     "SQL-1045",
                     f'the window "{name.name}" is given twice',
                     span=span_of(name),
                     sqlstate="42712",
                 )
-            found[name.name.lower()] = window
-        return found
+            windows[name.name.lower()] = window
+        return windows
 
     def _named_window(self) -> tuple[exp.Identifier, OverClause]:
         name = self._tokens.identifier("window")
@@ -408,6 +416,7 @@ class QueryParser:
         node.set("from_", exp.From(this=self._tables.table()))
         joins = []
         begin = self._tokens.index
+        # joins are left-associative: each one joins the tables before it
         while (join := self._tables.join() or self._tables.lateral_view()) is not None:
             joins.append(join)
             if len(joins) > MAX_DEPTH:
@@ -480,12 +489,13 @@ class QueryParser:
         count = self._row_count()
         if word == "LIMIT" and self._tokens.at(TokenType.COMMA):
             raise self._tokens.not_yet("LIMIT offset, count", "write LIMIT count OFFSET offset")
+        # OFFSET 10 ROWS is the standard's spelling
         if word == "OFFSET":
             self._tokens.take_words("ROWS") or self._tokens.take_words("ROW")
         return count
 
     def _row_count(self) -> exp.Expr:
-        place = self._tokens.current_span()
+        span = self._tokens.current_span()
         node = self._literals.literal()
         if (
             node is None
@@ -493,7 +503,7 @@ class QueryParser:
             or (isinstance(node, exp.Literal) and not node.name.isdigit())
         ):
             raise PenstockError(
-                "SQL-1012", "a number of rows is a whole number such as 10", span=place, sqlstate="2201W"
+                "SQL-1012", "a number of rows is a whole number such as 10", span=span, sqlstate="2201W"
             )
         return node
 

@@ -19,6 +19,7 @@ from penstock.planner.expressions.row_pattern import (
     Variable,
 )
 
+# a repetition is written out as states of the automaton: A{1000} B{1000} is at the limit
 MAX_PATTERN_SIZE = 2000
 # PERMUTE of n variables is written out as n! alternatives: 720 for six, 5,040 for seven
 _MAX_PERMUTED = 6
@@ -29,6 +30,7 @@ _COUNTS: dict[str, tuple[int, int | None]] = {"any": (0, None), "some": (1, None
 @cache
 def _grammar() -> Lark:
     text = Path(__file__).with_name("row_pattern.lark").read_text(encoding="utf-8")
+    # built in the process at the first pattern: the grammar is small, unlike that of statements
     return Lark(text, parser="lalr", start="pattern", maybe_placeholders=False, propagate_positions=True)
 
 
@@ -44,11 +46,13 @@ def parse_pattern(text: str, offset: int) -> Pattern:
     except UnexpectedInput as error:
         raise _refusal(error, text, offset) from None
     except VisitError as error:
+        # lark wraps what a method of the builder raises
         if isinstance(error.orig_exc, PenstockError):
             raise error.orig_exc from None
         raise error.orig_exc from error
     assert isinstance(pattern, Pattern)
     span = Span(offset, offset + max(1, len(text)))
+    # limits of the whole pattern, tested when it is built
     if pattern.size > MAX_PATTERN_SIZE:
         message = (
             f"the pattern has {pattern.size:,} places with its repetitions written out, over the limit "
@@ -70,6 +74,7 @@ def parse_pattern(text: str, offset: int) -> Pattern:
 
 
 def _refusal(error: UnexpectedInput, text: str, offset: int) -> PenstockError:
+    # a character that begins no token, a token at a wrong position, or the end
     if isinstance(error, UnexpectedCharacters):
         start, shown = error.pos_in_stream, text[error.pos_in_stream]
     elif isinstance(error, UnexpectedToken) and error.token.type != "$END":
@@ -115,6 +120,7 @@ class _Builder(Transformer[Token, Pattern]):
 
     def variable(self, items: list[Token]) -> Pattern:
         name = str(items[0])
+        # quotes are no part of the name, and do not make it case-sensitive
         name = name[1:-1] if name[0] in '`"' else name
         return Variable(self._written.setdefault(name.lower(), name))
 
@@ -122,6 +128,7 @@ class _Builder(Transformer[Token, Pattern]):
         return Exclusion(items[0])
 
     def permute(self, items: list[Token | Pattern]) -> Pattern:
+        # PERMUTE (A, B) is A B | B A; the first item is the word itself
         members = [item for item in items if isinstance(item, Pattern)]
         if len(members) > _MAX_PERMUTED:
             word = items[0]
@@ -137,6 +144,7 @@ class _Builder(Transformer[Token, Pattern]):
         return Alternation(tuple(Concatenation(order) for order in permutations(members)))
 
     def anchor(self, items: list[Token]) -> Pattern:
+        # an anchor is an anonymous terminal, which lark leaves out of `items`
         start = next(i for i, letter in enumerate(self._text) if letter in "^$")
         hint = "leave it out: a stream's partition has no last row, and its first is one like any other"
         raise PenstockError(
@@ -187,4 +195,5 @@ class _Builder(Transformer[Token, Pattern]):
     def repeat(self, items: list[Pattern]) -> Pattern:
         part, count = items
         assert isinstance(count, Repetition)
+        # A*? is reluctant: as few rows as possible
         return Repetition(part, count.least, count.most, count.greedy)

@@ -20,6 +20,7 @@ MAX_OPERATORS = 5_000
 # Python's own limit of 1,000 frames is below what a legal chain of operators takes
 _RECURSION_LIMIT = 20_000
 
+# one alternative for each kind; the first that matches wins, so comments precede the symbols / and -
 _SCAN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+)
     | (?P<hint>/\*\+.*?\*/)
@@ -79,11 +80,14 @@ def check_text(text: str) -> None:
             hint="put long lists of values into a table and join it",
             sqlstate="54000",
         )
+    # searched apart: within strings and comments the scanner accepts every character
     if (half := _HALF.search(text)) is not None:
         raise _stray(half[0], half.start())
+    # parentheses are counted here, in a loop: the parser would overflow the stack before it could report them
     depth = 0
     for kind, start, end in scan(text):
         piece = text[start : min(end, start + 8)]
+        # the text ends within a string, a quoted name or a comment
         if kind == "open":
             raise _unterminated(piece[:2] if piece.startswith("/*") else piece[0], start)
         if kind == "bad":

@@ -223,6 +223,7 @@ class OptionEntry:
 
 def set_span(node: exp.Expr, start: int, end: int) -> Any:
     """Set the span of a node to the characters from ``start`` up to ``end`` (exclusive); return it."""
+    # in sqlglot's own keys of positions, whose end is inclusive
     node.meta["start"] = start
     node.meta["end"] = end - 1
     return node
@@ -256,6 +257,7 @@ def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:
         if span is not None:
             set_span(node, span.start, span.end)
         else:
+            # without a start a node has no span
             node.meta.pop("start", None)
     return tree
 
@@ -286,6 +288,7 @@ def consume(node: exp.Expr, *names: str) -> None:
         # a clause that was written, and that the caller does not handle
         if name not in names and value not in (None, False, []):
             word = _CLAUSE_WORDS.get(name, name.strip("_").upper().replace("_", " "))
+            # the most exact position: of the clause, of its first part, of the node
             where = (
                 value
                 if isinstance(value, exp.Expr)

@@ -40,10 +40,12 @@ class TokenStream:
         self.index = 0
         self.current = tokens[0] if tokens else _END
         self.previous = _END
+        # counters of the limits MAX_DEPTH and MAX_OPERATORS
         self.depth = 0
         self.operators = 0
         # the number of ? placeholders read so far
         self.parameters = 0
+        # the last alias without AS: it may be a misspelt keyword, which a later error then names
         self.implicit_alias: Token | None = None
 
     def advance(self, count: int = 1) -> None:
@@ -128,6 +130,7 @@ class TokenStream:
             raise self.no_name(what)
         self.advance()
         token = self.previous
+        # a quoted name is empty: ``
         if not token.text:
             raise PenstockError(
                 "SQL-1008",
@@ -177,6 +180,7 @@ class TokenStream:
         words = [word for word in expected if word.isupper() and word[0].isalpha()]
         blamed, meant = self._misspelt(words)
         wanted = _any_of(expected)
+        # a misspelt keyword is the most useful message, then the end of the text, then the token
         if blamed is not None and meant is not None:
             span = Span(blamed.start, blamed.end + 1)
             return PenstockError(
@@ -194,6 +198,7 @@ class TokenStream:
                 sqlstate="42601",
             )
         text = self.text[self.current.start : self.current.end + 1]
+        # shortened, as a long string would fill the message; a string shows in its own quotes
         shown = text if len(text) <= 40 else text[:37] + "..."
         shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
         return PenstockError(
@@ -253,6 +258,7 @@ def _any_of(expected: Sequence[str]) -> str:
     return expected[0] if len(expected) == 1 else f"{', '.join(expected[:-1])} or {expected[-1]}"
 
 
+# sqlglot's token types by the terminals of the statement grammar and of the type parser
 SYMBOLS = {
     TokenType.L_PAREN: "LPAR",
     TokenType.R_PAREN: "RPAR",
@@ -267,6 +273,7 @@ SYMBOLS = {
     TokenType.DOT: "DOT",
 }
 """Terminals of the tokens that are neither words nor names."""
+# terminals that are whole regions of SQL, as errors name them
 REGIONS = {
     "EXPRESSION": "an expression",
     "QUERY": "a query",
@@ -276,6 +283,7 @@ REGIONS = {
 }
 TYPE_BEGINS = frozenset(("NAME", "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT"))
 """Terminals that may begin a type."""
+# terminals as errors name them; keywords show as they are
 _SHOWN = {
     "LPAR": '"("',
     "RPAR": '")"',
@@ -339,6 +347,7 @@ def unexpected(token: AcceptingToken) -> PenstockError:
     if before is None and TYPE_BEGINS.issuperset(expected):  # a type that stands in a query, or alone
         message = f"unexpected {_quoted(token.value)}: a type was expected"
         return PenstockError("SQL-1001", message, span=span, sqlstate="42601")
+    # the first token of a statement
     if before is None:
         hint = (
             "statements begin with SELECT, INSERT, CREATE, DROP, EXPLAIN, SET, SHOW, DESCRIBE and "
@@ -372,11 +381,13 @@ def _short(text: str) -> str:
 
 
 def _meant(token: AcceptingToken, accepted: Collection[str]) -> str | None:
+    # lark's own terminals ($END, __ANON_0) and descriptions such as NAME are no words to suggest
     words = {word for word in accepted if word.isalpha() and word not in _SHOWN and not word.startswith("$")}
     # a query region has no terminals of its own: offer the words it may begin with
     if "QUERY" in accepted:
         words |= {"SELECT", "WITH", "VALUES"}
     meant = nearest(token.value, words) if token.type in ("NAME", "RESERVED") else None
+    # the word itself is no correction: it is right, only not here
     return None if meant == token.value.upper() else meant
 
 
@@ -391,8 +402,10 @@ def ended(end: int, expected: Collection[str]) -> PenstockError:
 
 
 def _wanted(expected: list[str]) -> str:
+    # a dot could follow nearly every name: not worth naming
     words = [_SHOWN.get(word, word) for word in expected if word not in ("$END", "DOT")]
     words += ["the end of the statement"] if "$END" in expected else []
+    # a list of all keywords helps nobody: name what is no keyword
     if len(words) > 7:
         words = [word for word in words if not word.isupper()] or ["something else"]
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "something else"

@@ -40,6 +40,7 @@ from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, too_deep_a_type
 from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
 
+# types without numbers, with Spark's and the standard's other names of them
 _SIMPLE: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
     "BOOL": BOOLEAN,
@@ -65,9 +66,11 @@ _SIZED: dict[str, DataType] = {
     "VARBINARY": BINARY,
     "TIME": TIME,
 }
+# words that take numbers, a time zone, or both
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
 TYPE_NAMES = (*_SIMPLE, *_SIZED, *_DECIMALS, *_TIMESTAMPS, "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT")
+# an interval has units of one group only: months have no fixed number of days
 _DAY_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _YEAR_UNITS = ("YEAR", "MONTH")
 
@@ -117,6 +120,7 @@ def parse_type(text: str, offset: int = 0) -> DataType:
         return type_between(text, tokenize(text), len(text.rstrip()))
     except PenstockError as error:
         if error.span is not None:
+            # the type is a part of a longer text
             error.span = error.span.shifted(offset)
         raise
 
@@ -125,6 +129,7 @@ def type_between(text: str, tokens: Sequence[Token], end: int) -> DataType:
     """Return the type that all of ``tokens`` together spell. ``end`` is the end of their text."""
     allow_depth()
     reader = TypeReader(text, tokens, 0, end)
+    # tokens behind the type are an error before the type's own faults are
     syntax = reader.read()
     reader.need_end()
     return type_of(syntax)
@@ -159,16 +164,21 @@ class TypeReader:
         """Return the type at the current token. Raise SQL-1017 above ``MAX_DEPTH`` levels."""
         if depth > MAX_DEPTH:
             raise too_deep_a_type(self._first_name())
+        # a type begins with a name or with the word of a nested type or interval
         word = self._need(*TYPE_BEGINS)
         match word.type:
+            # DECIMAL(10, 2), TIMESTAMP(3) WITH LOCAL TIME ZONE
             case "NAME":
                 read = self._simple(word)
+            # INTERVAL DAY(3) TO SECOND(6); the precisions have no effect
             case "INTERVAL":
                 read = self._interval(word)
+            # ARRAY<INT>
             case "ARRAY":
                 self._need("LESSTHAN")
                 read = TypeSyntax(word, parts=(self.read(depth + 1),))
                 self._need("MORETHAN")
+            # MAP<STRING, INT>
             case "MAP":
                 self._need("LESSTHAN")
                 key = self.read(depth + 1)
@@ -201,6 +211,7 @@ class TypeReader:
     def _numbers(self) -> tuple[str, ...]:
         if self._take("LPAR") is None:
             return ()
+        # (10) or (10, 2)
         numbers = [self._need("NUMBER").value]
         if self._need("COMMA", "RPAR").type == "COMMA":
             numbers.append(self._need("NUMBER").value)
@@ -237,6 +248,7 @@ class TypeReader:
     def _take(self, *terminals: str) -> TypeToken | None:
         """Consume one of these terminals and return it, or return ``None`` when another token is next."""
         self.looked_for.update(terminals)
+        # the end: what was looked for is what an error then names
         if self.index >= len(self._tokens):
             return None
         token = self._seen()
@@ -244,6 +256,7 @@ class TypeReader:
             return None
         self.index += 1
         self.previous = token
+        # a new position: nothing has been looked for there yet
         self.looked_for, self._optional = set(), frozenset()
         return token
 
@@ -258,6 +271,7 @@ class TypeReader:
             kind = "NAME"
         else:
             kind = SYMBOLS.get(token.token_type, "SYMBOL")
+        # sqlglot's end is inclusive
         begin, end = token.start, token.end + 1
         accepted = frozenset(self.looked_for)
         return TypeToken(kind, self._text[begin:end], begin, end, token.text, accepted, self.previous)
@@ -292,6 +306,7 @@ def type_of(syntax: TypeSyntax) -> DataType:
             return Map(type_of(syntax.parts[0]), type_of(syntax.parts[1]))
     fields: dict[str, DataType] = {}
     for token, kind in zip(syntax.fields, syntax.parts, strict=True):
+        # field names are case-insensitive
         if token.name.lower() in {known.lower() for known in fields}:
             raise PenstockError("SQL-1205", f'field "{token.name}" is declared twice', span=token.span)
         fields[token.name] = type_of(kind)
@@ -301,6 +316,7 @@ def type_of(syntax: TypeSyntax) -> DataType:
 def _simple(syntax: TypeSyntax) -> DataType:
     written, span = syntax.word.value, syntax.word.span
     word = written.upper()
+    # 1.5 is no length: -1 is out of every range
     numbers = [int(number) if number.isdigit() else -1 for number in syntax.numbers]
     if word in _TIMESTAMPS:
         return _timestamp(word, numbers, syntax.zone, span)
@@ -313,6 +329,7 @@ def _simple(syntax: TypeSyntax) -> DataType:
         return _SIZED[word]
     if word in _SIMPLE and not numbers:
         return _SIMPLE[word]
+    # the type exists, so its numbers are at fault: INT(3)
     if word in _SIMPLE or word in _SIZED:
         raise PenstockError(
             "SQL-1206",
@@ -342,6 +359,7 @@ def _timestamp(word: str, numbers: list[int], zone: str | None, span: Span) -> D
         raise PenstockError(
             "SQL-1206", f"{word}({precision}) is finer than microseconds", span=span, hint=hint
         )
+    # TIMESTAMP WITH LOCAL TIME ZONE is TIMESTAMP_LTZ, TIMESTAMP WITHOUT TIME ZONE is TIMESTAMP
     local = word == "TIMESTAMP_LTZ" or zone == "LOCAL"
     return TimestampLtz(precision) if local else Timestamp(precision)
 
@@ -350,4 +368,5 @@ def _with_span(build: Any, span: Span) -> DataType:
     try:
         return build()
     except PenstockError as error:
+        # Decimal tests its own range, and knows no position
         raise error.with_span(span) from None

@@ -34,6 +34,7 @@ class AlterationBuilder(Transformer):
 
     def reset_options_of(self, children: list[Any]) -> nodes.ResetOptions:
         return nodes.ResetOptions(
+            # keys of options are in lower case; the source is the token without quotes
             tuple(Name(token.source.text.lower(), Span(token.start_pos, token.end_pos)) for token in children)
         )
 
@@ -44,12 +45,17 @@ class AlterationBuilder(Transformer):
         return children[0]
 
     def part(self, children: list[Any]) -> Part:
+        # a watermark or a primary key has no position
         if not isinstance(children[0], _COLUMNS):
             return children[0]
-        place = children[1] if len(children) > 1 else None
-        return nodes.PositionedColumn(children[0], place is True, place if isinstance(place, Name) else None)
+        # column [FIRST | AFTER other]: `first` returns True, `after` the name
+        position = children[1] if len(children) > 1 else None
+        return nodes.PositionedColumn(
+            children[0], position is True, position if isinstance(position, Name) else None
+        )
 
     def add_parts(self, children: list[Part], modify: bool = False) -> nodes.ChangeParts:
+        # ADD (a INT, WATERMARK FOR a AS .., PRIMARY KEY (a) NOT ENFORCED), in any order; keys are tuples
         watermarks = [part for part in children if isinstance(part, WatermarkDef)]
         keys = [part for part in children if isinstance(part, tuple)]
         if len(watermarks) > 1:

@@ -125,12 +125,13 @@ def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
 
 
 _CLOSING_HINT = re.compile(r"\s*/\*\+.*?\*/", re.DOTALL)  # belongs to the query it ends, though no token does
+# Flink's words for the parts of a table that LIKE copies
 _COPIED = ("ALL", "CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 
 
-def _excluded(rest: Any) -> frozenset[str]:
+def _excluded(region: Any) -> frozenset[str]:
     """The parts that a LIKE clause does not copy: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
-    words = rest.value.strip().removeprefix("(").removesuffix(")").upper().split()
+    words = region.value.strip().removeprefix("(").removesuffix(")").upper().split()
     pairs = list(zip(words[::2], words[1::2], strict=False))
     # pairs of INCLUDING | EXCLUDING | OVERWRITING and a part
     if len(words) % 2 or any(
@@ -138,7 +139,7 @@ def _excluded(rest: Any) -> frozenset[str]:
     ):
         hint = f"write (EXCLUDING part), parts being {', '.join(_COPIED)}"
         raise PenstockError(
-            "SQL-1001", "this is no list of what LIKE copies", span=_span(rest), hint=hint, sqlstate="42601"
+            "SQL-1001", "this is no list of what LIKE copies", span=_span(region), hint=hint, sqlstate="42601"
         )
     return frozenset(what for how, what in pairs if how == "EXCLUDING")
 
@@ -149,11 +150,13 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     """
 
     def __init__(self, text: str) -> None:
+        # tokens need no transformation: skipping them saves a call for each
         super().__init__(visit_tokens=False)
         self.sql = text
         self.span = Span(0, len(text.rstrip()))
 
     def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
+        # a rule without a method is an optional word, such as IF EXISTS: its name is all there is to know
         return _Flag(str(data))
 
     def statement(self, children: list[Any]) -> Any:
@@ -191,6 +194,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return _Comment(_text(children[0]))
 
     def option(self, children: list[Any]) -> OptionEntry:
+        # keys are case-insensitive, except those of Spark: spark.sql.shuffle.partitions
         key, value = children
         written = _text(key)
         folded = written.lower()
@@ -202,6 +206,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return _Options(children)
 
     def _expression(self, token: Any) -> SqlExpression:
+        # parsed within the whole statement, so that spans need no correction
         tree = parse_expression(self.sql, token.start_pos, token.end_pos)
         return SqlExpression(self.sql[token.start_pos : token.end_pos], tree, _span(token))
 
@@ -277,9 +282,10 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         )
 
     def create_table_like(self, children: list[Any]) -> nodes.CreateTableLike:
+        # CREATE TABLE a (..) LIKE b (EXCLUDING OPTIONS)
         source = _all(children, Name)[1]
-        rest = next((child for child in children if isinstance(child, Token)), None)
-        excluding = frozenset() if rest is None else _excluded(rest)
+        region = next((child for child in children if isinstance(child, Token)), None)
+        excluding = frozenset() if region is None else _excluded(region)
         return nodes.CreateTableLike(
             self.create_table([c for c in children if c is not source]), source, excluding, span=self.span
         )
@@ -322,6 +328,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def language(self, children: list[Any]) -> _Flag:
         token = children[0]
+        # LANGUAGE JAVA, LANGUAGE SCALA
         if token.value.upper() != "PYTHON":
             hint = "write LANGUAGE PYTHON"
             raise PenstockError(
@@ -334,6 +341,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return _Flag("language")
 
     def create_function(self, children: list[Any]) -> nodes.CreateFunction:
+        # AS 'module.object'
         target = next(child for child in children if isinstance(child, Token))
         return nodes.CreateFunction(
             _one(children, Name),
@@ -359,12 +367,12 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return nodes.Query(self.sql[token.start_pos : end], tree, span=Span(token.start_pos, end))
 
     def subscribe(self, children: list[Any]) -> nodes.Subscribe:
-        asked = children[0]
+        query = children[0]
         # SUBSCRIBE t is SUBSCRIBE SELECT * FROM t, with errors at the table's name
-        if isinstance(asked, Name):
-            everything = parse_query(f"SELECT * FROM {quoted_name(asked.text)}")
-            asked = nodes.Query(asked.text, moved(everything, asked.span), span=asked.span)
-        return nodes.Subscribe(asked, span=self.span)
+        if isinstance(query, Name):
+            everything = parse_query(f"SELECT * FROM {quoted_name(query.text)}")
+            query = nodes.Query(query.text, moved(everything, query.span), span=query.span)
+        return nodes.Subscribe(query, span=self.span)
 
     def verify(self, children: list[Any]) -> nodes.Verify:
         return nodes.Verify(
@@ -389,6 +397,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         )
 
     def statement_set(self, children: list[Any]) -> nodes.ExecuteStatementSet:
+        # BEGIN STATEMENT SET; END
         if not children:
             raise PenstockError(
                 "SQL-1004",
@@ -407,6 +416,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     # the session and its jobs
 
     def set_option(self, children: list[Any]) -> nodes.Set:
+        # SET lists the settings, SET key shows one, SET key = value changes it
         key = children[0] if children else None
         value = children[1] if len(children) > 1 else None
         return nodes.Set(
@@ -419,6 +429,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def _setting(self, token: Any) -> str:
         return (
+            # a quoted value without its quotes, any other as it was written
             _text(token)
             if token.type == "STRING" or token.value.startswith(("'", "`", '"'))
             else token.value.strip()
@@ -439,6 +450,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return children[0]
 
     def show(self, children: list[Any]) -> nodes.Show:
+        # SHOW kind [FROM table | IN namespace] [LIKE 'pattern']; only COLUMNS has no node of its own
         like = next((_text(child) for child in children if isinstance(child, Token)), None)
         kind = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS)
         namespace = _one(children, nodes.ShowNamespace)
@@ -460,6 +472,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return nodes.ShowMetrics(None, _text(children[0]) if children else None, span=self.span)
 
     def show_job_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
+        # SHOW METRICS FOR JOB 'id' LIKE 'pattern'
         job, *like = children
         return nodes.ShowMetrics(_text(job), _text(like[0]) if like else None, _span(job), span=self.span)
 
@@ -482,6 +495,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return nodes.Savepoint(_text(children[0]), _span(children[0])) if children else nodes.Savepoint()
 
     def stop_job(self, children: list[Any]) -> nodes.StopJob:
+        # STOP JOB 'id' WITH SAVEPOINT 'path' WITH DRAIN, both optional
         savepoint = _one(children, nodes.Savepoint)
         return nodes.StopJob(
             _text(children[0]), _span(children[0]), savepoint, _has(children, "drain"), span=self.span
@@ -492,6 +506,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def alter_job(self, children: list[Any]) -> nodes.AlterJob:
         job, number = children
+        # SET PARALLELISM 1.5, SET PARALLELISM 0
         if not number.value.isdigit() or int(number.value) < 1:
             raise PenstockError(
                 "SQL-1001", "a parallelism is a whole number above 0", span=_span(number), sqlstate="42601"

@@ -26,36 +26,39 @@ def tables_of(grammar: Path, lexer: type[Lexer], start: list[str]) -> Lark:
     from this text and this lark version. Otherwise they are generated and cached.
     """
     text = grammar.read_text(encoding="utf-8")
+    # the cache is valid for one lark version, one set of start rules and one text of the grammar
     digest = hashlib.sha256("\0".join((lark.__version__, *start, text)).encode()).hexdigest()
-    kept = Path(cache_from_source(str(grammar.with_suffix(".py")))).with_suffix(".tables")
-    # not there, or not what was written: made anew
+    cache_file = Path(cache_from_source(str(grammar.with_suffix(".py")))).with_suffix(".tables")
+    # not there, or not what was written: generated anew
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        return _read(kept.read_bytes(), digest, lexer)
-    made = Lark(text, parser="lalr", lexer=lexer, start=start, maybe_placeholders=False)
-    with suppress(OSError):  # no directory can be written to: made in every process then
-        _keep(kept, _written(made, digest))
-    return made
+        return _deserialize(cache_file.read_bytes(), digest, lexer)
+    parser = Lark(text, parser="lalr", lexer=lexer, start=start, maybe_placeholders=False)
+    with suppress(OSError):  # no directory can be written to: generated in every process then
+        _write_file(cache_file, _serialize(parser, digest))
+    return parser
 
 
-def _written(made: Lark, digest: str) -> bytes:
-    data, memo = made.memo_serialize([TerminalDef, Rule])
-    # the lexer is a class, which JSON cannot hold: _read puts it back
+def _serialize(parser: Lark, digest: str) -> bytes:
+    data, memo = parser.memo_serialize([TerminalDef, Rule])
+    # the lexer is a class, which JSON cannot write: _deserialize puts it back
     data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = None
     body = json.dumps({"data": data, "memo": memo}, separators=(",", ":")).encode()
+    # the file: digest of the grammar, digest of the body against a damaged file, body in JSON
     return b"\n".join((digest.encode(), hashlib.sha256(body).hexdigest().encode(), body))
 
 
-def _read(written: bytes, digest: str, lexer: type[Lexer]) -> Lark:
+def _deserialize(written: bytes, digest: str, lexer: type[Lexer]) -> Lark:
     """Return the parser of cached tables. Raise ValueError when they are incomplete or of another grammar."""
     of, checksum, body = written.split(b"\n", 2)
     if of.decode() != digest or checksum.decode() != hashlib.sha256(body).hexdigest():
         raise ValueError("tables of another grammar")
-    kept = json.loads(body)
-    data, table = kept["data"], kept["data"]["parser"]["parser"]
+    tables = json.loads(body)
+    data, table = tables["data"], tables["data"]["parser"]["parser"]
+    # the numbers of tokens, states and memo entries
     table["tokens"] = _by_number(table["tokens"])
     table["states"] = {int(state): _by_number(steps) for state, steps in table["states"].items()}
     data["options"]["lexer"] = data["parser"]["lexer_conf"]["lexer_type"] = lexer
-    return Lark._load_from_dict(data, _by_number(kept["memo"]))
+    return Lark._load_from_dict(data, _by_number(tables["memo"]))
 
 
 def _by_number(written: dict[str, Any]) -> dict[int, Any]:
@@ -63,12 +66,12 @@ def _by_number(written: dict[str, Any]) -> dict[int, Any]:
     return {int(number): value for number, value in written.items()}
 
 
-def _keep(path: Path, content: bytes) -> None:
+def _write_file(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # write to a file of this process, then rename: a reader never sees half a file
-    own = path.with_suffix(f".{os.getpid()}")
-    own.write_bytes(content)
-    own.replace(path)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_bytes(content)
+    temporary.replace(path)
 
 
 @cache

@@ -28,6 +28,7 @@ class StatementLexer(Lexer):
     parser accepts.
     """
 
+    # lark then calls `lex` with the parser's state, which tells what the grammar accepts
     __future_interface__ = True
 
     def __init__(self, lexer_conf: Any) -> None:
@@ -37,6 +38,7 @@ class StatementLexer(Lexer):
         """Yield lark tokens; ``accepted`` on each are the terminals that the grammar accepted at its
         position.
         """
+        # a string, or lark's slice of one
         text = str(getattr(lexer_state.text, "text", lexer_state.text))
         tokens = tokenize(text)
         index, offered = 0, frozenset[str]()
@@ -63,6 +65,7 @@ class StatementLexer(Lexer):
             previous, offered = token, frozenset()
             if syntax is not None:
                 previous, offered = reader.previous, frozenset(reader.looked_for)
+            # lark borrows its position for the end of the text
             lexer_state.last_token = token
             yield token
             index = end
@@ -90,6 +93,7 @@ def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
         action, argument = step
         if action is Shift:
             return True
+        # a reduction: the right side of the rule leaves the stack, its left side enters
         if argument.expansion:
             del stack[-len(argument.expansion) :]
         stack.append(table[stack[-1]][argument.origin.name][1])
@@ -163,6 +167,7 @@ def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) ->
     """Whether a query begins at a token. ``TABLE t`` is a query unless the statement itself accepts the word
     TABLE.
     """
+    # ((SELECT ..) UNION ..)
     while index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN:
         index += 1
     if index >= len(tokens) or tokens[index].token_type is not TokenType.VAR:

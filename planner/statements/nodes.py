@@ -213,6 +213,7 @@ class Verify(Statement):
 class ExplainStage(StrEnum):
     """The stages of EXPLAIN; without a stage it prints LOGICAL, OPTIMIZED and PHYSICAL."""
 
+    # the value is the word in lower case: the builder makes the stage from the token
     LOGICAL = "logical"
     OPTIMIZED = "optimized"
     PHYSICAL = "physical"
@@ -271,6 +272,7 @@ class DropFunction(Statement):
 class ShowKind(StrEnum):
     """The kinds of SHOW."""
 
+    # the value in upper case is the SQL word, which errors show
     CATALOGS = "catalogs"
     DATABASES = "databases"
     TABLES = "tables"
@@ -297,13 +299,13 @@ class ShowNamespace:
 @dataclass(frozen=True)
 class Show(Statement):
     """SHOW kind. ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over
-    names. Without ``place`` the current namespace is listed.
+    names. Without ``namespace`` the current namespace is listed.
     """
 
     kind: ShowKind
     table: Name | None = None
     like: str | None = None
-    place: ShowNamespace | None = None
+    namespace: ShowNamespace | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from penstock.planner.statements.nodes import Query, Statement
 
 MAX_ERRORS = 20
 
+# statements of other engines by their first words, with what to do instead
 _NOT_YET: dict[tuple[str, ...], str] = {
     ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
     ("UPDATE",): "rows of a stream are changed at its source",
@@ -46,6 +47,7 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
     """Return (start, end, whether a semicolon ends it) of every statement. Semicolons inside a statement set
     do not count; END closes the set.
     """
+    # start is -1 between statements; words are the first six of a statement, before is the last token
     pieces: list[tuple[int, int, bool]] = []
     words: list[str] = []
     start, end, in_set, before = -1, 0, False, ""
@@ -70,6 +72,7 @@ def _pieces(text: str) -> list[tuple[int, int, bool]]:
         if in_set and piece == "END" and before in ("semicolon", "BEGIN"):
             in_set = False
         before = piece
+    # the last statement has no semicolon
     if start >= 0:
         pieces.append((start, end, False))
     return pieces
@@ -98,6 +101,7 @@ def parse_statement(text: str) -> Statement:
     allow_depth()
     _refuse_early(text)
     node = _parsed(text)
+    # most statements have no hint: a search of the text is cheaper than a walk over the tree
     if "/*+" in text:
         refuse_other_hints(text, _hinted(node))
     return node
@@ -133,19 +137,23 @@ def parse_script(
     """Return the statements of a script. Raise the first error with its source attached, or collect up to
     ``MAX_ERRORS`` errors in ``errors`` and continue.
     """
+    # before the first error: no message may show a password of the script
     KNOWN.learn(text)
-    found = []
+    statements = []
     for ordinal, (start, end) in enumerate(split_script(text), 1):
         try:
-            found.append(ParsedStatement(text[start:end], start, ordinal, parse_statement(text[start:end])))
+            statements.append(
+                ParsedStatement(text[start:end], start, ordinal, parse_statement(text[start:end]))
+            )
         except PenstockError as error:
+            # spans are relative to the statement; the offset makes them those of the script
             error.with_source(SourceText(text, file, ordinal), start)
             if errors is None:
                 raise
             errors.append(error)
             if len(errors) >= MAX_ERRORS:
                 break
-    return found
+    return statements
 
 
 def parse_view_query(text: str) -> Query:
@@ -170,6 +178,7 @@ def _refuse_early(text: str) -> None:
         words.append(text[start:end].upper())
         instead = _NOT_YET.get(tuple(words))
         if instead is not None:
+            # the span covers the words from the first to the one that decides
             first = len(text) - len(text.lstrip())
             what = " ".join(words)
             raise PenstockError(

@@ -21,6 +21,7 @@ class ColumnExpression:
         self.tree = tree
 
     def __bool__(self) -> bool:
+        # `a and b` asks a for its truth value and would silently drop one side
         raise TypeError(
             "a column expression has no truth value: combine conditions with & | ~ and put each in "
             "parentheses"
@@ -34,6 +35,7 @@ class ColumnExpression:
     def __add__(self, other: Any) -> ColumnExpression:
         return _binary(exp.Add, self, other)
 
+    # 1 + col("a"): the constant is on the left
     def __radd__(self, other: Any) -> ColumnExpression:
         return _binary(exp.Add, other, self)
 
@@ -59,6 +61,7 @@ class ColumnExpression:
         return _binary(exp.Mod, self, other)
 
     def __neg__(self) -> ColumnExpression:
+        # a copy everywhere: a sqlglot node has one parent, and an expression may be used in several
         return ColumnExpression(exp.Neg(this=self.tree.copy()))
 
     # comparison and logic
@@ -96,6 +99,7 @@ class ColumnExpression:
 
     def is_not_null(self) -> ColumnExpression:
         """Return whether the value is not NULL."""
+        # a IS NOT NULL is NOT (a IS NULL)
         return ColumnExpression(exp.Not(this=self.is_null().tree))
 
     def isin(self, *values: Any) -> ColumnExpression:
@@ -123,6 +127,7 @@ class ColumnExpression:
     def alias(self, name: str) -> ColumnExpression:
         """Return the expression under a column name."""
         return ColumnExpression(
+            # quoted: the name may be a reserved word
             exp.Alias(this=self.tree.copy(), alias=exp.Identifier(this=name, quoted=True))
         )
 
@@ -158,6 +163,7 @@ class ColumnExpression:
 
     def where(self, condition: ColumnExpression) -> ColumnExpression:
         """Return the aggregate over the rows that satisfy a condition (FILTER)."""
+        # sum(a) FILTER (WHERE condition)
         node = self.tree.copy()
         node.set("filter", condition.tree.copy())
         return ColumnExpression(node)

@@ -60,6 +60,7 @@ __all__ = [
 Item = str | ColumnExpression
 Length = str | timedelta
 Runner = Callable[[LogicalPlan], Any]
+# names of tables that have none of the catalog: a join is on left.a = right.a
 _LEFT, _RIGHT = "left", "right"
 
 
@@ -136,6 +137,7 @@ class Table:
         pieces = _Pieces([condition])
         with pieces:
             binder = ExpressionBinder(self._scope(), self._binder.context(), "filter")
+            # one condition needs no SELECT around it: it is bound over this table's columns
             predicate: Expression = binder.condition(pieces.expressions()[0])
         return self._next(Relation(Filter(self.to_plan(), predicate), self._relation.fields))
 
@@ -157,6 +159,7 @@ class Table:
 
     def drop(self, *names: str) -> Table:
         """Return all columns except those named."""
+        # SELECT * EXCEPT (names)
         star = AllColumns(except_=[exp.Identifier(this=name, quoted=True) for name in names])
         return self._selected([ColumnExpression(star)], None)
 
@@ -184,6 +187,7 @@ class Table:
         """Return the join with another table. ``on`` names columns as ``left.a`` and ``right.a``, or by table
         name where the names differ. ``how`` is inner, left, right or full; SQL-1601 otherwise.
         """
+        # as sqlglot's Join has them
         kinds = {"inner": "INNER", "left": "LEFT", "right": "RIGHT", "full": "FULL"}
         if how.lower() not in kinds:
             raise PenstockError(
@@ -196,6 +200,7 @@ class Table:
         pieces = _Pieces([on])
         with pieces:
             condition = pieces.expressions()[0]
+            # SELECT * FROM left JOIN right ON condition, where both are common table expressions
             joined = exp.Join(this=_named(names[1]), kind=kinds[how.lower()], on=condition)
             tree = exp.Select(
                 expressions=[AllColumns()], from_=exp.From(this=_named(names[0])), joins=[joined]
@@ -209,6 +214,7 @@ class Table:
 
     def union(self, other: Table) -> Table:
         """Return the rows of both tables (UNION ALL); columns are matched by position."""
+        # SELECT * FROM left UNION ALL SELECT * FROM right
         tree = exp.Union(this=_all_of(_LEFT), expression=_all_of(_RIGHT), distinct=False)
         context = self._binder.context().with_table(_LEFT, self._relation).with_table(_RIGHT, other._relation)
         return self._next(bind_query(tree, context))
@@ -244,6 +250,7 @@ class Table:
         try:
             return sink_for(statement, self._binder.catalog.table(name), self._relation)
         except PenstockError as error:
+            # no statement was written whose position a span could be
             error.span = None
             raise
 
@@ -291,6 +298,7 @@ class GroupedTable:
 
     def select(self, *items: Item) -> Table:
         """Return one row per group: keys and aggregates."""
+        # SELECT items .. GROUP BY keys
         return self._table._selected(items, self._keys)
 
     def aggregate(self, *items: Item) -> Table:
@@ -312,6 +320,7 @@ class WindowedTable(Table):
         """Return the rows grouped by window and keys. ``window_start`` and ``window_end`` are added unless
         named.
         """
+        # groups of a windowed table are per window: its bounds are keys
         named = [key.lower() for key in keys if isinstance(key, str)]
         bounds = [bound for bound in ("window_start", "window_end") if bound not in named]
         table: Table = self
@@ -360,6 +369,7 @@ class _Pieces:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, PenstockError) and self._text:
+            # the error quotes the arguments, with its caret below the one at fault
             error.with_source(SourceText(self._text))
 
     def _parsed(self, parse: Callable[[str, int, int | None], exp.Expr]) -> list[exp.Expr]:
@@ -390,6 +400,7 @@ class _Pieces:
 
     def sort_items(self) -> list[exp.Expr]:
         """Return the trees of ORDER BY items."""
+        # a bare column is ascending, NULLs first, as in SQL
         ordered = (exp.Ordered,)
         return [
             t if isinstance(t, ordered) else exp.Ordered(this=t, desc=False, nulls_first=True)
@@ -412,6 +423,7 @@ def _unaliased(tree: exp.Expr) -> exp.Expr:
 def _limited(tree: exp.Select, limit: int | None, offset: int) -> exp.Select:
     # A HostValue is a Python value in a tree, checked by the binder as a literal is.
     for key, value in (("limit", limit), ("offset", offset or None)):
+        # OFFSET 0 is no clause
         if value is not None:
             node = HostValue()
             node.meta["value"] = value
@@ -420,6 +432,7 @@ def _limited(tree: exp.Select, limit: int | None, offset: int) -> exp.Select:
 
 
 def _column_name(item: Item) -> str | None:
+    # only a plain column can be a key of PARTITION BY
     tree = item.tree if isinstance(item, ColumnExpression) else parse_item(item)
     return tree.expressions[-1].name if isinstance(tree, Reference) else None
 
@@ -427,6 +440,7 @@ def _column_name(item: Item) -> str | None:
 def _windowed(table: Table, window: Window, partition_by: Sequence[str]) -> Relation:
     name = table._name or _LEFT
     partition = [exp.Identifier(this=column, quoted=True) for column in partition_by]
+    # TUMBLE(TABLE t PARTITION BY a, DESCRIPTOR(time), SIZE => ..)
     arguments: list[exp.Expr] = [TableArgument(this=_named(name), partition=partition)]
     arguments.append(Descriptor(expressions=[exp.Identifier(this=window.time, quoted=True)]))
     arguments += [
@@ -437,6 +451,7 @@ def _windowed(table: Table, window: Window, partition_by: Sequence[str]) -> Rela
 
 
 def _length(length: Length) -> exp.Expr:
+    # "10 minutes" is a duration as in settings; another text is that of an INTERVAL: "1 day 2 hours"
     milliseconds = parse_duration_ms(length) if isinstance(length, str) else None
     if isinstance(length, str) and milliseconds is None:
         return IntervalLiteral(this=length)

@@ -28,6 +28,7 @@ def udf(
     ``mode`` "row": called with the values of one row, NULL as None. Raises SQL-1204 for an unknown type,
     SQL-1332 for another mode.
     """
+    # types are parsed when the module is loaded, so that a misspelt one fails there
     kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
     return lambda body: PythonScalar(name or body.__name__, kinds, body, how, deterministic, version, kind)
 
@@ -73,11 +74,13 @@ def udtf(
     is one column. Raises as ``udf``.
     """
     kinds, how = _types(arg_types), _mode(mode)
+    # a mapping keeps the order of its columns, which is that of the function's output
     schema = Schema(tuple(map(Field, columns, _types(list(columns.values())))))
     return lambda body: PythonTable(name or body.__name__, kinds, body, how, deterministic, version, schema)
 
 
 def _types(texts: Sequence[str]) -> tuple[DataType, ...]:
+    # a string is a sequence too: "INT" would be three types
     if isinstance(texts, str):
         hint = f'write ["{texts}"] for one argument'
         raise PenstockError(
