@@ -71,11 +71,11 @@ class Migration:
     """How an operator's state is migrated to the types of another plan: per port and column the former
     position, -1 for an added column (NULL).
 
-    ``said``: what was widened and added, for users.
+    ``note``: what was widened and added, for users.
     """
 
     ports: tuple[tuple[int, ...], ...]
-    said: str
+    note: str
 
 
 @dataclass(frozen=True)
@@ -276,9 +276,9 @@ def check_version(name: str, fields: dict[str, Any]) -> None:
         raise _too_new(f"checkpoint file {name} has format {fields.get('format')} {version}; {reads}")
     unknown = [str(feature) for feature in fields.get("requires", []) if feature not in FEATURES]
     if unknown:
-        found = ".".join(map(str, version or []))
+        version_text = ".".join(map(str, version or []))
         raise _too_new(
-            f"checkpoint file {name} of format {found} requires {', '.join(unknown)[:80]}; {reads}"
+            f"checkpoint file {name} of format {version_text} requires {', '.join(unknown)[:80]}; {reads}"
         )
 
 

@@ -39,14 +39,14 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     """
     below = _below(graph)
     # The tables of sources: watermark generators are matched by them too.
-    places = {
+    tables = {
         spec.operator_id: table_text(spec.node.table)
         for chain in graph.chains
         for spec in chain.operators
         if isinstance(spec.node, Scan)
     }
     operators = tuple(
-        _entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators
+        _entry(spec, chain.parallelism, below, tables) for chain in graph.chains for spec in chain.operators
     )
     # sorted: chaining and the order of chains do not matter
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
@@ -65,19 +65,19 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
 
 
 def _entry(
-    spec: AnyOperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]
+    spec: AnyOperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], tables: Mapping[str, str]
 ) -> OperatorEntry:
     role, place = OperatorRole.INNER, ""
     # A source is its table; what it reads of it may change.
     if isinstance(spec.node, Scan):
-        role, place = OperatorRole.SOURCE, places[spec.operator_id]
+        role, place = OperatorRole.SOURCE, tables[spec.operator_id]
     # A sink without a table returns rows to a client and cannot resume.
     elif isinstance(spec.node, Sink) and spec.node.table is not None:
         role, place = OperatorRole.SINK, spec.node.table.name.lower()
     # A watermark generator: its column, its expression, and the tables below.
     elif isinstance(spec.node, WatermarkAssign):
         column = spec.schema[spec.node.time_column].name
-        read = sorted(places[operator] for operator in below[spec.operator_id] if operator in places)
+        read = sorted(tables[operator] for operator in below[spec.operator_id] if operator in tables)
         role, place = OperatorRole.WATERMARK, " ".join([column, str(spec.node.watermark), *read])
     columns = ", ".join(f"{column.name} {column.type}" for column in spec.schema)
     return OperatorEntry(

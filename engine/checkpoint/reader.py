@@ -96,17 +96,17 @@ class CheckpointReader:
     def damage(self, manifest: Manifest) -> list[PenstockError]:
         """Read every byte of a checkpoint and return an error per damaged file."""
         # A damaged file is one line of the report; the others are read all the same.
-        found = []
+        errors = []
         for file in manifest.files:
             try:
                 check_file(self._storage, file)
             except FileNotFoundError:
-                found.append(
+                errors.append(
                     damaged(file.name, f"the file is gone; checkpoint {manifest.checkpoint_id} needs it")
                 )
             except PenstockError as error:
-                found.append(error)
-        return found
+                errors.append(error)
+        return errors
 
     def current_damage(self) -> PenstockError | None:
         """Return the damage of CURRENT, the file that names the current checkpoint."""
@@ -138,12 +138,12 @@ class CheckpointReader:
                 total[2] += length if new in file else 0
                 total[3] = max(total[3], len(task.increments(*key)))
         names = {operator.operator_id: operator.name for operator in manifest.operators}
-        order = {operator_id: place for place, operator_id in enumerate(names)}
-        found = [
+        order = {operator_id: position for position, operator_id in enumerate(names)}
+        state_lines = [
             StateLine(operator_id, names.get(operator_id, "?"), state, keyed, *total)
             for (operator_id, state, keyed), total in sums.items()
         ]
-        return sorted(found, key=lambda line: (order.get(line.operator_id, len(order)), line.state))
+        return sorted(state_lines, key=lambda line: (order.get(line.operator_id, len(order)), line.state))
 
     def items(self, manifest: Manifest) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield operator id, state and item of every list state: split positions, watermarks, pending
@@ -164,8 +164,8 @@ class CheckpointReader:
             read_state(self._storage, task, task.increments(operator_id, state), 0, manifest.max_parallelism)
             for task in tasks
         ]
-        holder = [piece for piece in pieces if piece is not None]
-        return pa.concat_tables(holder) if holder else None
+        tables = [piece for piece in pieces if piece is not None]
+        return pa.concat_tables(tables) if tables else None
 
     def _numbers(self) -> list[int]:
         return sorted(int(match[1]) for name in self._storage.list() if (match := _MANIFEST.fullmatch(name)))

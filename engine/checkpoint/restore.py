@@ -113,7 +113,7 @@ class Restorer:
         """Return the channel state of an operator by port and source subtask. Within a channel the received
         rows precede those that were not sent.
         """
-        found: dict[tuple[int, int], list[Batch]] = {}
+        by_channel: dict[tuple[int, int], list[Batch]] = {}
         groups = target.key_groups
         mine = [
             stored for stored in _channel_state(self._manifest) if stored[0].operator_id == target.operator_id
@@ -123,20 +123,20 @@ class Restorer:
         for goal, task, part in sorted(mine, key=lambda stored: not stored[0].left):
             table = read_state(self._storage, task, (part,), groups.start, groups.end)
             for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
-                found.setdefault((goal.port, source), []).append(batch)
-        return found
+                by_channel.setdefault((goal.port, source), []).append(batch)
+        return by_channel
 
     def _restore_keyed(self, chained: ChainedOperator) -> None:
         groups = chained.context.key_groups
         # Of every subtask of the checkpoint: after rescaling, a key group's entries may be in any of them.
         for name, state in chained.operator.keyed_states().items():
-            found = self._tasks_with(chained, name)
+            stored = self._tasks_with(chained, name)
             migration = self._migrations.get(chained.context.operator_id)
             wanted: pa.Schema = state.snapshot().schema
             # Migration compares and converts columns itself.
             if migration is None:
-                _check_schema(chained, name, wanted, found)
-            for task, increments in found:
+                _check_schema(chained, name, wanted, stored)
+            for task, increments in stored:
                 start, end = (
                     # copied states: every subtask needs all key groups
                     (0, groups.max_parallelism)
@@ -166,7 +166,7 @@ class Restorer:
         """Return the tasks with a keyed state, and its increments there."""
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
-        found = [(task, increments) for task in tasks if (increments := task.increments(operator_id, name))]
+        stored = [(task, increments) for task in tasks if (increments := task.increments(operator_id, name))]
         # Channel state lies under reserved names and is no state of the operator.
         states = {
             part.state
@@ -175,20 +175,20 @@ class Restorer:
             if part.operator_id == operator_id and not part.state.startswith(RESERVED)
         }
         # the operator has state, but not this one: the checkpoint is of another version or query
-        if states and not found and name not in chained.operator.added_states:
+        if states and not stored and name not in chained.operator.added_states:
             raise _foreign(
                 chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True)
             )
-        return found
+        return stored
 
 
 def _check_schema(
     chained: ChainedOperator,
     name: str,
     wanted: pa.Schema,
-    found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]],
+    stored: list[tuple[WrittenTask, tuple[KeyedPart, ...]]],
 ) -> None:
-    for part in (part for _, increments in found for part in increments):
+    for part in (part for _, increments in stored for part in increments):
         # An empty state of one column only has its key group: nothing to compare.
         if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
             raise _foreign(
@@ -204,15 +204,15 @@ def _migrated(
     """Return entries in the state's current columns; STA-3009 when they do not fit."""
     # A state with the rows of one input port has that port's columns.
     port = chained.operator.state_ports().get(name, 0)
-    found = migrated(table, wanted, migration.ports[port] if migration.ports else ())
-    if found is None:
+    converted = migrated(table, wanted, migration.ports[port] if migration.ports else ())
+    if converted is None:
         raise _foreign(
             chained,
             f"state {name} has columns ({schema_fingerprint(table.schema)}), wanted are "
             f"({schema_fingerprint(wanted)})",
             None,
         )
-    return found
+    return converted
 
 
 def _lasting(fingerprint: str) -> str:

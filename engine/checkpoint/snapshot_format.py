@@ -229,11 +229,11 @@ def _superseded(
             )
         # a full snapshot (None) is the oldest increment: it hides nothing
         gone = gone if slots is None else np.union1d(gone, slots)
-    whole = pa.concat_tables(tables) if tables else None
-    if whole is not None:
-        groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
+    merged = pa.concat_tables(tables) if tables else None
+    if merged is not None:
+        groups, slots = (numbers_of(merged.column(column)) for column in (0, 1))
         # One table is in order already; several are sorted as a full snapshot would be.
-        yield whole if len(tables) == 1 else take_rows(whole, np.lexsort((slots, groups)))
+        yield merged if len(tables) == 1 else take_rows(merged, np.lexsort((slots, groups)))
 
 
 def _read_increment(
@@ -280,15 +280,15 @@ def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) ->
         raise damaged(file.name, f"{begin + len(data)} bytes instead of {file.length}")
     view = memoryview(data)
     for block in range(first, last + 1):
-        found = zlib.crc32(view[block * BLOCK_BYTES - begin : (block + 1) * BLOCK_BYTES - begin])
-        if found != file.crc32[block]:
+        crc = zlib.crc32(view[block * BLOCK_BYTES - begin : (block + 1) * BLOCK_BYTES - begin])
+        if crc != file.crc32[block]:
             raise damaged(
                 file.name,
-                f"block at {block * BLOCK_BYTES}: crc32 {found:08x}, expected {file.crc32[block]:08x}",
+                f"block at {block * BLOCK_BYTES}: crc32 {crc:08x}, expected {file.crc32[block]:08x}",
             )
     # the whole file was read anyway: verify the stronger digest too
-    if begin == 0 and end == file.length and (found_sha := hashlib.sha256(data).hexdigest()) != file.sha256:
-        raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
+    if begin == 0 and end == file.length and (sha := hashlib.sha256(data).hexdigest()) != file.sha256:
+        raise damaged(file.name, f"sha256 {sha}, expected {file.sha256}")
     return view[offset - begin : offset - begin + length]
 
 
@@ -301,11 +301,11 @@ def check_file(storage: Storage, file: FileEntry) -> None:
         block = begin // BLOCK_BYTES
         if block >= len(file.crc32) or len(data) != min(BLOCK_BYTES, file.length - begin):
             raise damaged(file.name, f"{begin + len(data)} bytes instead of {file.length}")
-        if (found := zlib.crc32(data)) != file.crc32[block]:
-            raise damaged(file.name, f"block at {begin}: crc32 {found:08x}, expected {file.crc32[block]:08x}")
+        if (crc := zlib.crc32(data)) != file.crc32[block]:
+            raise damaged(file.name, f"block at {begin}: crc32 {crc:08x}, expected {file.crc32[block]:08x}")
         whole.update(data)
-    if (found_sha := whole.hexdigest()) != file.sha256:
-        raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
+    if (sha := whole.hexdigest()) != file.sha256:
+        raise damaged(file.name, f"sha256 {sha}, expected {file.sha256}")
 
 
 def damaged(name: str, facts: str, hint: str | None = None) -> PenstockError:

@@ -184,8 +184,8 @@ def _write_increments(
         # nothing changed since the base: reference the earlier increments only
         if not state.changed.size:
             return earlier, None
-        layer, _ = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
-        return [*earlier, layer], None
+        increment, _ = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
+        return [*earlier, increment], None
 
     def pieces() -> Iterator[pa.Table]:
         return state.pieces() if isinstance(state, FrozenState) else iter((state,))
@@ -195,8 +195,8 @@ def _write_increments(
         digest := _digest(pieces(), f"{operator_id}.{name}")
     ):
         return earlier, digest
-    layer, digest = _write_keyed(segment, operator_id, name, pieces(), None)
-    return [layer], digest
+    increment, digest = _write_keyed(segment, operator_id, name, pieces(), None)
+    return [increment], digest
 
 
 @dataclass(frozen=True)

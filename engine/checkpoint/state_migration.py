@@ -23,7 +23,7 @@ _SUMS = re.compile(r"\ba\d+_\d+ ")
 class Obstacle:
     """Why a state cannot be migrated."""
 
-    said: str
+    reason: str
 
 
 class Migrations:
@@ -66,25 +66,25 @@ class Migrations:
         # columns named a<n>_<m> are accumulators
         sums = any(_SUMS.search(text) for text in self._fingerprints.get(one, ()))
         ports: list[tuple[int, ...]] = []
-        said: list[str] = []
+        notes: list[str] = []
         for before, after in zip(old.ports, new.ports, strict=True):
-            places = self._places(before, after, sums, said)
-            if isinstance(places, Obstacle):
-                return places
-            ports.append(places)
+            positions = self._former_positions(before, after, sums, notes)
+            if isinstance(positions, Obstacle):
+                return positions
+            ports.append(positions)
         # Every column where it was: if the types are the same too, there is nothing to convert.
         same = all(
-            places == tuple(range(len(before))) for places, before in zip(ports, old.ports, strict=True)
+            positions == tuple(range(len(before))) for positions, before in zip(ports, old.ports, strict=True)
         )
-        if same and not said and old.alike == new.alike and one == other:
+        if same and not notes and old.alike == new.alike and one == other:
             return None
-        return Migration(tuple(ports), ", ".join(dict.fromkeys(said)))
+        return Migration(tuple(ports), ", ".join(dict.fromkeys(notes)))
 
-    def _places(
-        self, old: tuple[CarriedColumn, ...], new: tuple[CarriedColumn, ...], sums: bool, said: list[str]
+    def _former_positions(
+        self, old: tuple[CarriedColumn, ...], new: tuple[CarriedColumn, ...], sums: bool, notes: list[str]
     ) -> tuple[int, ...] | Obstacle:
         """Return the former position of each column. All former columns must exist, in their order."""
-        places: list[int] = []
+        positions: list[int] = []
         done = 0
         # merge: former columns in their order, added ones in between
         for column in new:
@@ -100,8 +100,8 @@ class Migrations:
                         f"column {column.name} was {was} and is {column.type}: what is aggregated "
                         "of more than 18 digits is kept otherwise"
                     )
-                said += [] if was == column.type else [f"{column.name} {was} is {column.type}"]
-                places.append(done)
+                notes += [] if was == column.type else [f"{column.name} {was} is {column.type}"]
+                positions.append(done)
                 # The next former column.
                 done += 1
                 continue
@@ -111,12 +111,12 @@ class Migrations:
                 return Obstacle(
                     f"its rows have a column {column.name} {column.type} that those kept have not, and {why}"
                 )
-            said.append(f"{column.name} {column.type} is added, NULL in what is kept")
-            places.append(-1)
+            notes.append(f"{column.name} {column.type} is added, NULL in what is kept")
+            positions.append(-1)
         # A former column that the new rows lack, or have elsewhere.
         if done < len(old):
             return Obstacle(f"column {old[done].name} {old[done].type} of what is kept is not at its place")
-        return tuple(places)
+        return tuple(positions)
 
     def _not_added(self, column: CarriedColumn) -> str | None:
         """Return why a column cannot be NULL in the stored rows; None if it can: a nullable column added to
@@ -173,15 +173,15 @@ def _narrowed(old: DeclaredTable, new: DeclaredTable) -> Iterator[str]:
 _ROW_COLUMN = re.compile(r"c(\d+)")
 
 
-def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Table | None:
+def migrated(table: pa.Table, wanted: pa.Schema, positions: Sequence[int]) -> pa.Table | None:
     """Return a state's entries in the columns of ``wanted``; ``None`` when they do not fit.
 
-    ``places``: for each column of the stored rows (c0, c1, ..) its former position, -1 for an added one. The
-    state's own columns follow those of the rows.
+    ``positions``: for each column of the stored rows (c0, c1, ..) its former position, -1 for an added one.
+    The state's own columns follow those of the rows.
     """
     # Optional columns are neither required nor converted; they are appended at the end.
     wanted = pa.schema([wanted.field(name) for name in wanted.names if name not in _optional(wanted)])
-    sources = _sources(table.schema, wanted, places)
+    sources = _sources(table.schema, wanted, positions)
     if sources is None:
         return None
     columns = []
@@ -195,28 +195,28 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
         if not fits(old, new):
             return None
         columns.append(column if old == new else column.cast(field.type))
-    found = pa.table(columns, names=wanted.names)
+    converted = pa.table(columns, names=wanted.names)
     for name in _optional(table.schema):
-        found = found.append_column(name, table.column(name))
-    return found
+        converted = converted.append_column(name, table.column(name))
+    return converted
 
 
-def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[str | None] | None:
+def _sources(old: pa.Schema, wanted: pa.Schema, positions: Sequence[int]) -> list[str | None] | None:
     """Return the former name of each wanted column, None for an added one. No column may be left over,
     optional ones aside.
     """
     # Row columns beyond those the migration describes are the state's own values: they follow in order.
     stored = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
-    extra = stored - len(places)
+    extra = stored - len(positions)
     if stored and extra < 0:
         return None
-    former = sum(place >= 0 for place in places)
-    all_places = [*places, *range(former, former + extra)]
+    former = sum(position >= 0 for position in positions)
+    all_positions = [*positions, *range(former, former + extra)]
     named: list[str | None] = []
     for name in wanted.names:
         row = _ROW_COLUMN.fullmatch(name)
-        place = all_places[int(row[1])] if row and int(row[1]) < len(all_places) else None
-        named.append((None if place == -1 else f"c{place}") if row else name)
+        position = all_positions[int(row[1])] if row and int(row[1]) < len(all_positions) else None
+        named.append((None if position == -1 else f"c{position}") if row else name)
     used = {name for name in named if name is not None}
     # Dropping a column silently would lose state.
     return named if used == {*old.names}.difference(_optional(old)) else None

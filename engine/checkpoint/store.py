@@ -115,15 +115,15 @@ class CheckpointStore:
             latest = self.latest()
         # Listed again: what the older writer has published is among them.
         names = self.storage.list()
-        taken = _numbers(_MANIFEST, names)
+        numbers = _numbers(_MANIFEST, names)
         self._current = latest.checkpoint_id if latest else None
         # Only up to the restored one: CURRENT never named the later manifests, or they are damaged.
         self._know_manifests(
-            [number for number in taken if latest is not None and number <= latest.checkpoint_id]
+            [number for number in numbers if latest is not None and number <= latest.checkpoint_id]
         )
         if self.fell_back is None:  # else the damaged files stay until a newer checkpoint is durable
             self._collect_garbage(above_too=True)
-        return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
+        return Opened(latest, FINISHED in names, max([0, *numbers]) + 1)
 
     def _begin_epoch(self, epoch: int) -> None:
         """Publish the epoch, then fence off older ones: their staged files are deleted, and files they stage
@@ -268,19 +268,19 @@ class CheckpointStore:
         deleted. A directory without an owner file may be of an early version with open permissions; it is
         closed to other users, once. Raises OSError, STA-3002.
         """
-        place = self.storage.location()
+        location = self.storage.location()
         # Without an owner file, or with a damaged one, the job gets a new id.
         with contextlib.suppress(FileNotFoundError, PenstockError):
-            found = decode_owner(self.storage.read(OWNER))
+            recorded = decode_owner(self.storage.read(OWNER))
             # the directory was neither copied nor moved since the owner was written
-            if found.place == place:
-                self.owner = found.owner
-                return found.owner
+            if recorded.place == location:
+                self.owner = recorded.owner
+                return recorded.owner
         # In memory before it is durable: if writing fails, the job does not start.
         self.owner = drawn
         self.storage.shut()
         self._check_epoch()
-        self._publish(OWNER, OWNER, encode_owner(self.job_id, JobOwner(drawn, place, name)))
+        self._publish(OWNER, OWNER, encode_owner(self.job_id, JobOwner(drawn, location, name)))
         return drawn
 
     def record_job(self, record: JobRecord) -> None:

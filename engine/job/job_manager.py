@@ -114,8 +114,8 @@ class JobManager:
                     # a directory with checkpoints ignores the savepoint
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
-                    found, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
-                    opened = replace(opened, latest=found)
+                    latest, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
+                    opened = replace(opened, latest=latest)
                     # a restart may read a checkpoint of the former query again: map it like the first one
                     store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
                 elif history is not None and not opened.finished:

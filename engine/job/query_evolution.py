@@ -126,20 +126,20 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
             if s.role is OperatorRole.SINK
             and (operator.operator_id in plan.below[s.operator_id] or s is operator)
         ]
-        going_on = [sink for sink in sinks if sink.operator_id in begun]
+        resumed = [sink for sink in sinks if sink.operator_id in begun]
         fresh = [sink for sink in sinks if sink.operator_id not in begun]
         # all its sinks are new: rebuild the operator from the beginning, with a complete result
-        if not going_on:
+        if not resumed:
             matches = {one: other for one, other in matches.items() if other != operator.operator_id}
         # an empty operator would emit a result of later rows only into a table that has the earlier result
         elif operator.operator_id not in matches.values():
             left = [o for i, o in old.items() if i not in matches]
-            refusals.append(_no_state(operator, going_on[0], left, obstacles.get(operator.operator_id, {})))
+            refusals.append(_no_state(operator, resumed[0], left, obstacles.get(operator.operator_id, {})))
         # one operator cannot both resume for an old sink and start over for a new one
         elif fresh:
             refusals.append(
                 f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where "
-                f"{going_on[0].name} is"
+                f"{resumed[0].name} is"
             )
     sizes = _sizes(manifest)
     retained = [
@@ -167,24 +167,24 @@ def _matches(
     """
     # Equal ids mean equal digests: the state fits as it is.
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
-    found: dict[str, Migration] = {}
+    accepted: dict[str, Migration] = {}
     obstacles: dict[str, dict[str, str]] = {}
     # an operator matches once, and the first candidate has precedence
     for one, other in _candidates(old, new, migrations):
         if one in matches or other in matches.values():
             continue
         # None: its columns are unchanged or unknown; the layouts are checked when they are restored.
-        way = migrations.of(one, other)
+        migration = migrations.of(one, other)
         # positions, watermarks and commits have no types
         # Such operators resume from positions even if other columns are read.
         moves = new[other].place and not migrations.has_rows(one)
-        if isinstance(way, Obstacle) and not moves:
-            obstacles.setdefault(other, {})[one] = way.said
+        if isinstance(migration, Obstacle) and not moves:
+            obstacles.setdefault(other, {})[one] = migration.reason
             continue
         matches[one] = other
-        if isinstance(way, Migration) and not moves:
-            found[other] = way
-    return matches, found, obstacles
+        if isinstance(migration, Migration) and not moves:
+            accepted[other] = migration
+    return matches, accepted, obstacles
 
 
 def _candidates(
@@ -219,7 +219,7 @@ def _describe_continued(
             "" if one == operator.operator_id else f", was {one}: goes on from where it is",
         )
     return StateChange(
-        operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.said or 'what it reads is wider'}"
+        operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.note or 'what it reads is wider'}"
     )
 
 
@@ -230,21 +230,21 @@ def _no_state(
     obstacles: Mapping[str, str],
 ) -> str:
     """Return why rows of a new operator may not follow those of another one."""
-    said = (
+    sentence = (
         f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the "
         "former query"
     )
-    alike = [
+    candidates = [
         o
         for o in dropped
         if o.operator_id in obstacles or (o.role is operator.role and _kind(o) == _kind(operator))
     ]
     # the ones with a known obstacle explain most: list them first
-    alike.sort(key=lambda o: o.operator_id not in obstacles)
-    return said + "".join(
+    candidates.sort(key=lambda o: o.operator_id not in obstacles)
+    return sentence + "".join(
         # A few suffice: the message is for people.
         f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}"
-        for o in alike[:3]
+        for o in candidates[:3]
     )
 
 

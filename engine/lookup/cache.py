@@ -85,20 +85,22 @@ class LookupCache:
             live = slots[known]
         # Only after the check: an expired entry must not be renewed by being asked for.
         self._asked_ms[live] = now_ms
-        places, ids = self._links.expand(slots)
+        key_numbers, ids = self._links.expand(slots)
         # -1 has no rows in ``expand``.
-        return known, places, self._store.take(ids)
+        return known, key_numbers, self._store.take(ids)
 
-    def put(self, keys: Sequence[pa.Array], places: np.ndarray, rows: pa.RecordBatch, now_ms: float) -> None:
-        """Replace the cached rows of some distinct keys. ``places``: the index of each row's key."""
+    def put(
+        self, keys: Sequence[pa.Array], key_numbers: np.ndarray, rows: pa.RecordBatch, now_ms: float
+    ) -> None:
+        """Replace the cached rows of some distinct keys. ``key_numbers``: the index of each row's key."""
         count = len(keys[0])
         # cache only the keys that have rows
         if not self._missing:
             has = np.zeros(count, np.bool_)
-            has[places] = True
+            has[key_numbers] = True
             chosen = np.flatnonzero(has)
             number = np.cumsum(has) - 1
-            keys, places = [column.take(pa.array(chosen)) for column in keys], number[places]
+            keys, key_numbers = [column.take(pa.array(chosen)) for column in keys], number[key_numbers]
         if not len(keys[0]):
             return
         # A key that is cached already is replaced whole: rows that the table no longer has must go.
@@ -112,7 +114,7 @@ class LookupCache:
             )
         self._written_ms[slots] = self._asked_ms[slots] = now_ms
         # One link for each row: ``slots[places]`` is the slot of its key.
-        self._links.link(slots[places], self._store.append(rows))
+        self._links.link(slots[key_numbers], self._store.append(rows))
         self._shrink()
 
     def _shrink(self) -> None:
@@ -189,8 +191,8 @@ class TableVersions(ListState):
         # ``retained``: how many completed checkpoints may still be restored.
         for number in done[: -self._retained]:
             del self._named[number]
-        kept = {*self._named.values(), self.version}
+        named = {*self._named.values(), self.version}
         for path in (self._root / self._own).glob("attempt-*"):
             # The current version stays even if no checkpoint names it yet.
-            if f"{self._own}/{path.name}" not in kept:
+            if f"{self._own}/{path.name}" not in named:
                 shutil.rmtree(path, ignore_errors=True)

@@ -49,7 +49,9 @@ class LookupTable:
 
     def keys_of(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Return the keys of looked-up rows, cast to the key types of the requests."""
-        return [rows.column(place).cast(kind) for place, kind in zip(self.keys, self.key_types, strict=True)]
+        return [
+            rows.column(position).cast(kind) for position, kind in zip(self.keys, self.key_types, strict=True)
+        ]
 
 
 class Answer:
@@ -64,7 +66,7 @@ class Answer:
         self.took_ms = 0.0
         self.retries = 0
         self.rows: pa.RecordBatch | None = None
-        self.places = np.zeros(0, np.int64)
+        self.key_numbers = np.zeros(0, np.int64)
         self.error: PenstockError | None = None
         # Fields are written by the client's thread before this is set, and read only after.
         self._done = threading.Event()
@@ -148,7 +150,7 @@ class LookupClient:
 
     def _serve(self, answer: Answer, connection: _Connection | _Reading) -> None:
         try:
-            answer.rows, answer.places = self._matches(answer, connection)
+            answer.rows, answer.key_numbers = self._matches(answer, connection)
         # An error belongs to the answer: it is raised where the rows are joined.
         except PenstockError as error:
             answer.error = error
@@ -173,26 +175,26 @@ class LookupClient:
         # Numbers the keys 0, 1, ...: the index of each row's key is its slot.
         index = KeyIndex(self._what.key_types)
         index.lookup_or_insert(answer.keys)
-        rows, places = self._of(index, self._sent(answer.keys, answer, connection))
+        rows, key_numbers = self._of(index, self._sent(answer.keys, answer, connection))
         # ask again for the keys without rows ('lookup.retry-predicate')
         for _ in range(self._again):
             # Keys that no row has named so far.
-            missing = np.setdiff1d(np.arange(len(index)), places)
+            missing = np.setdiff1d(np.arange(len(index)), key_numbers)
             if not missing.size or self._closed.wait(self._again_ms / 1000):
                 break
             answer.retries += 1
             more, at = self._of(index, self._sent(index.keys(missing), answer, connection))
-            rows, places = as_one([rows, more], rows.schema), np.concatenate([places, at])
-        return rows, places
+            rows, key_numbers = as_one([rows, more], rows.schema), np.concatenate([key_numbers, at])
+        return rows, key_numbers
 
     def _of(self, index: KeyIndex, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
         """Return rows with the index of the key each matches. Others are dropped: a database may treat
         different keys as equal.
         """
         # Compared as our keys are: text with other case or trailing blanks is another key.
-        places = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
-        met = places >= 0
-        return (rows, places) if met.all() else (rows.filter(pa.array(met)), places[met])
+        key_numbers = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
+        met = key_numbers >= 0
+        return (rows, key_numbers) if met.all() else (rows.filter(pa.array(met)), key_numbers[met])
 
     def _sent(
         self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection | _Reading
@@ -268,7 +270,7 @@ class _Connection:
             return as_one(batches, schema)
         # The database sees the keys under its own names of the columns.
         named = pa.RecordBatch.from_arrays(
-            keys, names=[select.fields[place].name for place in self._what.keys]
+            keys, names=[select.fields[position].name for position in self._what.keys]
         )
         return pa.RecordBatch.from_arrays(database.look_up(select, named).columns, schema=schema)
 

@@ -105,7 +105,7 @@ class AskingByKey:
             and answer.keys is not None
             and answer.rows is not None
         ):
-            self._cache.put(answer.keys, answer.places, answer.rows, now_ms)
+            self._cache.put(answer.keys, answer.key_numbers, answer.rows, now_ms)
 
 
 class WholeTable:

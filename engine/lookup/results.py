@@ -55,8 +55,8 @@ class Asked:
         """Return all looked-up rows and the indexes of their keys, ascending."""
         numbers, rows = self.known_at, self.known
         if self.answer is not None and self.answer.rows is not None:
-            # ``places`` are among the missing keys; ``missing`` leads back to all keys.
-            numbers = np.concatenate([numbers, self.missing[self.answer.places]])
+            # ``key_numbers`` are among the missing keys; ``missing`` leads back to all keys.
+            numbers = np.concatenate([numbers, self.missing[self.answer.key_numbers]])
             rows = as_one([rows, self.answer.rows], rows.schema) if rows.num_rows else self.answer.rows
         # Stable: a key's rows stay in the order they were read.
         order = np.argsort(numbers, kind="stable")
@@ -88,8 +88,10 @@ class Asked:
                 done = reached
 
 
-def _pair_sizes(rows: pa.RecordBatch, at: np.ndarray, found: pa.RecordBatch, met: np.ndarray) -> np.ndarray:
-    return row_sizes(rows, at) + row_sizes(found, met)
+def _pair_sizes(
+    rows: pa.RecordBatch, at: np.ndarray, looked_up: pa.RecordBatch, met: np.ndarray
+) -> np.ndarray:
+    return row_sizes(rows, at) + row_sizes(looked_up, met)
 
 
 def asked(batch: Batch, keys: Sequence[int], types: Sequence[pa.DataType], rows: pa.Schema) -> Asked:

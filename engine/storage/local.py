@@ -147,8 +147,8 @@ class LocalStorage:
 
     def location(self) -> str:
         # A copy has another inode, a moved directory another path.
-        found = self._root.resolve()
-        return f"{found.stat().st_ino} {found}"
+        root = self._root.resolve()
+        return f"{root.stat().st_ino} {root}"
 
     def in_use(self) -> bool:
         """Return whether a process holds the lock."""
@@ -215,8 +215,8 @@ class LocalStorage:
             # No space, quota exhausted, file too large.
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 with contextlib.suppress(OSError):
-                    found = os.statvfs(self._root)
-                    free_text = f" ({found.f_bavail * found.f_frsize / 1e6:,.1f} MB free)"
+                    usage = os.statvfs(self._root)
+                    free_text = f" ({usage.f_bavail * usage.f_frsize / 1e6:,.1f} MB free)"
             raise OSError(
                 error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{free_text}"
             ) from error

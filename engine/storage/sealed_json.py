@@ -45,8 +45,8 @@ def unseal(data: bytes, checksum: Checksum = sha256_line) -> dict[str, Any]:
     text, _, tail = body.rpartition(b"\n")
     expected = checksum(text + b"\n")
     if tail != expected.encode() or end != b"\n":
-        found = tail[:80].decode(errors="replace")
-        raise BrokenSealError(f"its checksum line is {found!r}, the content's is {expected!r}")
+        line = tail[:80].decode(errors="replace")
+        raise BrokenSealError(f"its checksum line is {line!r}, the content's is {expected!r}")
     fields = json.loads(text)
     if not isinstance(fields, dict):
         raise BrokenSealError("it holds no fields")

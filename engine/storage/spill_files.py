@@ -47,11 +47,11 @@ class ArrayPages(mmap.mmap):
 
 def pages_of(array: np.ndarray) -> ArrayPages | None:
     """Return the mapped file of an array, ``None`` for one in memory."""
-    found: object = array
+    owner: object = array
     # views have their array as base, and a mapped array has its file
-    while isinstance(found, np.ndarray):
-        found = found.base
-    return found if isinstance(found, ArrayPages) else None
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    return owner if isinstance(owner, ArrayPages) else None
 
 
 def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:

@@ -79,11 +79,11 @@ class Accumulators:
             if call.filter not in self._filters[shared[key]]:
                 self._filters[shared[key]].append(call.filter)
         # Equal calls (same function, type, constants, DISTINCT and FILTER) have one result column.
-        alike = [
+        result_keys = [
             (i, c.function, c.type, c.values[1:], c.distinct, c.filter)
             for c, i in zip(self._calls, self._part_of, strict=True)
         ]
-        self._first_alike = [alike.index(key) for key in alike]
+        self._first_alike = [result_keys.index(key) for key in result_keys]
         self._inputs = [
             aggregate_input(call, filters, zone)
             for call, filters in zip(self._makers, self._filters, strict=True)

@@ -114,8 +114,8 @@ class BestRow(CountedPart):
         self._best[lost] = 0
         super().settle(change)
         # Under inserts a new value competes with the best so far.
-        holders = self._best[np.unique(counts.slots_of(change.appeared))]
-        candidates = [change.appeared, holders[holders > 0] - 1]
+        best_entries = self._best[np.unique(counts.slots_of(change.appeared))]
+        candidates = [change.appeared, best_entries[best_entries > 0] - 1]
         # Without its best value a slot is scanned: all values it still has are candidates.
         if lost.size:
             _, entries = counts.entries(lost)

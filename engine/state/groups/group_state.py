@@ -64,9 +64,9 @@ class GroupState(TrackedState):
         else:
             # A tracked slot may be beyond the capacity by now; those that are no longer live are missing in
             # the snapshot, which says that they were removed.
-            lives = np.zeros(max(self.keys.capacity, 1 + int(slots.max(initial=0))), np.bool_)
-            lives[live] = True
-            slots = slots[lives[slots]]
+            is_live = np.zeros(max(self.keys.capacity, 1 + int(slots.max(initial=0))), np.bool_)
+            is_live[live] = True
+            slots = slots[is_live[slots]]
         return pieces_by_keys(slots, self._entries, self._max_parallelism)
 
     def _entries(self, slots: np.ndarray) -> Entries:

@@ -162,9 +162,9 @@ class WindowState(TrackedState):
         """Keys, slices and aggregates are copied."""
         entries = self._entries.live_slots()
         if slots is not None:
-            lives = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
-            lives[entries] = True
-            entries = slots[lives[slots]]
+            is_live = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
+            is_live[entries] = True
+            entries = slots[is_live[slots]]
         return pieces_by_keys(entries, self._columns, self._max_parallelism)
 
     def _columns(self, entries: np.ndarray) -> Entries:

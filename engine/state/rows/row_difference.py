@@ -98,10 +98,12 @@ def _nested_differ(old: pa.Array, new: pa.Array) -> np.ndarray:
         col.words(pc.fill_null(pc.list_value_length(half), 0).cast(pa.int64())) for half in (old, new)
     )
     differs = lengths != others
-    alike = np.flatnonzero(~differs & (lengths > 0))
-    items = _differs(_interleaved(old.take(array_of(alike)).flatten(), new.take(array_of(alike)).flatten()))
+    same_length = np.flatnonzero(~differs & (lengths > 0))
+    items = _differs(
+        _interleaved(old.take(array_of(same_length)).flatten(), new.take(array_of(same_length)).flatten())
+    )
     # Each item reports to the list it is of.
-    owners = np.repeat(alike, lengths[alike])
+    owners = np.repeat(same_length, lengths[same_length])
     differs[owners[items]] = True
     return differs
 
