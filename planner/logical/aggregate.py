@@ -95,6 +95,7 @@ class Aggregate(UnaryNode):
 
     @cached_property
     def schema(self) -> Schema:
+        # a group is emitted again whenever it changes, so no key is a time attribute
         keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
         return Schema(
             keys
@@ -118,14 +119,17 @@ class Aggregate(UnaryNode):
         return _digest(self, inputs[0], "", texts)
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # LOCAL emits a partial row per key and flush; without keys there is one row: the empty key
         return NO_KEYS if self.phase is Phase.LOCAL else frozenset({frozenset(range(len(self.keys)))})
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        # partial rows of inserts are never retracted
         if self.phase is Phase.LOCAL:
             return inputs[0]
+        # SELECT DISTINCT of inserts emits each row once; a group with aggregates is replaced
         return not self.aggregates and bool(self.keys) and inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
@@ -142,6 +146,7 @@ class Aggregate(UnaryNode):
         """Keep the keys, which define the groups, and drop unread aggregates. Without keys one aggregate
         stays, so that the row stays.
         """
+        # LOCAL and GLOBAL agree on columns by position, so neither drops one alone
         if self.phase is not Phase.SINGLE:
             return super().prune_columns(needed, pruner)
         keep = _needed_calls(self, needed) or ([0] if not self.keys and self.aggregates else [])
@@ -172,6 +177,7 @@ class Aggregate(UnaryNode):
         return StateBound("one row")
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
+        # the one row of a whole input must not expire: COUNT would begin again at 0
         if not self.keys or self.phase is Phase.LOCAL:
             return 0
         return facts.default_ttl_ms if self.ttl_ms is None else self.ttl_ms
@@ -227,6 +233,7 @@ class WindowAggregate(UnaryNode):
         fields += tuple(
             Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)
         )
+        # window columns have the type of the time they are cut from: TIMESTAMP or TIMESTAMP_LTZ
         time = self.window.time_column if isinstance(self.window, Windowing) else self.window.end_column
         if self.phase is Phase.LOCAL:
             return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
@@ -241,6 +248,7 @@ class WindowAggregate(UnaryNode):
         return _phase_name(self, f"{self.window.name} aggregate")
 
     def drops_late(self, facts: OperatorFacts) -> bool:
+        # GLOBAL reads slices, whose rows LOCAL has already tested
         return self.phase is not Phase.GLOBAL
 
     @property
@@ -248,6 +256,7 @@ class WindowAggregate(UnaryNode):
         return self.phase is not Phase.LOCAL
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        # emission is part of the identity: its state is another one
         window = texts.window(self.window, inputs[0].columns) + emission_text(self.emission)
         return _digest(self, inputs[0], window, texts)
 
@@ -413,6 +422,7 @@ class CountWindowAggregate(UnaryNode):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         names = [self.input.schema[key].name for key in self.keys]
+        # TUMBLE(.., 100 ROWS) of a key that has 99 rows
         why = f"each distinct ({', '.join(names)}) may keep a window that is never full"
         return self._grows(facts, "one window per partition, dropped when it is full", why)
 
@@ -441,6 +451,7 @@ def _prune_input(
 
 def _moved_calls(node: AnyAggregate, keep: list[int]) -> dict[int, int]:
     width = len(node.keys)
+    # keys keep their positions; aggregates close up
     return {i: i for i in range(width)} | {width + old: width + new for new, old in enumerate(keep)}
 
 

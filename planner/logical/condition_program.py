@@ -106,6 +106,7 @@ _ARITHMETIC = {
     "negate": "NEGATE",
     "abs": "ABS",
 }
+# integers that overflow below 64 bits raise, so ADD_I and the like carry their width
 _BITS = {TinyInt: 8, SmallInt: 16, Int: 32}
 _WHOLE = (TinyInt, SmallInt, Int, BigInt)
 _TIMES = (Timestamp, TimestampLtz, DayTimeInterval)
@@ -117,6 +118,7 @@ _UNITS_US = {
     "hour": 3_600_000_000,
     "day": 86_400_000_000,
 }
+# aggregates that can be updated row by row while a match grows
 TOTALS = ("count", "sum", "min", "max", "avg")
 
 
@@ -196,6 +198,7 @@ class Programs:
             self.tests.append(RowTest(definition.variable, conjunction(tuple(alone)), definition.values))
         if along:
             writer = _Writer(self, definition)
+            # p1 p2 AND p3 AND: each part leaves one truth value on the stack
             for turn, part in enumerate(along):
                 writer.write(part)
                 if turn:
@@ -214,10 +217,12 @@ def programs_of(definitions: Sequence[Definition]) -> Programs:
 def _places(expression: Expression, definition: Definition) -> set[MatchRow] | None:
     """Return the match rows that an expression reads; None when it reads an aggregate."""
     found = set()
+    # columns of the expression are positions in the definition's values
     for index in expression.columns():
         value = definition.values[index]
         if not isinstance(value, RowValue):
             return None
+        # in DEFINE A, LAST(A.x) is the row being tried: MatchRow(None)
         tried = definition.variable in value.rows and not value.first and not value.offset
         found.add(MatchRow(None) if tried else MatchRow(value.rows, value.first, value.offset))
     return found
@@ -228,12 +233,14 @@ def _kind(kind: DataType) -> CellKind | None:
         return CellKind.FLOAT
     if isinstance(kind, String):
         return CellKind.TEXT
+    # a cell is an int64: unscaled decimals, microseconds, days, months, 0 and 1
     if isinstance(kind, (*_WHOLE, *_TIMES, Boolean, Null, Date, Decimal, YearMonthInterval)):
         return CellKind.WHOLE
     return None
 
 
 def _index(items: list[object], item: object) -> int:
+    # equal columns, rows and aggregates are loaded from one place
     if item not in items:
         items.append(item)
     return items.index(item)
@@ -275,6 +282,7 @@ class _Writer:
             # +, -, *, /, ABS
             case Call(function=function) if function in _ARITHMETIC:
                 self._arithmetic(expression)
+            # TIMESTAMPDIFF(MINUTE, FIRST(A.ts), B.ts)
             case Call(function="timestampdiff"):
                 self._units(expression)
             case _:
@@ -299,6 +307,7 @@ class _Writer:
         kind = _kind(expression.type)
         if kind is None:
             raise self._beyond(expression)
+        # renumbered to the values that this column reads, so that equal columns compare equal
         values: list[RowValue] = []
         positions = {}
         for index in sorted(expression.columns()):
@@ -329,6 +338,7 @@ class _Writer:
             cells = _kind(arg.type)
             if cells is None:
                 raise self._beyond(expression)
+            # the argument at each row; the operator adds it up as rows join the match
             read = RowValue(arg.type, arg.nullable, expression=arg.unplaced(), rows=value.rows)
             cell_column = CellColumn(Column(arg.type, arg.nullable, index=0), (read,), cells)
             column = _index(self._programs.columns, cell_column)  # type: ignore[arg-type]
@@ -356,6 +366,7 @@ class _Writer:
         # to a decimal of more digits: multiply the integer
         elif whole and isinstance(target, Decimal) and target.scale >= scale:
             self.put(Op.SCALE, target.scale - scale)
+        # to BIGINT, or between precisions of one time type, the int64 stays as it is
         elif not (isinstance(source, _WHOLE) and isinstance(target, BigInt)) and not (
             isinstance(source, _TIMES) and type(source) is type(target)
         ):
@@ -411,6 +422,7 @@ class _Writer:
             or type(start.type) is not type(end.type)
         ):
             raise self._beyond(call, "subtract the times: B.ts - FIRST(A.ts) < INTERVAL '1' HOUR")
+        # end - start, then whole units
         self._operands((end, start))
         self.put(Op.SUBTRACT_I, 64)
         self.put(Op.UNITS, _UNITS_US[word])

@@ -100,6 +100,7 @@ def by_keys(keys: tuple[int, ...]) -> Requirement:
     """Return the requirement that rows with equal values in these columns share a subtask; no columns means
     one subtask.
     """
+    # ROW_NUMBER() OVER (ORDER BY ts): one partition of all rows
     return Requirement("keys", keys) if keys else SINGLE
 
 

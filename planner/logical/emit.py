@@ -57,6 +57,7 @@ class Emit(PassThroughNode):
 
     @cached_property
     def schema(self) -> Schema:
+        # EMIT CHANGES and FINAL emit rows at other times than their event time
         fields = self.input.schema.fields
         return Schema(fields if self.kind is EmitKind.CLOSE else without_event_time(fields))
 
@@ -76,6 +77,7 @@ class Emit(PassThroughNode):
         return Digest(rows, inputs[0].columns)
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        # FINAL emits at the end of input, when nothing changes any more
         return self.kind is EmitKind.FINAL or inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
@@ -85,6 +87,7 @@ class Emit(PassThroughNode):
         return (by_keys(final_keys(inputs[0].upsert_key, len(self.input.schema))),)
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        # a filter treats a row and its retraction alike, so it may move below
         return (), (parts,)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:

@@ -29,9 +29,11 @@ class Exchange(PassThroughNode):
         return f"Exchange {edge_text(self.edge, self.input.schema)}"
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        # an edge changes no row: operator ids are the same at every parallelism
         return inputs[0]
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        # to a single subtask there are no keys to know rows by
         if isinstance(self.edge, Partition):
             return frozenset({self.edge.keys}) if self.edge.keys else UNKNOWN
         return inputs[0] if isinstance(self.edge, Forward) else UNKNOWN

@@ -68,6 +68,7 @@ class RowValue(MatchValue):
     def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
         """Return the value as text."""
         text = _argument(self.expression, self.rows, names, source)
+        # LAST(A.x, 0) of a plain column is written A.x
         if self.first or self.offset or not isinstance(self.expression, Column):
             text = f"{'FIRST' if self.first else 'LAST'}({text}{f', {self.offset}' if self.offset else ''})"
         return f"PREV({text}, {self.before})" if self.before else text
@@ -75,6 +76,7 @@ class RowValue(MatchValue):
     def digest(self, columns: tuple[str, ...], texts: ExactTexts) -> str:
         """Return the digest of the value, over the digests of the input's columns."""
         rows = (str(number) for number in sorted(self.rows))
+        # variables by number: their names are part of the node's digest
         place = (*rows, str(self.first), str(self.offset), str(self.before))
         return hash_parts("row", str(self.final), texts.expression(self.expression, columns), *place)
 
@@ -145,6 +147,7 @@ def _sign(value: MatchValue) -> str:
 
 
 def _rows(rows: Rows, names: tuple[str, ...]) -> str:
+    # all variables: the value is written without a prefix
     if len(rows) == len(names):
         return ""
     return f"{'|'.join(names[number] for number in sorted(rows))}."
@@ -261,6 +264,7 @@ class MatchRecognize(UnaryNode):
     @property
     def history(self) -> int:
         """The number of rows before a match that its values may read."""
+        # PREV(A.x, 3) in a measure or a condition
         every = [*self.values, *(value for definition in self.definitions for value in definition.values)]
         return max((value.before for value in every if isinstance(value, RowValue)), default=0)
 
@@ -270,6 +274,7 @@ class MatchRecognize(UnaryNode):
         kept = range(len(source)) if self.all_rows else self.partition
         fields = [replace(source[i], role=None) for i in kept]
         for name, measure in zip(self.names, self.measures, strict=True):
+            # a measure that is one value as it is, not computed over values
             value = self.values[measure.index] if isinstance(measure, Column) else None
             # MATCH_ROWTIME() is a time attribute of the output
             timed = isinstance(value, MatchFact) and value.fact is Fact.ROWTIME
@@ -336,6 +341,7 @@ class MatchRecognize(UnaryNode):
         return Digest(rows, (*(hash_parts("matched", rows, columns[i]) for i in kept), *measures))
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        # ONE ROW PER MATCH begins with the partition's columns
         places = {key: i for i, key in enumerate(self.partition)}
         return inputs[0] if self.all_rows else move_keys(inputs[0], places)
 
@@ -354,6 +360,7 @@ class MatchRecognize(UnaryNode):
         )
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        # a filter on PARTITION BY drops whole partitions; any other row may be part of a match
         return ({key: key for key in self.partition} if self.all_rows else dict(enumerate(self.partition)),)
 
     def state_bound(self, facts: StateFacts) -> StateBound:
@@ -378,6 +385,7 @@ class MatchRecognize(UnaryNode):
         return StateBound(held)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
+        # the cases in which state_bound says for ever
         grows = self.counts or self.history or self.within_us is None
         return facts.default_ttl_ms if self.partition and grows else 0
 

@@ -44,6 +44,7 @@ _IMMATERIAL_OPTIONS = frozenset(
         "sink.parquet.compression",
     }
 )
+# hex digits: 64 bits of the SHA-256
 _ID_LENGTH = 16
 
 
@@ -102,8 +103,10 @@ class ExactTexts:
         """Return the digest of an expression over the digests of its input's columns, types included."""
         kind = self._kind_of(expression)
         match expression:
+            # a column is what it was computed from, whatever its name and position
             case Column(index=index):
                 return columns[index]
+            # with its type: 1 INT and 1 BIGINT are different constants
             case Literal(value=value):
                 return hash_parts("literal", kind, repr(value))
             # a changed function body is another function
@@ -140,8 +143,10 @@ class ExactTexts:
 
     def call(self, call: AggregateCall, columns: tuple[str, ...]) -> str:
         """Return the digest of an aggregate call."""
+        # COUNT(x) FILTER (WHERE c)
         keep = "" if call.filter is None else self.expression(call.filter, columns)
         order = [str(way) for way in call.order]
+        # a Python aggregate: a changed body has other state
         order += [f"version {call.version}"] if call.version is not None else []
         args = (self.expression(arg, columns) for arg in call.args)
         return hash_parts(call.function, self.kind(call.type), str(call.distinct), keep, *args, *order)
@@ -154,6 +159,7 @@ class ExactTexts:
         """Return the digest of a window."""
         if isinstance(window, AttachedWindow):
             return hash_parts("attached", columns[window.start_column], columns[window.end_column])
+        # field by field: a new field of Windowing must not change the digests of old windows
         sizes: Iterable[object] = (window.size_us, window.step_us, window.offset_us, window.sliced)
         return hash_parts(
             window.name,
@@ -173,6 +179,7 @@ class AlikeTexts(ExactTexts):
 
     def kind(self, kind: DataType) -> str:
         if is_integer(kind):
+            # TINYINT .. BIGINT: state written by one width is read by a wider one
             return "an integer"
         return f"a decimal of scale {kind.scale}" if isinstance(kind, Decimal) else str(kind)
 
@@ -190,6 +197,7 @@ class AlikeTexts(ExactTexts):
         )
 
     def _kind_of(self, expression: Expression) -> str:
+        # shiftleft(x, 40) of an INT and of a BIGINT differ
         if isinstance(expression, Call) and expression.function in _BY_WIDTH:
             return " ".join(str(part.type) for part in (expression, *expression.args))
         return super()._kind_of(expression)
@@ -203,6 +211,7 @@ def table_text(table: CatalogTable) -> str:
     """Return the identity of a table: its name and the options that determine its location and format.
     Secrets and lookup options play no part.
     """
+    # lookup.* options say how a table is queried, not which rows it has
     told = {
         key: text
         for key, text in table.options.items()

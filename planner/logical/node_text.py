@@ -17,6 +17,7 @@ def expression_text(expression: Expression, schema: Schema) -> str:
     names = schema.names
     return renamed_text(
         expression,
+        # two columns named x are x#0 and x#3
         lambda index: names[index] if names.count(names[index]) == 1 else f"{names[index]}#{index}",
     )
 
@@ -37,8 +38,10 @@ def _is_wrapped(text: str) -> bool:
     """Whether the first parenthesis closes with the last character."""
     depth, quoted = 0, False
     for position, character in enumerate(text):
+        # a doubled quote inside a text toggles twice
         quoted ^= character == "'"
         depth += 0 if quoted else (character == "(") - (character == ")")
+        # (a) AND (b): the first parenthesis closes before the end
         if depth == 0:
             return position == len(text) - 1 and text.startswith("(")
     return False
@@ -49,6 +52,7 @@ def order_text(keys: Sequence[SortKey], schema: Schema) -> str:
     words = []
     for key in keys:
         nulls = ""
+        # not the default, which is NULLS FIRST ascending and NULLS LAST descending
         if key.nulls_first == key.descending:
             nulls = " NULLS FIRST" if key.nulls_first else " NULLS LAST"
         words.append(f"{expression_text(key.expression, schema)}{' DESC' if key.descending else ''}{nulls}")

@@ -165,12 +165,14 @@ class Over(PassThroughNode):
         framed = [call for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
         if self.frame.start is None and any(call.keeps_values for call in framed):
             return "each different value"
+        # RANK() and SUM(x) OVER (ORDER BY ts): one row of totals, however many rows there were
         if self.numbers or (framed and self.frame.start is None):
             return "a row of totals"
         return f"its last {self.history} rows" if self.history else None
 
     @cached_property
     def schema(self) -> Schema:
+        # a timely OVER emits each row once, as the watermark passes it
         fields = (
             self.input.schema.fields if self.timely else settled_roles(self.input.schema.fields, self.window)
         )
@@ -182,6 +184,7 @@ class Over(PassThroughNode):
         calls = calls_text(self.calls, self.names, self.input.schema)
         framed = any(call.function not in RANKS | {"lag", "lead"} for call in self.calls)
         frame = ""
+        # default frames are not written
         if framed and self.frame not in (RUNNING, WHOLE):
             frame = f" {frame_text(self.frame, self.order)}"
         return f"Over{' in time' if self.timely else ''}{_specification(self)}{frame}: {calls}"
@@ -217,6 +220,7 @@ class Over(PassThroughNode):
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         width = len(self.input.schema)
+        # ROW_NUMBER() OVER (PARTITION BY k ..): (k, n) is unique
         numbers = {width + i for i, call in enumerate(self.calls) if call.function == "row_number"}
         return inputs[0] | {frozenset({*self.partition, number}) for number in numbers}
 
@@ -231,11 +235,13 @@ class Over(PassThroughNode):
         return self._changed(order=tuple(key.map(rewrite) for key in self.order), calls=calls)
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        # WHERE on a partition column drops whole partitions; any other filter would change ranks and frames
         return ({key: key for key in self.partition},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         """Drop unread calls, and the node with the last of them, unless it drops rows without a time."""
         width = len(self.input.schema)
+        # a timely node drops rows without a time, so one call stays to keep the node
         keep = [i for i in range(len(self.calls)) if width + i in needed] or ([0] if self.timely else [])
         if not keep:
             return pruner.prune(self.input, needed)
@@ -243,6 +249,7 @@ class Over(PassThroughNode):
         kept = replace(self, calls=calls, names=names)
         reads = _columns_of_specification(self, needed)
         reads |= columns_read(e for call in calls for e in (*call.args, call.filter))
+        # without all columns another row of equal order would come first
         child, positions = pruner.narrow(self.input, range(width) if kept.breaks_ties else reads)
         moved = tuple(call.map(lambda expression: expression.remap(positions)) for call in calls)
         pruned = replace(kept, input=child, calls=moved, **_moved_specification(self, positions))
@@ -269,6 +276,7 @@ class Over(PassThroughNode):
         return self._grows(facts, f"{held}, and per partition {self.remembers}", why)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
+        # only what event time never frees needs a time to live
         freed_by_time = self.timely and facts.insert_only(self.input) and self.remembers is None
         if not self.partition or freed_by_time or self.window is not None:
             return 0
@@ -335,6 +343,7 @@ class PartitionTop(PassThroughNode):
         below, columns = inputs[0], inputs[0].columns
         order = (texts.sort(key, columns) for key in self.order)
         ties = texts.ties(columns) if self.rank == "row_number" else ()
+        # within windows rows are emitted once, at the end: another state
         head = ("partition top", below.rows, self.rank, str(self.limit), str(self.window is not None))
         rows = hash_parts(*head, *(columns[key] for key in self.partition), "by", *order, "ties", *ties)
         return Digest(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
@@ -342,6 +351,7 @@ class PartitionTop(PassThroughNode):
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         """With row_number, the partition and the number are a key; with limit 1 the partition alone is."""
         keys = frozenset(self.partition)
+        # RANK() <= 1 may keep several rows of equal order
         if self.rank != "row_number":
             return inputs[0]
         if self.limit == 1:
@@ -374,6 +384,7 @@ class PartitionTop(PassThroughNode):
         keeps = f"the first {self.limit} of each partition" if inserts else "every row"
         if self.window is not None and inserts:
             return StateBound(f"{keeps}, freed when the watermark passes the window's end")
+        # ORDER BY price LIMIT 3 per key over updates: the fourth row may come back
         if not inserts:
             why = "a row taken back may let any other row of its partition into the first"
             return self._grows(facts, keeps, why)
@@ -421,4 +432,5 @@ def _specification(node: Over | PartitionTop) -> str:
 def frame_text(frame: Frame, order: Sequence[SortKey]) -> str:
     """Return a frame in words, with distances of time in their largest unit."""
     timed = frame.has_distance and isinstance(order[0].expression.type, Timestamp | TimestampLtz)
+    # RANGE BETWEEN 600000000 PRECEDING: BETWEEN 10 min PRECEDING
     return re.sub(r"\d+", lambda size: duration_text(int(size[0])), str(frame)) if timed else str(frame)

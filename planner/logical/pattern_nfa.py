@@ -52,9 +52,11 @@ def automaton_of(pattern: Pattern, variables: Sequence[str]) -> Automaton:
     number them.
     """
     builder = _Builder({name: number for number, name in enumerate(variables)})
+    # built from the end: each node needs its successor
     end = _Node()
     start = builder.before(pattern, end, False)
     offsets, targets = [0], []
+    # position by position, the start last
     for leads in [*(place.leads[0] for place in builder.places), start]:
         targets += _reached(leads, end)
         offsets.append(len(targets))
@@ -78,6 +80,7 @@ def _reached(start: _Node, end: _Node) -> list[int]:
         elif node.place != ACCEPT:
             found.append(node.place)
         else:
+            # a stack: the preferred branch is pushed last and followed first
             waiting += reversed(node.leads)
     return found
 
@@ -141,4 +144,5 @@ class _Builder:
 
 
 def _fork(into: _Node, past: _Node, greedy: bool) -> list[_Node]:
+    # A* prefers one more A, A*? the end
     return [into, past] if greedy else [past, into]

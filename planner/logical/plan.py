@@ -119,6 +119,7 @@ class LogicalPlan:
         """Return the plan rebuilt bottom-up through ``rewrite``; this is the only recursion over plans."""
         inputs = self.inputs
         changed = tuple(node.transform(rewrite) for node in inputs)
+        # an unchanged node stays the same object: properties are remembered by identity
         same = all(new is old for new, old in zip(changed, inputs, strict=True))
         return rewrite(self if same else self.with_inputs(changed))
 
@@ -239,6 +240,7 @@ class LogicalPlan:
 
         By default a node reads and emits every column.
         """
+        # children may still drop columns below them
         every = (pruner.narrow(child, range(len(child.schema))) for child in self.inputs)
         whole = self.with_inputs(tuple(child for child, _ in every))
         return whole, {i: i for i in range(len(whole.schema))}
@@ -269,6 +271,7 @@ class LogicalPlan:
 
     def _changed(self, **fields: object) -> LogicalPlan:
         """Return the node with new values of these fields; the node itself if they are equal."""
+        # by value: a rewrite may return an equal expression
         same = all(getattr(self, name) == value for name, value in fields.items())
         return self if same else replace(self, **fields)  # type: ignore[arg-type]  # names of the node's fields
 

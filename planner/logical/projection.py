@@ -69,6 +69,7 @@ class Filter(PassThroughNode):
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
+        # a filter changes which rows there are, not what a column is
         predicate = texts.expression(self.predicate, below.columns)
         return Digest(hash_parts("filter", below.rows, predicate), below.columns)
 
@@ -122,6 +123,7 @@ class Project(UnaryNode):
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
+        # a projection changes no row: the same rows under other columns
         return Digest(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
@@ -136,6 +138,7 @@ class Project(UnaryNode):
             )
             kept = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
             if isinstance(kept, Column):
+                # SELECT k, k AS k2: the first copy stands for the key
                 places.setdefault(kept.index, index)
         return frozenset(frozenset(places[i] for i in key) for key in inputs[0] if key <= places.keys())
 
@@ -157,6 +160,7 @@ class Project(UnaryNode):
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         """Where no column is needed, one stays so that rows stay: a bare column if there is one."""
+        # SELECT COUNT(*) FROM (SELECT a, b ..)
         keep = sorted(needed)
         if not keep and self.expressions:
             plain = [i for i, e in enumerate(self.expressions) if isinstance(e, Column)]

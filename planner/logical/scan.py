@@ -69,6 +69,7 @@ class Scan(LogicalPlan):
         """Return the table and the columns read from it; a row column that is read in part has its fields
         listed.
         """
+        # a row column that was narrowed has fewer fields than declared
         declared = {field.name: field.type for field in self.table.schema}
         texts = []
         for column in self.schema:
@@ -100,6 +101,7 @@ class Scan(LogicalPlan):
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         source = self.table.source_schema
         positions = {source[column].name.lower(): i for i, column in enumerate(self.columns)}
+        # None: a key column that the scan does not read
         key = [positions.get(name.lower()) for name in self.table.primary_key]
         return frozenset({frozenset(i for i in key if i is not None)}) if key and None not in key else NO_KEYS
 
@@ -145,11 +147,13 @@ class Values(LogicalPlan):
         return f"Values {count} row{'' if count == 1 else 's'} [{', '.join(self.schema.names)}]"
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        # without columns: literals read none
         cells = (texts.expression(cell, ()) for row in self.rows for cell in row)
         rows = hash_parts("values", *cells, str(len(self.rows)))
         return Digest(rows, tuple(hash_parts(rows, str(i)) for i in range(len(self.schema))))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # at most one row: the empty key
         return frozenset({frozenset()}) if len(self.rows) <= 1 else NO_KEYS
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
@@ -174,6 +178,7 @@ class BoundedInput(LogicalPlan):
 
     @cached_property
     def schema(self) -> Schema:
+        # the rows come at once and in any order, so no column is an event time
         return self.plan.schema.without_roles()
 
     def text(self) -> str:
@@ -189,6 +194,7 @@ class BoundedInput(LogicalPlan):
         return (self.plan,)
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        # which backend computes it is not hashed
         return Digest(hash_parts("bounded", inputs[0].rows), inputs[0].columns)
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:

@@ -56,6 +56,7 @@ class Union(LogicalPlan):
         return False
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        # columns too: two projections of one input have the same rows
         branches = (part for one in inputs for part in (one.rows, *texts.ties(one.columns)))
         rows = hash_parts("union", *branches)
         columns = [one.columns for one in inputs]
@@ -63,9 +64,11 @@ class Union(LogicalPlan):
         return Digest(rows, tuple(hash_parts("column", rows, *place) for place in places))
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
+        # rows of a key share a subtask only if every branch is partitioned alike
         return frozenset.intersection(*inputs)
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        # into every branch at once; columns are the same by position
         passed = tuple(part for part in parts if is_movable(part))
         return without(parts, passed), (passed,) * len(self.branches)
 

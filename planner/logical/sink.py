@@ -69,12 +69,14 @@ class Sink(PassThroughNode):
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         table = "" if self.table is None else table_text(self.table)
+        # with columns: a sink that writes other columns is another sink
         return Digest(hash_parts("sink", below.rows, *below.columns, table), below.columns)
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         """Changes of one row must arrive in order, so they need one subtask. The client sums weights and
         needs no order.
         """
+        # inserts may be written in any order
         if self.table is None or inputs[0].insert_only or not self.table.primary_key:
             return (ANY,)
         names = {name.lower() for name in self.table.primary_key}

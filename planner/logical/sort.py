@@ -55,6 +55,7 @@ class Sort(PassThroughNode):
         return self._changed(keys=tuple(key.map(rewrite) for key in self.keys))
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        # ORDER BY without LIMIT: a row's place depends on no other row being there
         return (), (parts,)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
@@ -86,6 +87,7 @@ class Limit(PassThroughNode):
         return UNKNOWN
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
+        # the first n of all rows are known in one subtask only
         return (SINGLE,)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
@@ -93,6 +95,7 @@ class Limit(PassThroughNode):
         return replace(self, input=child), positions
 
     def state_bound(self, facts: StateFacts) -> StateBound:
+        # LIMIT 10 of inserts: the first ten stay, later rows are not stored
         if facts.insert_only(self.input):
             return StateBound("a count")
         return self._grows(facts, "every row", "a row taken back lets any other row take its place")
@@ -125,6 +128,7 @@ class TopN(PassThroughNode):
         below = inputs[0]
         order = (texts.sort(key, below.columns) for key in self.keys)
         head = ("top", below.rows, str(self.limit), str(self.offset))
+        # all columns break ties, so they decide which rows are in
         return Digest(hash_parts(*head, *order, *texts.ties(below.columns)), below.columns)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:

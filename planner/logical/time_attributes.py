@@ -91,6 +91,7 @@ class WatermarkAssign(PassThroughNode):
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         watermark = texts.expression(self.watermark, below.columns)
+        # another watermark drops other late rows
         rows = hash_parts("watermark", below.rows, below.columns[self.time_column], watermark)
         return Digest(rows, below.columns)
 
@@ -138,6 +139,7 @@ class ProcessingTime(UnaryNode):
 
     @cached_property
     def schema(self) -> Schema:
+        # one watermark drives the rows: above the node it is the clock
         fields = list(without_event_time(self.input.schema.fields))
         fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME, nullable=False)
         return Schema(tuple(fields))
@@ -151,15 +153,18 @@ class ProcessingTime(UnaryNode):
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         columns, time = inputs[0].columns, self.time_column
         rows = hash_parts("processing time", inputs[0].rows, columns[time])
+        # the stamp is a new value: it is not the column it replaces
         return Digest(rows, (*columns[:time], hash_parts("stamp", rows), *columns[time + 1 :]))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # many rows have one stamp
         return frozenset(key for key in inputs[0] if self.time_column not in key)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return frozenset(keys for keys in inputs[0] if self.time_column not in keys)
 
     def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        # a filter on the stamp needs the stamp
         passed = select_in_turn(parts, set(range(len(self.input.schema))) - {self.time_column})
         return without(parts, passed), (passed,)
 
@@ -250,6 +255,7 @@ def _cut(plan: LogicalPlan, moment: str) -> LogicalPlan:
     if isinstance(plan, WatermarkAssign):
         field = inputs[0].schema[plan.time_column]
         time = Column(field.type, field.nullable, index=plan.time_column, name=field.name)
+        # of the column's own type: TIMESTAMP_LTZ reads the text in the session's zone
         last = Cast(field.type, False, arg=Literal(STRING, False, value=moment))
         # WHERE ts <= moment, below each watermark assigner
         inputs = (Filter(inputs[0], Call(BOOLEAN, field.nullable, function="less_equal", args=(time, last))),)

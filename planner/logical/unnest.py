@@ -115,7 +115,9 @@ class Unnest(UnaryNode):
         below, call = inputs[0], self.call
         args = (texts.expression(arg, below.columns) for arg in call.args)
         version = "" if call.body is None else call.body.version
+        # the version of a Python function: a changed body gives other rows
         rows = hash_parts("unnest", below.rows, call.function, version, str(self.outer), *args)
+        # hashed apart, so that nodes without a condition keep their earlier digest
         if self.condition is not None:
             given_all = number_parts("given", rows, len(call.columns))
             every = (*below.columns, *given_all, hash_parts("nth", rows))
@@ -125,9 +127,11 @@ class Unnest(UnaryNode):
         return Digest(rows, (*(below.columns[i] for i in self.keep), *given, *number))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # without numbers an array may hold one element twice; an outer row has no number
         if self.outer or not self.ordinality:
             return NO_KEYS
         places = {old: new for new, old in enumerate(self.keep)}
+        # (key of the input, ordinality)
         last = len(self.schema) - 1
         kept = (key for key in inputs[0] if key <= places.keys())
         return frozenset(frozenset({*(places[i] for i in key), last}) for key in kept)
@@ -157,6 +161,7 @@ class Unnest(UnaryNode):
         reads = frozenset(self.keep[i] for i in kept) | columns_read(self.call.args) | of_input
         child, positions = pruner.prune(self.input, reads)
         call = self.call.map(lambda arg: arg.remap(positions))
+        # the condition reads input ++ function columns ++ number; only the input shrinks
         moved = {**positions, **{i: i - before + len(child.schema) for i in tested - of_input}}
         condition = None if self.condition is None else self.condition.remap(moved)
         keep = tuple(positions[self.keep[i]] for i in kept)

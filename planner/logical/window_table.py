@@ -85,6 +85,7 @@ class WindowTable(PassThroughNode):
         return f"{self.window.name} windows"
 
     def drops_late(self, facts: OperatorFacts) -> bool:
+        # TUMBLE, HOP and CUMULATE assign any row; a session that has closed takes none
         return self.window.merging
 
     @property
@@ -97,11 +98,14 @@ class WindowTable(PassThroughNode):
         return Digest(rows, below.columns + number_parts("window", rows, 3))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # TUMBLE: each row once
         if not (self.window.overlapping or self.window.merging):
             return inputs[0]
+        # the row in each of its windows, told apart by window_end
         return frozenset(key | {len(self.input.schema) + 1} for key in inputs[0])
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        # sessions are emitted when they close, in their final form
         return self.window.merging or inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
@@ -112,6 +116,7 @@ class WindowTable(PassThroughNode):
         """Filters on window bounds stay above. Below merging windows only filters on their partition keys may
         move.
         """
+        # dropping one row of a session could split it
         own = self.window.partition_keys if self.window.merging else range(len(self.input.schema))
         passed = select_in_turn(parts, own)
         return without(parts, passed), (passed,)
@@ -182,6 +187,7 @@ class LateMark(PassThroughNode):
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
         window = texts.window(self.window, below.columns)
+        # the mark drops no row: only its three columns are new
         mark = hash_parts("late", below.rows, window, str(self.lateness_us))
         return Digest(below.rows, below.columns + tuple(hash_parts(mark, str(i)) for i in range(3)))
 

@@ -63,6 +63,7 @@ class Windowing:
         """The longest interval that no window bound cuts. All windows over it share its aggregate. Merging
         windows have no slices.
         """
+        # HOP of 10 minutes every 2: slices of 2 minutes, five to a window
         return self.step_us if self.overlapping else self.size_us
 
     @property
@@ -181,6 +182,7 @@ def without_bound(field: Field) -> Field:
     """Return a field as it is below a new window: it is a window bound no longer, but its time still orders
     rows.
     """
+    # WINDOW_TIME stays: windows over windows are cut on it
     return replace(field, role=None) if field.role in (Role.WINDOW_START, Role.WINDOW_END) else field
 
 

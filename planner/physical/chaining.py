@@ -38,6 +38,7 @@ def chains_of(vertices: Sequence[OperatorVertex]) -> list[list[OperatorVertex]]:
     chains: list[list[OperatorVertex]] = []
     chain_of: dict[int, list[OperatorVertex]] = {}
     for vertex in vertices:
+        # a second reader would need the rows on an edge of its own
         if (
             has_one_input(vertex)
             and is_forward(vertex)
@@ -77,12 +78,15 @@ def subtasks(node: LogicalPlan, parallelism: int) -> int:
     match node:
         case Scan():
             return parallelism
+        # their rows are in the plan, or come from one stream of a backend
         case Values() | BoundedInput():
             return 1
         case Exchange(edge=Forward()):
             return subtasks(node.input, parallelism)
+        # to a single subtask
         case Exchange(edge=Partition(keys=())):
             return 1
         case Exchange():
             return parallelism
+    # a forward edge keeps the number; a join of unlike sides has exchanges on both
     return max(subtasks(child, parallelism) for child in node.inputs)

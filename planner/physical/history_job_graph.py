@@ -56,11 +56,13 @@ def loaded(
 ) -> Loaded:
     """Return how a part of a plan is loaded."""
     timed = () if timing is None else _specs(timing, facts, settings)
+    # timing ends with its watermark assigner; without one there is none
     last = next((place for place, spec in enumerate(timed) if isinstance(spec.node, WatermarkAssign)), -1)
     return Loaded(_specs(live, facts, settings), live, few, timed[: last + 1])
 
 
 def _specs(plan: LogicalPlan, facts: DerivedFacts, settings: SettingReader) -> tuple[AnyOperatorSpec, ...]:
+    # a part is row-wise, so its operators are one chain; the sink at its end is only a stand-in
     (chain,) = plan_job(Sink(plan, None), facts, parallelism=1, settings=settings).chains
     return chain.operators[:-1]
 
@@ -90,6 +92,7 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
             chains.append(chain)
             continue
         part = by_last[chain.operators[place].operator_id]
+        # operators behind the loaded part keep their ids, and so their state
         spec = _spec(part, _readers(graph, chain, place), backend, known)
         chains.append(replace(chain, operators=(spec, *chain.operators[place + 1 :])))
         # the new source has no inputs
@@ -101,11 +104,14 @@ def _spec(
     part: Loaded, readers: Sequence[AnyOperatorSpec], backend: str, known: Mapping[str, tuple[str, ...]]
 ) -> AnyOperatorSpec:
     last, table = part.operators[-1], scan_of(part.rows).table
+    # with a second reader the other one needs all rows
     first_only = len(readers) == 1 and isinstance(readers[0].node, PartitionTop | TopN)
     plan = part.few if first_only else part.rows
     splits = known[part.operators[0].operator_id]
+    # None: read by our own operators
     reader = None if backend == SPARK and _hands_over(plan) else backend
     history = HistorySource(plan, reader, splits, part.operators, part.timing)
+    # h-: the job that follows has no such operator, so its state is not restored
     return OperatorSpec(f"h-{last.operator_id}", f"history of {table.name}", last.schema, history)
 
 
@@ -151,6 +157,7 @@ def _numbered(
         OperatorSpec(source, "position behind the history", Schema(()), FinishedSplits(splits))
         for source, splits in known.items()
     ]
+    # they have the ids of the sources, so the job continues behind these splits
     made += [Chain(len(made) + place, (spec,), 1) for place, spec in enumerate(sources)]
     moved = tuple(
         replace(edge, source=number_of[edge.source], target=number_of[edge.target]) for edge in edges

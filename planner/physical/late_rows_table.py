@@ -15,6 +15,7 @@ def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[CatalogTable, 
     """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none when no operator drops late
     rows.
     """
+    # three columns of every late row, then the columns of all inputs by name, each once
     fields = {field.name.lower(): field for field in _FIRST}
     specs = [spec for chain in graph.chains for spec in chain.operators if spec.node.drops_late(spec.facts)]
     if not specs:
@@ -27,5 +28,6 @@ def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[CatalogTable, 
     options = {"connector": "late", "job": job_id}
     return tuple(
         CatalogTable(f"{word}{LATE_SUFFIX}", schema, schema, options, temporary=True)
+        # one table if the job's name is its id
         for word in dict.fromkeys((job_id, name))
     )

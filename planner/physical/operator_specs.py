@@ -18,6 +18,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.physical.state_compatibility import PlanCompatibility
 
+# key groups: the most subtasks that state can be spread over, fixed at a job's first start
 DEFAULT_MAX_PARALLELISM = 128
 
 NodeT_co = TypeVar("NodeT_co", bound=LogicalPlan, covariant=True)
@@ -56,6 +57,7 @@ class InputSchema(LogicalPlan):
 
 def over_schemas(node: LogicalPlan) -> LogicalPlan:
     """Return a node with each input replaced by its schema."""
+    # a source has no inputs: the node as it is
     if not node.inputs:
         return node
     return node.with_inputs(tuple(InputSchema(child.schema) for child in node.inputs))

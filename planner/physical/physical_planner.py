@@ -88,6 +88,7 @@ class _Planner:
         # ORDER BY of a result: the client sorts
         if isinstance(node, Sort):
             return self.vertex(node.input, scope)
+        # the id is computed before the inputs are planned: it decides whether they are
         operator_id = self._operator_id(node, scope)
         if operator_id in self._vertices:
             return self._vertices[operator_id]
@@ -132,6 +133,7 @@ class _Planner:
 
     def _operator_id(self, node: LogicalPlan, scope: str) -> str:
         name, *more = self._identity_details(node)
+        # projections with equal digests and other names do not share a vertex: their schemas differ
         details = (name, scope, *(node.names if isinstance(node, Project) else ()), *more)
         meaning = self.meanings.of(node)
         if not isinstance(node, Sink):
@@ -173,6 +175,7 @@ def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) 
 def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
     """Return the filter of a Calc, with consecutive filters merged, and the lowest node of the Calc."""
     base = node
+    # SELECT a + 1 FROM t WHERE b: one operator
     if isinstance(node, Project) and isinstance(node.input, Filter):
         base = node.input
     if not isinstance(base, Filter):
@@ -199,6 +202,7 @@ def _check_forwards(vertex: OperatorVertex) -> None:
 def _graph(
     vertices: list[OperatorVertex], max_parallelism: int, compatibility: PlanCompatibility
 ) -> JobGraph:
+    # tasks are chains of operators; edges inside a chain are function calls
     groups = chains_of(vertices)
     number_of = {id(vertex): number for number, group in enumerate(groups) for vertex in group}
     chains = tuple(

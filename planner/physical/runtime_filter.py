@@ -36,6 +36,7 @@ def runtime_filter(join: BinaryJoin, port: int, join_id: str) -> AnyOperatorSpec
     """Return the runtime filter before a port of a join."""
     side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
     name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"
+    # derived from the join's id, so it is as stable
     operator_id = hash_parts("runtime filter", join_id)[:_ID_LENGTH]
     return OperatorSpec(operator_id, name, side.schema, RuntimeFilter(join_id, keys))
 
@@ -54,6 +55,7 @@ def skipping(chain: tuple[AnyOperatorSpec, ...]) -> tuple[AnyOperatorSpec, ...]:
     places = tuple(range(len(source.schema)))
     skips: list[tuple[str, tuple[int, ...]]] = []
     for spec in chain[1:]:
+        # follow the chain from the source until an operator that needs or changes every row
         node = spec.node
         if isinstance(node, RuntimeFilter):
             skips.append((node.join_id, tuple(places[key] for key in node.keys)))
@@ -72,5 +74,6 @@ def _column(expression: Expression) -> int | None:
     """Return the column that an expression is. A cast to a wider integer counts, since it keeps the order."""
     if isinstance(expression, Cast) and is_integer(expression.type) and is_integer(expression.arg.type):
         widens = INTEGERS.index(expression.type) >= INTEGERS.index(expression.arg.type)
+        # a narrowing cast may raise, and a query that fails must fail without the filter too
         return _column(expression.arg) if widens else None
     return expression.index if isinstance(expression, Column) else None

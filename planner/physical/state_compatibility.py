@@ -22,6 +22,7 @@ from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.physical.plan_digest import Meanings
 
+# hex digits, as operator ids
 _LENGTH = 16
 
 Origins = frozenset[tuple[str, str]]
@@ -99,6 +100,7 @@ class _Alike:
 
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateCompatibility:
         """Return the compatibility of one operator."""
+        # the same details as the operator id: LIMIT over updates is not LIMIT over inserts
         alike = hash_parts("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[
             :_LENGTH
         ]
@@ -142,6 +144,7 @@ class _Alike:
                 )
             # left columns, then right columns
             case BinaryJoin() | TemporalJoin():
+                # SEMI and ANTI have the left columns only
                 return sum(given, ())[: len(node.schema)]
             # columns from the looked-up table count as computed
             case LookupJoin():
@@ -156,6 +159,7 @@ class _Alike:
 def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
     read: dict[str, tuple[CatalogTable, set[str]]] = {}
     for node in nodes:
+        # tables of a subplan of the backend count too
         for part in node.plan.walk() if isinstance(node, BoundedInput) else (node,):
             scan = part.scan if isinstance(part, LookupJoin) else part
             if isinstance(scan, Scan):

@@ -119,7 +119,9 @@ class JoinTime:
         bounds it.
         """
         side, other = self.sides[port], self.sides[1 - port]
+        # a deadline by another column says nothing about the row's own time
         own = [d.offset_us for d in side.deadlines if d.column == side.time_column]
+        # a row is emitted at the latest when its deadline passes; slack moves both watermarks
         return max(0, min(own) + other.slack_us - side.slack_us) if own else None
 
     def hold_us(self, kind: JoinKind) -> int:
@@ -142,6 +144,7 @@ def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
     deadlines. Unmatched rows wait for their deadline, so an outer side needs one.
     """
     has = (left, right)
+    # a.ts >= b.ts alone never tells that a left row has no partner
     return any(has) and all(has[port] for port in _SETTLED.get(kind, ()))
 
 
@@ -180,6 +183,7 @@ class IntervalJoin(BinaryJoin):
 
     @property
     def written_name(self) -> str:
+        # the class's earlier name, which operator ids in checkpoints hash
         return "TimedJoin"
 
     @property
@@ -194,7 +198,9 @@ class IntervalJoin(BinaryJoin):
     @cached_property
     def schema(self) -> Schema:
         width = len(self.left.schema)
+        # every role ends, then the sides with a bounded delay get theirs back
         fields = list(without_event_time(super().schema.fields))
+        # a padded side has rows whose time is NULL
         for port in _unpadded(self.kind):
             side = self.time.sides[port]
             if self.time.delay_us(port) is None:

@@ -109,6 +109,7 @@ class BinaryJoin(LogicalPlan):
     @cached_property
     def schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            # SEMI and ANTI filter left rows
             return self.left.schema
         left, right = self.left.schema, self.right.schema
         # the outer side's partner is padded with NULLs
@@ -122,6 +123,7 @@ class BinaryJoin(LogicalPlan):
         conditions = join_condition_text(
             (self.left.schema, self.right.schema), self.left_keys, self.right_keys, self.residual
         )
+        # EXPLAIN: "Join cross" for FROM a, b
         kind = "cross" if self.kind is JoinKind.INNER and not conditions else self.kind.value
         pruning = "" if self.pruned is None else f", {self._pruning(self.pruned)}"
         on = f" on {conditions}" if conditions else ""
@@ -163,6 +165,7 @@ class BinaryJoin(LogicalPlan):
         keys, residual = digest_join_condition(
             inputs, (self.left_keys, self.right_keys), self.residual, texts
         )
+        # hints (ttl_ms, copied) and the runtime filter are not hashed: they change no row
         timing = self.timing_digest(inputs)
         rows = hash_parts("join", self.kind.value, left.rows, right.rows, residual, timing, *keys)
         columns = mark_side("left", rows, left.columns)
@@ -177,8 +180,10 @@ class BinaryJoin(LogicalPlan):
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         left, right = inputs
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            # a left row is emitted at most once
             return left
         width = len(self.left.schema)
+        # positions of right columns in the output
         shifted = frozenset(frozenset(i + width for i in key) for key in right)
         # a pair is identified by a key of both sides
         found = {a | b for a in left for b in shifted}
@@ -198,11 +203,13 @@ class BinaryJoin(LogicalPlan):
         Restored state moves by the join's keys. Where a side is broadcast, the other side need not be
         partitioned so.
         """
+        # FULL: padded rows of both sides have NULL keys on one side
         if self.copied is not None or self.kind is JoinKind.FULL:
             return UNKNOWN
         width = len(self.left.schema)
         right = frozenset(tuple(key + width for key in keys) for keys in inputs[1])
         if self.kind is JoinKind.INNER:
+            # equal keys: l.k = r.k are hashed alike, so rows are partitioned by either
             return inputs[0] | right
         return right if self.kind is JoinKind.RIGHT else inputs[0]
 
@@ -222,6 +229,7 @@ class BinaryJoin(LogicalPlan):
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         if copied is not None:
+            # /*+ BROADCAST(t) */: t goes to every subtask, the other side stays where it is
             return (ALL, ANY) if copied == 0 else (ANY, ALL)
         return by_keys(self.left_keys), by_keys(self.right_keys)
 
@@ -246,6 +254,7 @@ class BinaryJoin(LogicalPlan):
         width = len(self.left.schema)
         reads = needed | columns_read([self.residual])
         of_left, of_right = self.time_columns()
+        # narrow, not prune: rows of both sides are stored, so each dropped column is saved state
         left, left_positions = pruner.narrow(
             self.left, {i for i in reads if i < width} | set(self.left_keys) | of_left
         )
@@ -260,6 +269,7 @@ class BinaryJoin(LogicalPlan):
             left_keys=tuple(left_positions[key] for key in self.left_keys),
             right_keys=tuple(right_positions[key] for key in self.right_keys),
             residual=None if self.residual is None else self.residual.remap(moved),
+            # the side of a runtime filter is decided after pruning
             pruned=None,
             **self.moved_times(left_positions, right_positions),
         )
@@ -276,9 +286,11 @@ class BinaryJoin(LogicalPlan):
     def state_bound(self, facts: StateFacts) -> StateBound:
         """The bound of both sides, with the time to live of each."""
         bound, times = self.side_bound(facts), [self.side_ttl_ms(facts, port) for port in (0, 1)]
+        # no time to live on either side
         if not any(times):
             return bound
         sides = ("left", "right")
+        # one side expires, the other is still kept for ever
         endless = [port for port in (0, 1) if not times[port] and not facts.finite(self.inputs[port])]
         words = [f"{duration_text(t * 1000)} {side}" for t, side in zip(times, sides, strict=True) if t]
         text = duration_text(times[0] * 1000) if times[0] == times[1] else ", ".join(words)
@@ -288,6 +300,7 @@ class BinaryJoin(LogicalPlan):
     def side_bound(self, facts: StateFacts) -> StateBound:
         """Return the state of both sides and its bound, time to live aside."""
         first = self.loaded_ports(facts)
+        # a bounded side is loaded whole, and rows of the other pass without being stored
         if first:
             return StateBound("the left side" if first == (0,) else "the right side")
         named = zip(("left", "right"), self.inputs, strict=True)
@@ -305,6 +318,7 @@ class BinaryJoin(LogicalPlan):
         """
         if self.frees_by_time or self.loaded_ports(facts):
             return 0
+        # a hint of 0 is for ever, None is no hint
         hint = None if self.ttl_ms is None else self.ttl_ms[port]
         return facts.default_ttl_ms if hint is None else hint
 
@@ -347,6 +361,7 @@ def digest_join_condition(
     pairs = [part for a, b in zip(*keys, strict=True) for part in (left[a], right[b])]
     if residual is None:
         return pairs, ""
+    # a self join: equal columns of both sides must differ in the residual
     sides = tuple(hash_parts("left", c) for c in left) + tuple(hash_parts("right", c) for c in right)
     return pairs, texts.expression(residual, sides)
 

@@ -100,6 +100,7 @@ class LookupJoin(LogicalPlan):
         left, right = inputs[0], self.scan.digest((), texts)
         pairs = zip(self.left_keys, self.right_keys, strict=True)
         keys = (f"{left.columns[a]}={right.columns[b]}" for a, b in pairs)
+        # the digest of the scan includes its predicate
         residual = ""
         if self.residual is not None:
             residual = texts.expression(self.residual, left.columns + right.columns)
@@ -116,6 +117,7 @@ class LookupJoin(LogicalPlan):
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         residual = None if self.residual is None else rewrite(self.residual)
+        # the scan is no input, so a rewrite of the plan reaches its predicate only here
         return self._changed(scan=self.scan.map_expressions(rewrite), residual=residual)
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
@@ -126,6 +128,7 @@ class LookupJoin(LogicalPlan):
         width = len(self.left.schema)
         reads = needed | columns_read([self.residual])
         left, of_left = pruner.narrow(self.left, {i for i in reads if i < width} | {*self.left_keys})
+        # key columns are part of the answer: pairs are joined by them
         of_table = frozenset(i - width for i in reads if i >= width) | frozenset(self.right_keys)
         scan, of_scan = self.scan.prune_columns(of_table, pruner)
         assert isinstance(scan, Scan)

@@ -47,6 +47,7 @@ class SnapshotJoin(BinaryJoin):
 
     @cached_property
     def schema(self) -> Schema:
+        # event time follows the left side, so the left time attribute stays
         right = self.right.schema.nullable() if self.kind is JoinKind.LEFT else self.right.schema
         return Schema(tuple(self.left.schema) + without_event_time(right))
 
@@ -68,9 +69,11 @@ class SnapshotJoin(BinaryJoin):
         )
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        # a change of the table revises no row that was joined before
         return inputs[0]
 
     def time_columns(self) -> tuple[frozenset[int], frozenset[int]]:
+        # build_time decides when a change applies, though no condition reads it
         return frozenset(), frozenset({self.build_time})
 
     def moved_times(self, left: Mapping[int, int], right: Mapping[int, int]) -> dict[str, Any]:
@@ -90,6 +93,7 @@ class SnapshotJoin(BinaryJoin):
         return StateBound(keeps, None if facts.finite(self.right) else why)
 
     def refuse_updates(self, port: int) -> PenstockError | None:
+        # the table may change: that is what it is for
         if port == 1:
             return None
         return PenstockError(

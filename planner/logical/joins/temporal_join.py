@@ -148,6 +148,7 @@ class TemporalJoin(LogicalPlan):
         return Digest(rows, mark_side("left", rows, left.columns) + mark_side("right", rows, right.columns))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
+        # each left row has at most one version: the LEFT or INNER join multiplies nothing
         return inputs[0]
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
@@ -169,6 +170,7 @@ class TemporalJoin(LogicalPlan):
         return (0,)
 
     def filterable_columns(self) -> tuple[Mapping[int, int], ...]:
+        # a filter on versions would let an older version be valid instead of none
         return ({i: i for i in range(len(self.left.schema))}, {})
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
@@ -181,6 +183,7 @@ class TemporalJoin(LogicalPlan):
             self.right,
             {i - width for i in reads if i >= width} | {*self.right_keys, self.right_time, *self.ties},
         )
+        # ties must stay: they decide which of two versions of one time is valid
         moved = of_left | {width + old: len(left.schema) + new for old, new in of_right.items()}
         pruned = replace(
             self,
@@ -200,6 +203,7 @@ class TemporalJoin(LogicalPlan):
             "rows of the left side until the watermark passes them, and per key the version in force and "
             "later ones"
         )
+        # finite versions bound the state by their number
         if facts.finite(self.right):
             return StateBound(keeps)
         names = ", ".join(self.right.schema[key].name for key in self.right_keys)
