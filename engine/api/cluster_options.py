@@ -74,8 +74,8 @@ class ClusterOptions:
 
 def read_ports(text: str) -> tuple[int, int]:
     """Return the first and the last port of ``50100-50199`` or ``0``. SQL-1402 for anything else."""
-    found = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", text)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found is not None else (1, 0)
+    parsed = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", text)
+    first, last = (int(parsed[1]), int(parsed[2] or parsed[1])) if parsed is not None else (1, 0)
     # 0 alone is any port; 0-100 is no range
     if first > last or last > _LAST_PORT or (first == 0 and last > 0):
         message = f"'{text[:40]}' is no value for setting 'taskmanager.port-range'"

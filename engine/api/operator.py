@@ -231,17 +231,17 @@ class Services:
 
     def __init__(self, *items: object) -> None:
         self._items = list(items)
-        self._found: dict[type[Any], Any] = {}
+        self._by_type: dict[type[Any], Any] = {}
 
     def get(self, kind: type[Any]) -> Any:
         """Return the injected object of a type; KeyError when there is none."""
         # by class, so that a subclass or a Protocol's implementation is found; looked up once
-        if kind not in self._found:
+        if kind not in self._by_type:
             item = next((item for item in self._items if isinstance(item, kind)), None)
             if item is None:
                 raise KeyError(kind.__name__)
-            self._found[kind] = item
-        return self._found[kind]
+            self._by_type[kind] = item
+        return self._by_type[kind]
 
 
 class Operator:

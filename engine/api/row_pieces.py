@@ -57,25 +57,25 @@ class TooLarge(PenstockError):
         )
 
 
-def in_halves(make: Callable[[np.ndarray], Made], places: np.ndarray) -> list[Made]:
+def in_halves(make: Callable[[np.ndarray], Made], positions: np.ndarray) -> list[Made]:
     """Return what ``make`` returns for positions: for all at once, or where that is too large, for each
     half.
     """
     try:
-        return [make(places)]
+        return [make(positions)]
     # Arrow says "overflow" when an offset does not fit into 32 bits
     except (TooLarge, pa.ArrowInvalid) as error:
-        if places.size < 2 or not (isinstance(error, TooLarge) or "overflow" in str(error)):
+        if positions.size < 2 or not (isinstance(error, TooLarge) or "overflow" in str(error)):
             raise
-        middle = places.size // 2
-        return in_halves(make, places[:middle]) + in_halves(make, places[middle:])
+        middle = positions.size // 2
+        return in_halves(make, positions[:middle]) + in_halves(make, positions[middle:])
 
 
-def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndarray:
-    """Return about how many bytes rows are, those at ``places`` (``None``: all), without reading the
+def row_sizes(rows: pa.RecordBatch, positions: np.ndarray | None = None) -> np.ndarray:
+    """Return about how many bytes rows are, those at ``positions`` (``None``: all), without reading the
     values.
     """
-    first = np.arange(rows.num_rows) if places is None else places
+    first = np.arange(rows.num_rows) if positions is None else positions
     sizes = np.zeros(first.size, np.int64)
     for column in rows.columns:
         sizes += _bytes_before(column, first + 1) - _bytes_before(column, first)
@@ -103,7 +103,7 @@ def _widest(column: pa.Array) -> int:
 
 
 def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
-    """Return how many bytes the values before each place are."""
+    """Return how many bytes the values before each position are."""
     kind = array.type
     # ROW: the sum of its fields
     if pa.types.is_struct(kind):
@@ -206,35 +206,35 @@ def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
     return [batch for batch in joined(table.to_batches()) if batch.num_rows]
 
 
-def take_rows(table: pa.Table, places: np.ndarray) -> pa.Table:
+def take_rows(table: pa.Table, positions: np.ndarray) -> pa.Table:
     """Return the rows at positions, in the order of the positions, which may repeat. The batches are as few
     as Arrow can hold.
     """
     # no more rows than the table has: the result fits too, unless large rows are named often
-    if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
-        return table.take(array_of(places))
-    return pa.Table.from_batches(take_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
+    if positions.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
+        return table.take(array_of(positions))
+    return pa.Table.from_batches(take_in_pieces(table, positions, LIMITS.chunk_bytes), table.schema)
 
 
-def take_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
+def take_in_pieces(table: pa.Table, positions: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows at positions as batches of about ``most_bytes``, in the order of the positions, which
     may repeat. Each batch is made when it is needed.
     """
     batches = [batch for batch in table.to_batches() if batch.num_rows]
     sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
     starts = np.cumsum([0] + [batch.num_rows for batch in batches])
-    for first, last in cut(sizes[places], places.size, most_bytes):
-        wanted = places[first:last]
+    for first, last in cut(sizes[positions], positions.size, most_bytes):
+        wanted = positions[first:last]
         # the batch of each position; take from each batch once, then restore the order
         batch_of = np.searchsorted(starts, wanted, side="right") - 1
         order = np.argsort(batch_of, kind="stable")
-        found = [
+        parts = [
             batches[i].take(array_of(wanted[order[batch_of[order] == i]] - starts[i]))
             for i in np.unique(batch_of)
         ]
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)
-        yield pa.concat_batches(found).take(array_of(back))
+        yield pa.concat_batches(parts).take(array_of(back))
 
 
 def parts_by_group(table: pa.Table) -> list[pa.Table]:

@@ -23,22 +23,22 @@ def concat_batches(pieces: Sequence[Batch]) -> list[Batch]:
     return [_one(pieces[first:last]) for first, last in cut(sizes, len(pieces), LIMITS.array_bytes)]
 
 
-def take_rows_from(pieces: Sequence[Batch], places: np.ndarray, weights: np.ndarray | None) -> list[Batch]:
+def take_rows_from(pieces: Sequence[Batch], positions: np.ndarray, weights: np.ndarray | None) -> list[Batch]:
     """Return the rows at distinct positions, counted through all pieces, in that order and with these
     weights. None, one batch, or as few as Arrow can hold.
     """
-    if not places.size:
+    if not positions.size:
         return []
     # one take over one batch; the positions count through all pieces
     if sum(piece.size_bytes for piece in pieces) <= LIMITS.array_bytes:
         rows = pa.concat_batches([piece.rows for piece in pieces]) if len(pieces) > 1 else pieces[0].rows
-        return [Batch(rows.take(array_of(places)), weights)]
-    found, first = [], 0
-    for rows in batches_of(take_rows(pa.Table.from_batches([piece.rows for piece in pieces]), places)):
+        return [Batch(rows.take(array_of(positions)), weights)]
+    batches, first = [], 0
+    for rows in batches_of(take_rows(pa.Table.from_batches([piece.rows for piece in pieces]), positions)):
         some = slice(first, first + rows.num_rows)
-        found.append(Batch(rows, None if weights is None else weights[some]))
+        batches.append(Batch(rows, None if weights is None else weights[some]))
         first += rows.num_rows
-    return found
+    return batches
 
 
 def all_weights(pieces: Sequence[Batch]) -> np.ndarray:

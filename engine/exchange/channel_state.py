@@ -182,13 +182,13 @@ def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
         for piece in take_in_pieces(rows, mine, LIMITS.batch_bytes):
             for start in range(0, piece.num_rows, max_rows):
                 part = piece.slice(start, max_rows)
-                places = mine[done + start : done + start + part.num_rows]
+                positions = mine[done + start : done + start + part.num_rows]
                 yield (
                     source,
                     Batch(
                         pa.RecordBatch.from_arrays(part.columns, schema=schema),
-                        _unless_all(weights[places], 1),
-                        _unless_all(behind[places], _NOT_BEHIND),
+                        _unless_all(weights[positions], 1),
+                        _unless_all(behind[positions], _NOT_BEHIND),
                     ),
                 )
             done += piece.num_rows

@@ -46,14 +46,14 @@ class CalcOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         try:
-            found = self._of(batch)
+            result = self._of(batch)
         # One row that is too large is an error. Of more rows the first half may fit.
         except (BatchTooLarge, TooLarge):
             if batch.num_rows < 2:
                 raise
             return start_output(self._in_halves(batch, out))
-        if found is not None:
-            out.collect(found)
+        if result is not None:
+            out.collect(result)
         return None
 
     def _in_halves(self, batch: Batch, out: Output) -> PendingOutput:
@@ -81,9 +81,9 @@ class CalcOperator(Operator):
     def _projection(self, evaluation: EvaluationContext) -> Project:
         assert self._node.projections is not None
         # positions of the columns after _of has dropped those only WHERE reads
-        places = {column: position for position, column in enumerate(self._needed or ())}
+        positions = {column: position for position, column in enumerate(self._needed or ())}
         projections = [
-            projection.remap(places) if places else projection for projection in self._node.projections
+            projection.remap(positions) if positions else projection for projection in self._node.projections
         ]
         schema = self._spec.schema.to_arrow()
         # SELECT b, a: columns are chosen, nothing is computed

@@ -115,10 +115,10 @@ class RetractLimitOperator(Operator):
         # 1. what is stored of the changed rows: `before` their weight, `shown` how many of them are emitted
         present, emitted = self._counted()
         ids = self._rows.ids_of(batch)
-        known, places = ids >= 0, np.maximum(ids, 0)
+        known, positions = ids >= 0, np.maximum(ids, 0)
         before, shown = (
             np.where(known, values, 0)
-            for values in (self._rows.store.weights(places), self._rows.matches[places])
+            for values in (self._rows.store.weights(positions), self._rows.matches[positions])
         )
         # 2. their weights after the change; no more of a row stays emitted than there are
         after = np.maximum(before + batch.weights, 0)
@@ -219,7 +219,7 @@ class _Candidates:
         """Return ids and how many to take of each, so that the sum is ``wanted`` or all there are; ``left``:
         how many each has.
         """
-        found, counts, at_once = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], _FEW
+        chosen, counts, at_once = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], _FEW
         while wanted and self._size:
             # the top of the stack, twice as many each time
             first = max(0, self._size - at_once)
@@ -231,11 +231,11 @@ class _Candidates:
             self._there[ids[~stay]] = False
             self._size = first + int(stay.sum())
             self._ids[first : self._size] = ids[stay]
-            found.append(ids[count > 0])
+            chosen.append(ids[count > 0])
             counts.append(count[count > 0])
             wanted -= int(count.sum())
             at_once *= 2
-        return np.concatenate(found), np.concatenate(counts)
+        return np.concatenate(chosen), np.concatenate(counts)
 
 
 def _shared_out(spare: np.ndarray, wanted: int) -> np.ndarray:

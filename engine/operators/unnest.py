@@ -76,9 +76,9 @@ class UnnestOperator(Operator):
         """
         some, widest = False, widest_row(passing)
         for parents, columns in self._expand(rows):
-            emit_batch = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
-            sizes = partial(_sizes, passing, parents, emit_batch)
-            for first, last in cut_pairs(parents.size, widest + widest_row(emit_batch), sizes):
+            function_rows = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
+            sizes = partial(_sizes, passing, parents, function_rows)
+            for first, last in cut_pairs(parents.size, widest + widest_row(function_rows), sizes):
                 some = True
                 yield parents[first:last], [column.slice(first, last - first) for column in columns]
         # no row at all: the empty columns still have their types, for the NULLs of LEFT JOIN
@@ -99,26 +99,28 @@ class UnnestOperator(Operator):
         output.
         """
         spec = self._spec
-        emit_batch = [columns[i] for i in spec.node.gives]
+        function_columns = [columns[i] for i in spec.node.gives]
         # WITH ORDINALITY, or a condition that may read it: numbered before the condition drops rows
         numbered = spec.node.ordinality or self._test is not None
         numbers = [progress.numbers(parents)] if numbered else []
         if spec.node.ordinality:
-            emit_batch += numbers
+            function_columns += numbers
         if self._test is not None:
             passed = self._passed(batch.rows, parents, [*columns, *numbers])
-            parents, emit_batch = (
+            parents, function_columns = (
                 parents[passed],
-                [column.filter(arrow_numpy.array_of(passed)) for column in emit_batch],
+                [column.filter(arrow_numpy.array_of(passed)) for column in function_columns],
             )
         # LEFT JOIN: input rows without any row of the function get one of NULLs
         if spec.node.outer:
-            parents, emit_batch = _with_absent(parents, emit_batch, progress.absent(parents, last))
+            parents, function_columns = _with_absent(
+                parents, function_columns, progress.absent(parents, last)
+            )
         if not parents.size:
             return False
         rows = arrow_numpy.array_of(parents)
         result = pa.RecordBatch.from_arrays(
-            [*(column.take(rows) for column in passing.columns), *emit_batch], schema=self._schema
+            [*(column.take(rows) for column in passing.columns), *function_columns], schema=self._schema
         )
         # each row has the weight and the lateness of its input row
         weights = None if batch.weights is None else batch.weights[parents]
@@ -127,11 +129,15 @@ class UnnestOperator(Operator):
         )
         return True
 
-    def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, emit_batch: list[pa.Array]) -> np.ndarray:
+    def _passed(
+        self, rows: pa.RecordBatch, parents: np.ndarray, function_columns: list[pa.Array]
+    ) -> np.ndarray:
         """Return for which rows of the function the condition is TRUE."""
         assert self._test is not None
         width, beside = rows.num_columns, arrow_numpy.array_of(parents)
-        read = [rows.column(i).take(beside) if i < width else emit_batch[i - width] for i in self._reads]
+        read = [
+            rows.column(i).take(beside) if i < width else function_columns[i - width] for i in self._reads
+        ]
         tested = (
             pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
         )
@@ -145,15 +151,15 @@ class UnnestOperator(Operator):
             raise to_error(fault, self._node.call.args[0], None) from None
 
 
-def _sizes(passing: pa.RecordBatch, parents: np.ndarray, emit_batch: pa.RecordBatch) -> np.ndarray:
-    return row_sizes(passing, parents) + row_sizes(emit_batch)
+def _sizes(passing: pa.RecordBatch, parents: np.ndarray, function_rows: pa.RecordBatch) -> np.ndarray:
+    return row_sizes(passing, parents) + row_sizes(function_rows)
 
 
 class _Progress:
-    """The progress in a batch. ``found``: which rows have got a row of the function."""
+    """The progress in a batch. ``has_rows``: which rows have got a row of the function."""
 
-    def __init__(self, found: np.ndarray) -> None:
-        self._found = found
+    def __init__(self, has_rows: np.ndarray) -> None:
+        self._has_rows = has_rows
         self._complete = 0
         self._row, self._rows_of_it = -1, 0
 
@@ -161,9 +167,9 @@ class _Progress:
         """Number the function's rows within those of their input row, from 1, continuing the last piece."""
         if not parents.size:
             return arrow_numpy.array_of(np.zeros(0, np.int64))
-        places = np.arange(parents.size)
+        positions = np.arange(parents.size)
         # `parents` ascends, so searchsorted finds the first row of each
-        numbers = places - np.searchsorted(parents, parents) + 1
+        numbers = positions - np.searchsorted(parents, parents) + 1
         numbers[parents == self._row] += self._rows_of_it
         self._row, self._rows_of_it = int(parents[-1]), int(numbers[-1])
         return arrow_numpy.array_of(numbers)
@@ -172,21 +178,22 @@ class _Progress:
         """Return the rows from the end of the last piece to before ``last`` without any; these have got
         something now.
         """
-        self._found[parents] = True
+        self._has_rows[parents] = True
         first, self._complete = self._complete, last
-        return first + np.flatnonzero(~self._found[first:last])
+        return first + np.flatnonzero(~self._has_rows[first:last])
 
 
 def _with_absent(
-    parents: np.ndarray, emit_batch: list[pa.Array], absent: np.ndarray
+    parents: np.ndarray, function_columns: list[pa.Array], absent: np.ndarray
 ) -> tuple[np.ndarray, list[pa.Array]]:
     """Add a row of NULLs for each input row without any, in its position."""
     if not absent.size:
-        return parents, emit_batch
+        return parents, function_columns
     together = np.concatenate([parents, absent])
     # input order: `order` below parents.size is a row of the function, else a row of NULLs
     order = np.argsort(together, kind="stable")
-    places = arrow_numpy.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
+    positions = arrow_numpy.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
     return together[order], [
-        column.take(places) if len(column) else pa.nulls(order.size, column.type) for column in emit_batch
+        column.take(positions) if len(column) else pa.nulls(order.size, column.type)
+        for column in function_columns
     ]

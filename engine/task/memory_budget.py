@@ -20,10 +20,10 @@ from penstock.engine.storage.spill_files import ArrayPages, SpilledRows, SpillFi
 _LEAST_PART = 32
 
 # objects of other modules (schemas, clocks, kernels) are no state, so they are not searched
-_OURS = ("penstock.engine.state.", "penstock.engine.api.stream_elements")
+_STATE_MODULES = ("penstock.engine.state.", "penstock.engine.api.stream_elements")
 
 # a larger list or dict is counted by its own size, not item by item: measuring happens while rows wait
-_MANY = 10_000
+_LARGE_CONTAINER = 10_000
 
 
 class Spillable(Protocol):
@@ -56,49 +56,49 @@ class StateSize:
             size._add(state)
         return size
 
-    def _add(self, found: Any) -> None:
-        if isinstance(found, np.ndarray):
+    def _add(self, value: Any) -> None:
+        if isinstance(value, np.ndarray):
             # a view: count the array that owns the memory, once for all its views
-            while isinstance(found.base, np.ndarray):
-                found = found.base
-            if isinstance(found.base, ArrayPages):
-                found = found.base
-        if id(found) in self._seen:
+            while isinstance(value.base, np.ndarray):
+                value = value.base
+            if isinstance(value.base, ArrayPages):
+                value = value.base
+        if id(value) in self._seen:
             return
-        self._seen.add(id(found))
-        match found:
+        self._seen.add(id(value))
+        match value:
             case np.ndarray():
-                self.resident += found.nbytes
+                self.resident += value.nbytes
             # Arrow memory
             case pa.RecordBatch() | pa.Table() | pa.Array() | pa.ChunkedArray():
-                self.resident += found.nbytes
+                self.resident += value.nbytes
             # rows on disk: only their pages may be in memory
             case SpilledRows():
-                self.spilled += found.size
-                self.pages += found.pages
+                self.spilled += value.size
+                self.pages += value.pages
             # an array mapped from disk
             case ArrayPages():
-                self.spilled += len(found)
-                self.pages.append(found)
-            case list() | tuple() | dict() if len(found) > _MANY:
-                self.resident += found.__sizeof__()
+                self.spilled += len(value)
+                self.pages.append(value)
+            case list() | tuple() | dict() if len(value) > _LARGE_CONTAINER:
+                self.resident += value.__sizeof__()
             case list() | tuple():
-                for item in found:
+                for item in value:
                     self._add(item)
             case dict():
-                for item in found.values():
+                for item in value.values():
                     self._add(item)
-            case _ if type(found).__module__.startswith(_OURS):
-                self._add_object(found)
+            case _ if type(value).__module__.startswith(_STATE_MODULES):
+                self._add_object(value)
 
-    def _add_object(self, found: Any) -> None:
-        if isinstance(found, Batch):
-            self._add((found.rows, found.weights, found.behind))
+    def _add_object(self, value: Any) -> None:
+        if isinstance(value, Batch):
+            self._add((value.rows, value.weights, value.behind))
             return
         # anything with spill() may be asked to write its rows to disk
-        if hasattr(found, "spillable_bytes"):
-            self.spillable.append(found)
-        for item in tuple(vars(found).values()):
+        if hasattr(value, "spillable_bytes"):
+            self.spillable.append(value)
+        for item in tuple(vars(value).values()):
             self._add(item)
 
 

@@ -38,15 +38,15 @@ from penstock.engine.task.memory_budget import MemoryBudget
 
 
 class MarkerPath:
-    """Passes latency markers down one chain. ``holding`` are the positions of operators that may buffer rows;
-    a chain without outputs ends in a sink.
+    """Passes latency markers down one chain. ``buffering`` are the positions of operators that may buffer
+    rows; a chain without outputs ends in a sink.
     """
 
     def __init__(
-        self, operators: Sequence[ChainedOperator], holding: Sequence[int], output: TaskOutput, clock: Clock
+        self, operators: Sequence[ChainedOperator], buffering: Sequence[int], output: TaskOutput, clock: Clock
     ) -> None:
         self._operators = operators
-        self._holding = tuple(holding)
+        self._buffering = tuple(buffering)
         self._output = output
         self._clock = clock
         self._waiting: dict[int, list[LatencyMarker]] = {}
@@ -55,7 +55,7 @@ class MarkerPath:
         """Pass a marker down from operator ``first`` on, until an operator that buffers rows from before
         it.
         """
-        for index in self._holding:
+        for index in self._buffering:
             # behind waiting markers too: they would be overtaken
             if index >= first and (
                 index in self._waiting or self._operators[index].operator.buffered_until_ms() is not None
@@ -212,7 +212,7 @@ class _Link:
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
         if pending is not None:
-            self._hold(pending)
+            self._set_pending(pending)
 
     def watermark(self, time_us: int) -> None:
         self.call(lambda: self._watermark(time_us))
@@ -239,7 +239,7 @@ class _Link:
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
         if pending is not None:
-            self._hold(pending)
+            self._set_pending(pending)
 
     def resume(self) -> None:
         """Emit the next piece of what is pending."""
@@ -254,7 +254,7 @@ class _Link:
         if not self.busy:
             self._busy.remove(self)
 
-    def _hold(self, pending: PendingOutput) -> None:
+    def _set_pending(self, pending: PendingOutput) -> None:
         self._pending_output = pending
         self._busy.append(self)
 
@@ -318,7 +318,7 @@ class OperatorChain:
         self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True
     ) -> None:
         self.operators = tuple(operators)
-        self._layers = IncrementalSnapshots(incremental)
+        self._incremental = IncrementalSnapshots(incremental)
         self._output = output
         self._busy: list[_Link] = []
         self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
@@ -338,12 +338,12 @@ class OperatorChain:
             if type(o.operator).ready is not Operator.ready
         )
         self._ticking = tuple(i for i, o in enumerate(self.operators) if o.operator.wants_ticks)
-        self._holding = tuple(
+        self._buffering = tuple(
             i
             for i, o in enumerate(self.operators)
             if type(o.operator).buffered_until_ms is not Operator.buffered_until_ms
         )
-        self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
+        self._markers = MarkerPath(self.operators, self._buffering, output, self._head.context.clock)
         self._time_us = MIN_WATERMARK_US
         self._opened = self._ended = 0
         self._stateful: tuple[int, ...] = ()
@@ -454,7 +454,7 @@ class OperatorChain:
         An operator with pending output emits that first.
         """
         earliest = None
-        for index in self._holding:
+        for index in self._buffering:
             operator = self.operators[index].operator
             due_ms = operator.buffered_until_ms()
             if self._links[index].busy:
@@ -542,7 +542,7 @@ class OperatorChain:
     def _snapshot(self, chained: ChainedOperator, checkpoint_id: int) -> OperatorSnapshot:
         operator, operator_id = chained.operator, chained.context.operator_id
         keyed = {
-            name: self._layers.freeze(operator_id, name, state, checkpoint_id)
+            name: self._incremental.freeze(operator_id, name, state, checkpoint_id)
             for name, state in operator.keyed_states().items()
         }
         items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
@@ -555,7 +555,7 @@ class OperatorChain:
 
     def checkpoint_complete(self, checkpoint_id: int) -> None:
         """A checkpoint is durable: every operator learns of it."""
-        self._layers.complete(checkpoint_id)
+        self._incremental.complete(checkpoint_id)
         for index, chained in enumerate(self.operators):
             self._guarded(
                 index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id)

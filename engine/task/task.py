@@ -133,8 +133,8 @@ class PendingBarrier:
 
 def _with(operator: OperatorSnapshot, states: dict[str, pa.Table | None]) -> OperatorSnapshot:
     """Return a snapshot with further states, those that are not empty."""
-    found = {name: table for name, table in states.items() if table is not None}
-    return replace(operator, keyed={**operator.keyed, **found}) if found else operator
+    present = {name: table for name, table in states.items() if table is not None}
+    return replace(operator, keyed={**operator.keyed, **present}) if present else operator
 
 
 class Task:
@@ -193,7 +193,7 @@ class Task:
         # filled by other threads: append and popleft of a deque are atomic
         self._mailbox: deque[TaskMessage] = deque()
         # paused: a barrier that stops the job has passed; rests: a history has been reported as read
-        self._paused = self._rests = False
+        self._paused = self._history_reported = False
         self._ending = False
         self._poll_again_ms = 0.0
         self._next_tick_ms = 0.0
@@ -283,7 +283,7 @@ class Task:
         if has_pending:
             return self._resume(now_ms)
         # Timers before input, so that a full input cannot starve them.
-        due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
+        due_ms = min(self._run_timers(now_ms), self._advance_barrier(now_ms))
         if self._ending:
             return (
                 WORKED
@@ -318,7 +318,7 @@ class Task:
         barriers wait.
         """
         blocked = self._output.blocked
-        due_ms = self._keep_barriers(now_ms)
+        due_ms = self._advance_barrier(now_ms)
         # rows of the other operators of the chain still fall due meanwhile
         for due in (None if blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
             due_ms = due_ms if due is None else min(due_ms, due)
@@ -342,9 +342,9 @@ class Task:
         self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
         # the chain's final state is in the restored checkpoint: it is reported again for the next one
         if self._finished:
-            self._say_end(self._snapshot(self._last_checkpoint_id + 1))
+            self._report_end(self._snapshot(self._last_checkpoint_id + 1))
 
-    def _keep_time(self, now_ms: float) -> float:
+    def _run_timers(self, now_ms: float) -> float:
         """Release rows that operators buffered and record writers' rows that are due, emit a latency marker,
         tick. Return when any of it is due again (infinity: never).
         """
@@ -367,7 +367,7 @@ class Task:
             due_ms = min(due_ms, self._next_tick_ms)
         return due_ms
 
-    def _keep_barriers(self, now_ms: float) -> float:
+    def _advance_barrier(self, now_ms: float) -> float:
         """Report the snapshot once its barrier has left, or overtake what it waits behind. Return when it may
         overtake (infinity: nothing waits for that).
         """
@@ -397,18 +397,18 @@ class Task:
         counters = self.chain.operators[0].metrics
         rows_before = counters.rows_out
         status = self.chain.poll()
-        gave_rows = counters.rows_out > rows_before
-        self.metrics.batches += gave_rows
+        had_rows = counters.rows_out > rows_before
+        self.metrics.batches += had_rows
         if status.ended:
             self._finish()
         # no rows now: sleep until the source wants to be polled
         elif not status.more:
-            if status.rests and not self._rests:
-                self._rests = True
+            if status.rests and not self._history_reported:
+                self._history_reported = True
                 self._report(HistoryRead(self._attempt, self.task_id))
             wait_ms = SOURCE_RETRY_MS if status.wake_ms is None else status.wake_ms - now_ms
             self._poll_again_ms = now_ms + min(max(wait_ms, 1.0), SOURCE_WAIT_MS_MAX)
-            return gave_rows
+            return had_rows
         return True
 
     def _take(self, now_ms: float, gate: InputGate, blocked: bool) -> bool:
@@ -455,7 +455,7 @@ class Task:
                     and self._pending_barrier.barrier.checkpoint_id == checkpoint_id
                 ):
                     self._pending_barrier.received = channels
-                    self._keep_barriers(now_ms)
+                    self._advance_barrier(now_ms)
             case PortEnd(port):
                 self.chain.port_end(port)
             case EndOfInput():
@@ -510,7 +510,7 @@ class Task:
         )
         self._paused = barrier.then_stop
         self._last_checkpoint_id = barrier.checkpoint_id
-        self._keep_barriers(now_ms)
+        self._advance_barrier(now_ms)
 
     def _finish(self) -> bool:
         """End the chain; return False while an operator has pending output. Then it is tried again, and no
@@ -526,10 +526,10 @@ class Task:
             return False
         self.chain.measure_state(self._budget)
         self.chain.before_barrier(self._last_checkpoint_id + 1)
-        self._say_end(self._snapshot(self._last_checkpoint_id + 1))
+        self._report_end(self._snapshot(self._last_checkpoint_id + 1))
         return True
 
-    def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
+    def _report_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
         # a barrier still waits to leave: its snapshot is reported before the end
         if self._pending_barrier is not None and self._pending_barrier.received is not None:
             self._pending_barrier.unsent += self._output.overtake_buffered(self._pending_barrier.barrier)

@@ -110,7 +110,7 @@ class Deployer:
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
         # one budget per slot: the tasks of one subtask number share it
         budgets: defaultdict[int, MemoryBudget | None] = defaultdict(self._budget)
-        came_from = (
+        restored_from = (
             None if restore is None else RestoredFrom(restore.manifest.owner, restore.manifest.checkpoint_id)
         )
         made = []
@@ -123,7 +123,7 @@ class Deployer:
                     ]
                 )
                 specs = [
-                    self._operator(chain, spec, subtask, attempt, report, came_from)
+                    self._operator(chain, spec, subtask, attempt, report, restored_from)
                     for spec in chain.operators
                 ]
                 operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
@@ -182,17 +182,17 @@ class Deployer:
         self, edge: ChainEdge, source: int, target: int, wakeup: Callable[[int], Wakeup], placement: Placement
     ) -> ChannelEnds:
         """Return the ends of one channel that are here."""
-        gives, takes = placement.here(source), placement.here(target)
+        has_producer, has_consumer = placement.here(source), placement.here(target)
         capacity = self.options.channel_capacity
         # both tasks run here: one queue is both ends
-        if gives and takes:
+        if has_producer and has_consumer:
             channel = Channel(capacity, wakeup(target), wakeup(source))
             return ChannelEnds(channel, channel)
         # the same in every process: chain.subtask-chain.subtask:port
         key = f"{edge.source}.{source}-{edge.target}.{target}:{edge.port}"
         return ChannelEnds(
-            placement.producer(key, target, wakeup(source)) if gives else None,
-            placement.consumer(key, source, capacity, wakeup(target)) if takes else None,
+            placement.producer(key, target, wakeup(source)) if has_producer else None,
+            placement.consumer(key, source, capacity, wakeup(target)) if has_consumer else None,
         )
 
     def _writer(self, edge: ChainEdge, channels: Channels, subtask: int) -> RecordWriter:

@@ -34,12 +34,12 @@ _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
 # characters of a key that an error message shows
-_SHOWN = 80
+_KEY_TEXT_MAX = 80
 _EXPENSIVE_BYTES = 4 << 20
-_REST = 4
-"""An emission of more bytes is expensive: the next begins ``_REST`` times its duration later, with all that
-changed meanwhile. A group that grows with each batch is then written a few times, not once per batch. At most
-a fifth of the time goes into it.
+_PAUSE_FACTOR = 4
+"""An emission of more bytes is expensive: the next begins ``_PAUSE_FACTOR`` times its duration later, with
+all that changed meanwhile. A group that grows with each batch is then written a few times, not once per
+batch. At most a fifth of the time goes into it.
 """
 
 
@@ -76,7 +76,7 @@ class GroupAggregateOperator(Operator):
         self._options = options
         self._ttl_ms = spec.facts.ttl_ms
         # only a stream with retractions can retract a row of an expired group
-        self._takes_back = not spec.facts.insert_only
+        self._has_retractions = not spec.facts.insert_only
         # COLLECT_LIST and the like: a result is as large as all rows of the group
         self._keeps_values = self._accumulators.keeps_values
         self._pending: list[_Pending] = []
@@ -98,25 +98,25 @@ class GroupAggregateOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         if self._buffered.add(batch, behind=self.rows_behind):
-            self._take(out)
+            self._process(out)
 
     def buffered_until_ms(self) -> float | None:
         # due is what comes first: the mini-batch, or the next emission of large groups
         if not self._pending:
             return self._buffered.until_ms
-        held_ms = self._buffered.until_ms
-        return self._emit_at_ms if held_ms is None else min(held_ms, self._emit_at_ms)
+        batches_due_ms = self._buffered.until_ms
+        return self._emit_at_ms if batches_due_ms is None else min(batches_due_ms, self._emit_at_ms)
 
     def release(self, out: Output) -> None:
-        self._take(out)
+        self._process(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         """A checkpoint sees the result over the rows so far, also when there were none."""
         # pending groups are no part of the snapshot: what they change is emitted before it
-        self._take(out, all_of_it=True)
+        self._process(out, all_of_it=True)
         self._emit_global_row(out)
 
-    def _take(self, out: Output, *, all_of_it: bool = False) -> None:
+    def _process(self, out: Output, *, all_of_it: bool = False) -> None:
         """Add the rows of the buffered batches and emit what they changed. Groups whose emission is expensive
         wait until it is due, unless ``all_of_it``.
         """
@@ -131,7 +131,7 @@ class GroupAggregateOperator(Operator):
     def _add(self, batches: list[Batch], out: Output) -> None:
         state, accumulators = self._state, self._accumulators
         # joined first: a row and its retraction in two buffered batches then cancel out
-        if state.writes is not None and self._takes_back:
+        if state.writes is not None and self._has_retractions:
             batches = [self._without_absent(batch) for batch in concat_batches(batches)]
         # read before `slots` inserts the keys of the batch
         known = len(state.keys) > 0
@@ -146,7 +146,7 @@ class GroupAggregateOperator(Operator):
         state.changes.mark(touched, state.keys.capacity)
         # the old rows must be read before the new ones are added
         if self._keeps_values:
-            self._hold_back(touched, known)
+            self._make_pending(touched, known)
         before = None if self._keeps_values else accumulators.before(touched)
         for its, batch in zip(slots, batches, strict=True):
             accumulators.add(its, batch.rows, batch.weights)
@@ -156,11 +156,11 @@ class GroupAggregateOperator(Operator):
         if before is not None:
             self._emit(touched, accumulators.before_and_after(touched, before), known, out)
 
-    def _hold_back(self, touched: np.ndarray, known: bool) -> None:
+    def _make_pending(self, touched: np.ndarray, known: bool) -> None:
         """Make groups pending with their rows as they are now, except those that are pending."""
         # a pending group has its old row already, the one that was emitted last
-        for waiting in self._pending:
-            touched = touched[~np.isin(touched, waiting.slots)]
+        for groups in self._pending:
+            touched = touched[~np.isin(touched, groups.slots)]
         for first, last in self._slices(touched):
             slots = touched[first:last]
             self._pending.append(_Pending(slots, self._results(slots), known))
@@ -171,21 +171,23 @@ class GroupAggregateOperator(Operator):
         # reversed and popped: the old rows of each slice are freed as soon as it is emitted
         pending, self._pending = self._pending[::-1], []
         while pending:
-            waiting = pending.pop()
-            for first, last in self._slices(waiting.slots):
-                slots = waiting.slots[first:last]
-                before = [column.slice(first, last - first) for column in waiting.before]
+            groups = pending.pop()
+            for first, last in self._slices(groups.slots):
+                slots = groups.slots[first:last]
+                before = [column.slice(first, last - first) for column in groups.before]
                 after = self._results(slots)
                 # measured, not estimated: groups have grown since their slice was cut
                 size = sum(column.nbytes for column in (*before, *after))
                 emitted += size
                 # old and new rows side by side would not fit into one array
                 if size > LIMITS.array_bytes:
-                    self._emit_apart(slots, before, after, waiting.known, out)
+                    self._emit_apart(slots, before, after, groups.known, out)
                 else:
-                    self._emit(slots, paired(before, after), waiting.known, out)
+                    self._emit(slots, paired(before, after), groups.known, out)
         ended_ms = self._clock.monotonic_ms()
-        self._emit_at_ms = ended_ms + _REST * (ended_ms - begun_ms) if emitted > _EXPENSIVE_BYTES else 0.0
+        self._emit_at_ms = (
+            ended_ms + _PAUSE_FACTOR * (ended_ms - begun_ms) if emitted > _EXPENSIVE_BYTES else 0.0
+        )
 
     def _slices(self, slots: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yield the bounds of groups whose rows may be made at once."""
@@ -196,7 +198,9 @@ class GroupAggregateOperator(Operator):
             return self._accumulators.results(slots)
         except ValueTooLarge as error:
             keys = [str(column[0].as_py()) for column in self._state.keys.keys(np.array([error.slot]))]
-            key = ", ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}.." for text in keys)
+            key = ", ".join(
+                text if len(text) <= _KEY_TEXT_MAX else f"{text[:_KEY_TEXT_MAX]}.." for text in keys
+            )
             raise error.of_group(f"the group ({key})" if keys else "all rows") from None
 
     def _emit_apart(
@@ -204,10 +208,10 @@ class GroupAggregateOperator(Operator):
     ) -> None:
         """Emit old rows, then new ones: together they are more than an array can hold."""
         # first -1 for the rows as they were, then +1 for the rows as they are
-        for results, sign, there in ((before, -1, known), (after, 1, True)):
+        for results, sign, global_row in ((before, -1, known), (after, 1, True)):
             counts = col.words(results[-1])
             # an aggregate without keys has its row at COUNT(*) = 0 too
-            has_row = counts > 0 if self._keys else np.full(slots.size, there)
+            has_row = counts > 0 if self._keys else np.full(slots.size, global_row)
             rows = pa.RecordBatch.from_arrays(
                 self._state.keys.keys(slots) + results[:-1], schema=self._schema
             )
@@ -236,11 +240,11 @@ class GroupAggregateOperator(Operator):
             batch.rows.take(array_of(absent)).columns, absent.size
         )
         net = np.bincount(same, weights[absent], minlength=absent.size)[same]
-        gone = absent[net < 0]
-        self._metrics.count(ABSENT, int(gone.size))
-        left = np.ones(batch.num_rows, np.bool_)
-        left[gone] = False
-        return batch.take(np.flatnonzero(left))
+        unmatched = absent[net < 0]
+        self._metrics.count(ABSENT, int(unmatched.size))
+        retained = np.ones(batch.num_rows, np.bool_)
+        retained[unmatched] = False
+        return batch.take(np.flatnonzero(retained))
 
     @property
     def wants_ticks(self) -> bool:
@@ -251,7 +255,7 @@ class GroupAggregateOperator(Operator):
         if self._state.writes is None:
             return
         # first emit: a removed group can no longer retract the row that was emitted for it
-        self._take(out, all_of_it=True)
+        self._process(out, all_of_it=True)
         # groups without a row for the TTL; the rows emitted for them stay in the result
         expired = self._state.due(now_ms)
         if expired.size:
@@ -293,7 +297,7 @@ class GroupAggregateOperator(Operator):
         return Batch(rows, weights if emitted[0::2].any() else None)
 
     def on_end(self, out: Output) -> None:
-        self._take(out, all_of_it=True)
+        self._process(out, all_of_it=True)
         self._emit_global_row(out)
 
     def _emit_global_row(self, out: Output) -> None:

@@ -25,7 +25,7 @@ _TRIALS = 2
 _FEWEST_ROWS = 1024
 
 # batches forwarded as they are between two trials: the keys of a stream may change
-_REST_BATCHES = 128
+_PAUSE_BATCHES = 128
 
 
 class ReductionMonitor:
@@ -51,7 +51,7 @@ class ReductionMonitor:
         self._failed = self._failed + 1 if rows_out * 2 > rows_in else 0
         # after a pause one more failed trial starts the next pause
         if self._failed >= _TRIALS:
-            self._pause, self._failed = _REST_BATCHES, _TRIALS - 1
+            self._pause, self._failed = _PAUSE_BATCHES, _TRIALS - 1
 
 
 class LocalAggregateOperator(Operator):

@@ -36,7 +36,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         assert spec.facts.time is not None
         self._time = spec.facts.time
         # how far the forwarded watermark is behind that of the inputs, microseconds
-        self._hold_us = spec.facts.time.hold_us(spec.node.kind)
+        self._delay_us = spec.facts.time.hold_us(spec.node.kind)
         # by port: the columns a match needs to be not NULL
         self._needed = (self._required_columns(0), self._required_columns(1))
         # By port: pairs (column, offset). A row can match until column + offset, in the time of the other
@@ -190,7 +190,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         """The watermark below the join that rows are behind, when some are."""
         if behind is None or (behind == MIN_WATERMARK_US).all():
             return None
-        return _less(behind, self._hold_us)
+        return _less(behind, self._delay_us)
 
     def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
         self._watermark_us = time_us
@@ -219,7 +219,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         # the end of time is not delayed
         if time_us == MAX_WATERMARK_US:
             return time_us
-        return max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
+        return max(time_us, MIN_WATERMARK_US + self._delay_us) - self._delay_us
 
     def _end_port(self, port: int, out: Output) -> PendingOutput:
         """The rows of the other side can match nothing any more: emit those without a match now."""

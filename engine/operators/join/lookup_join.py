@@ -310,9 +310,9 @@ class LookupJoinOperator(Operator):
             return at, columns
         nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]
         added = [*left.take(array_of(single)).columns, *nulls]
-        places = np.concatenate([at, single])
+        positions = np.concatenate([at, single])
         # the output has the order of the input
-        order = array_of(np.argsort(places, kind="stable"))
-        return np.sort(places), [
+        order = array_of(np.argsort(positions, kind="stable"))
+        return np.sort(positions), [
             pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)
         ]

@@ -115,7 +115,7 @@ class RegularJoinOperator(Operator, ListState):
         self._alone = _ALONE[spec.node.kind]
         self._needed = self._keys
         # semi and anti joins emit rows of the left side only
-        self._gives_pairs = spec.node.kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        self._emits_pairs = spec.node.kind not in (JoinKind.SEMI, JoinKind.ANTI)
         self._output = spec.schema.to_arrow()
         condition = spec.node.residual
         self._condition = (
@@ -128,7 +128,7 @@ class RegularJoinOperator(Operator, ListState):
         self._ended = [False, False]
         # the port that waits for the load has ended meanwhile
         self._ended_buffered = False
-        self._tells = spec.node.pruned is not None
+        self._reports_keys = spec.node.pruned is not None
 
     def open(self, context: Context) -> None:
         self._context = context
@@ -209,8 +209,8 @@ class RegularJoinOperator(Operator, ListState):
 
     def _report_keys(self) -> None:
         """Once the loaded side is complete, report its keys to the scan of the other side."""
-        if self._tells and self._load_first is not None and not self._loading:
-            self._tells = False
+        if self._reports_keys and self._load_first is not None and not self._loading:
+            self._reports_keys = False
             if not self._ended[1 - self._load_first]:
                 keys = summarize_keys(self._index)
                 if keys.keys is None:
@@ -405,11 +405,11 @@ class RegularJoinOperator(Operator, ListState):
             left, right = (own_columns, other_columns) if port == 0 else (other_columns, own_columns)
             satisfying = self._condition.holds(left, right, at.size)
             at, ids = at[satisfying], ids[satisfying]
-        if self._gives_pairs and at.size:
+        if self._emits_pairs and at.size:
             # a primary-key join: every row has one partner, so its columns need no copy
             own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
-            found = other.store.take(ids).columns
-            columns = own + found if port == 0 else found + own
+            partners = other.store.take(ids).columns
+            columns = own + partners if port == 0 else partners + own
             self._emit(
                 columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, ids, port), out
             )
@@ -469,7 +469,7 @@ class RegularJoinOperator(Operator, ListState):
             return
         columns = list(rows.columns)
         # outer joins: the other side's columns are NULL; semi and anti joins have none
-        if self._gives_pairs:
+        if self._emits_pairs:
             nulls = [pa.nulls(rows.num_rows, kind) for kind in self._schemas[1 - port].types]
             columns = columns + nulls if port == 0 else nulls + columns
         self._emit(columns, weights, behind, out)

@@ -52,7 +52,7 @@ class TemporalJoinOperator(Operator):
         )
         self._pads = spec.node.kind is JoinKind.LEFT
         # the forwarded watermark is behind by this, since rows wait for the versions' slack
-        self._hold_us = max(0, spec.facts.slacks_us[1] - spec.facts.slacks_us[0])
+        self._delay_us = max(0, spec.facts.slacks_us[1] - spec.facts.slacks_us[0])
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
@@ -162,7 +162,7 @@ class TemporalJoinOperator(Operator):
         return (
             time_us
             if time_us == MAX_WATERMARK_US
-            else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
+            else max(time_us, MIN_WATERMARK_US + self._delay_us) - self._delay_us
         )
 
     def _answer(self, batch: Batch, out: Output) -> PendingOutput:
@@ -173,8 +173,8 @@ class TemporalJoinOperator(Operator):
         store = self._versions.store
 
         def sizes() -> np.ndarray:
-            found, both = ids >= 0, row_sizes(batch.rows)
-            both[found] += store.sizes(ids[found])
+            matched, both = ids >= 0, row_sizes(batch.rows)
+            both[matched] += store.sizes(ids[matched])
             return both
 
         for first, last in cut_pairs(ids.size, widest_row(batch.rows) + store.widest, sizes):
@@ -184,18 +184,18 @@ class TemporalJoinOperator(Operator):
             self._join(piece, ids[first:last], out)
 
     def _join(self, batch: Batch, ids: np.ndarray, out: Output) -> None:
-        found = ids >= 0
-        met, versions = _only(batch, found), self._versions.store.take(ids[found])
+        matched = ids >= 0
+        met, versions = _only(batch, matched), self._versions.store.take(ids[matched])
         # the ON condition beyond the equal keys: a version that fails it is no match
         if self._residual is not None and met.num_rows:
             pairs = pa.RecordBatch.from_arrays([*met.rows.columns, *versions.columns], schema=self._pairs)
             holds = is_true(self._residual(pairs))
-            found[np.flatnonzero(found)[~holds]] = False
+            matched[np.flatnonzero(matched)[~holds]] = False
             met, versions = _only(met, holds), versions.filter(array_of(holds))
         if met.num_rows:
             self._emit(met, versions, out)
-        if self._pads and not found.all():
-            self._emit(_only(batch, ~found), None, out)
+        if self._pads and not matched.all():
+            self._emit(_only(batch, ~matched), None, out)
 
     def _emit(self, batch: Batch, versions: pa.RecordBatch | None, out: Output) -> None:
         others = (

@@ -59,7 +59,7 @@ _FRESH = 2**62
 """The order of rows that have just passed: above those of unfinished matches."""
 
 # RUNNING aggregates: from the first row of the match to the current one
-_SO_FAR = Frame(FrameUnit.ROWS, None, 0)
+_RUNNING = Frame(FrameUnit.ROWS, None, 0)
 
 
 class MatchRecognizeOperator(Operator):
@@ -146,9 +146,9 @@ class MatchRecognizeOperator(Operator):
             for number, (slots, some) in enumerate(self._rows.at_once(touched, due)):
                 if number:
                     yield
-                found = self._pass(some, slots, time_us == MAX_WATERMARK_US)
-                if found is not None:
-                    yield from emit_batch(found, out)
+                matched_rows = self._pass(some, slots, time_us == MAX_WATERMARK_US)
+                if matched_rows is not None:
+                    yield from emit_batch(matched_rows, out)
         self._metrics.state_entries = len(self._rows)
 
     @property
@@ -203,16 +203,16 @@ class MatchRecognizeOperator(Operator):
         # the search advances `parts`: behind its matches, up to an unfinished one
         matches, tests = self._search.of(part, times, parts, self._watermark_us)
         slots = part.slots[parts.ends - 1]
-        found = self._match_rows(part, matches, slots) if matches.parts.size else None
-        self._hold_time(parts, tests, times, slots)
-        self._keep(
+        matched_rows = self._match_rows(part, matches, slots) if matches.parts.size else None
+        self._delay_watermark(parts, tests, times, slots)
+        self._store_unfinished(
             part,
             parts,
             ids[part.origins],
             part.origins < earlier.size,
             0 if ends else self._node.history,
         )
-        return found
+        return matched_rows
 
     def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
         """Return where the search resumes in each partition."""
@@ -234,7 +234,7 @@ class MatchRecognizeOperator(Operator):
             self._totals.count(slots[matches.parts])
         return Batch(self._values.of(part, matches, numbered(matches.parts, before)))
 
-    def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
+    def _delay_watermark(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
         """The watermark waits for matches that may still be emitted and end at a row that has passed."""
         # no operator above uses the time of matches: the watermark need not wait
         if not self._node.tells_time:
@@ -250,7 +250,9 @@ class MatchRecognizeOperator(Operator):
         rows = self._search.first_ends(parts, tests, waiting)
         self._delayed_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
 
-    def _keep(self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int) -> None:
+    def _store_unfinished(
+        self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int
+    ) -> None:
         """Store the rows of unfinished matches and the rows before them that PREV reads. Drop the others, and
         partitions without state.
         """
@@ -375,7 +377,7 @@ class MatchMeasures:
         assert evaluate is not None
         # by row of a match: whether it belongs to the variable
         member = self._member(value.rows)[what.labels]
-        places = np.flatnonzero(member)
+        positions = np.flatnonzero(member)
         so_far = np.cumsum(member)
         # the variable's rows in earlier matches: the match's own are numbered from here
         before = (so_far - member)[what.begins[at]]
@@ -384,8 +386,8 @@ class MatchMeasures:
         # no such row in the match: NULL
         known = (wanted < so_far[at]) & (wanted >= before)
         rows = (
-            what.matches.rows[places[np.where(known, wanted, 0)]]
-            if places.size
+            what.matches.rows[positions[np.where(known, wanted, 0)]]
+            if positions.size
             else np.zeros(at.size, np.int64)
         )
         values = earlier(evaluate(what.part.rows), what.part, value.before)
@@ -413,7 +415,7 @@ class MatchMeasures:
         # RUNNING at each row: an OVER aggregate with one partition a match
         ends = what.matches.ends[what.owners]
         whole = Partitions(rows, what.owners, what.begins, ends, np.arange(rows.num_rows))
-        running = OverFrames([call], (), _SO_FAR, self._zone)
+        running = OverFrames([call], (), _RUNNING, self._zone)
         return running.of(whole, PeerGroups(what.begins == np.arange(rows.num_rows)))[0].take(array_of(at))
 
 

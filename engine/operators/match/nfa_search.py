@@ -104,9 +104,9 @@ class ConditionEvaluation:
         self._columns = [
             (column, self._over(column.expression, column.values)) for column in self._programs.columns
         ]
-        self._lay(self._programs)
+        self._encode(self._programs)
 
-    def _lay(self, programs: Programs) -> None:
+    def _encode(self, programs: Programs) -> None:
         # sets of variables that programs name (A, or SUBSET U = (A, B)), each once
         sets = list(
             dict.fromkeys(
@@ -172,17 +172,17 @@ class ConditionEvaluation:
         stride = part.rows.num_rows + 1
         shape = (len(self._columns), stride)
         whole, real, valid = np.zeros(shape, np.int64), np.zeros(shape, np.float64), np.zeros(shape, np.uint8)
-        found = [over.of(part, True) for _, over in self._columns]
+        arrays = [over.of(part, True) for _, over in self._columns]
         ranks = iter(
             _ranks(
                 [
                     array
-                    for (column, _), array in zip(self._columns, found, strict=True)
+                    for (column, _), array in zip(self._columns, arrays, strict=True)
                     if column.kind is CellKind.TEXT
                 ]
             )
         )
-        for number, ((column, _), array) in enumerate(zip(self._columns, found, strict=True)):
+        for number, ((column, _), array) in enumerate(zip(self._columns, arrays, strict=True)):
             valid[number] = truths(array.is_valid())
             # DOUBLE and REAL
             if column.kind is CellKind.FLOAT:
@@ -324,7 +324,7 @@ class MatchSearch:
             np.empty(count * totals),
             np.empty(count * totals, np.int64),
         )
-        found: list[Matches] = []
+        pieces: list[Matches] = []
         # rows of matches the output arrays can take, and the partition the search has reached
         capacity, at = max(1024, 2 * count), 0
         while True:
@@ -347,7 +347,7 @@ class MatchSearch:
                 *out,
             )
             used = int(out[1][matches - 1]) if matches else 0
-            found.append(Matches(out[0][:matches], out[1][:matches], out[2][:used], out[3][:used]))
+            pieces.append(Matches(out[0][:matches], out[1][:matches], out[2][:used], out[3][:used]))
             # every partition was searched to its end
             if ended == kernel.DONE:
                 break
@@ -363,7 +363,7 @@ class MatchSearch:
                 hint="add WITHIN INTERVAL ..",
                 sqlstate="54000",
             )
-        return _joined(found), tests
+        return _joined(pieces), tests
 
     def first_ends(self, parts: Parts, tests: np.ndarray, waiting: np.ndarray) -> np.ndarray:
         """Return, for each of the ``waiting`` parts, the first row at which a match may still end, or -1."""
@@ -385,17 +385,17 @@ class MatchSearch:
         return rows
 
 
-def _joined(found: list[Matches]) -> Matches:
-    if len(found) == 1:
-        return found[0]
+def _joined(pieces: list[Matches]) -> Matches:
+    if len(pieces) == 1:
+        return pieces[0]
     # ends count rows of all matches together
-    before = np.cumsum([0] + [matches.rows.size for matches in found])
-    ends = np.concatenate([matches.ends + start for matches, start in zip(found, before[:-1], strict=True)])
+    before = np.cumsum([0] + [matches.rows.size for matches in pieces])
+    ends = np.concatenate([matches.ends + start for matches, start in zip(pieces, before[:-1], strict=True)])
     return Matches(
-        np.concatenate([m.parts for m in found]),
+        np.concatenate([m.parts for m in pieces]),
         ends,
-        np.concatenate([m.rows for m in found]),
-        np.concatenate([m.places for m in found]),
+        np.concatenate([m.rows for m in pieces]),
+        np.concatenate([m.places for m in pieces]),
     )
 
 

@@ -177,10 +177,10 @@ class EventTimeOverOperator(Operator):
             totals.add(part.slots[wanted], fresh, part.slots[begins])
         if self._ends is not None:
             self._ends.note(touched, self._window_ends(touched), self._keys.capacity)
-        self._keep(part, ids[part.origins], first, time_us)
+        self._retain_rows(part, ids[part.origins], first, time_us)
         return result
 
-    def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
+    def _retain_rows(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
         # a row stays stored for ROWS and LAG (the last `history` rows), for RANGE, or for FIRST_VALUE
         here = np.arange(ids.size)
         stored = here >= part.ends - self._node.history

@@ -134,30 +134,30 @@ class OverFrames:
             return self._gathered(part, low, high, wanted, before)
         count = part.rows.num_rows
         # A sparse table: slot i of `blocks` aggregates rows i .. i + size - 1, for size 1, 2, 4, ..
-        blocks, found = self.accumulators.fresh(), self.accumulators.fresh()
+        blocks, merged = self.accumulators.fresh(), self.accumulators.fresh()
         blocks.reserve(count)
         blocks.add(np.arange(count), part.rows)
-        found.reserve(count)
+        merged.reserve(count)
         # the next row of each frame that is not in its result yet
         at = low.copy()
         # UNBOUNDED PRECEDING: the rows of earlier watermarks are one accumulator of the partition
         if before is not None and self.frame.start is None:
             at = np.maximum(low, before.first)
-            found.merge(wanted, before.accumulators, part.slots[wanted])
+            merged.merge(wanted, before.accumulators, part.slots[wanted])
         # A frame of 13 rows is one block of 1, one of 4 and one of 8: the bits of its length.
         lengths = np.zeros(count, np.int64)
         lengths[wanted] = np.maximum(high - at, 0)[wanted]
         longest, size = int(lengths.max(initial=0)), 1
         while size <= longest:
             chosen = np.flatnonzero(lengths & size)
-            found.merge(chosen, blocks, at[chosen])
+            merged.merge(chosen, blocks, at[chosen])
             at[chosen] += size
             if 2 * size <= longest:
                 # double all blocks: block i and block i + size together are 2 * size rows
                 into = np.arange(count - size)
                 blocks.merge(into, blocks, into + size)
             size *= 2
-        return found.results(wanted)
+        return merged.results(wanted)
 
     def _gathered(
         self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None
@@ -180,12 +180,12 @@ class OverFrames:
             # by pair of a frame and one of its rows: the frame, and which of its rows
             owners = np.repeat(np.arange(rows.size), counts)
             nth = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
-            found = self.accumulators.fresh()
-            found.reserve(rows.size)
-            found.add(owners, part.rows.take(array_of(low[rows][owners] + nth)))
+            merged = self.accumulators.fresh()
+            merged.reserve(rows.size)
+            merged.add(owners, part.rows.take(array_of(low[rows][owners] + nth)))
             if from_before is not None:
-                found.merge(np.arange(rows.size), from_before.accumulators, part.slots[rows])
-            columns.append(found.results(np.arange(rows.size)))
+                merged.merge(np.arange(rows.size), from_before.accumulators, part.slots[rows])
+            columns.append(merged.results(np.arange(rows.size)))
             start = end
         return [pa.concat_arrays(parts) for parts in zip(*columns, strict=True)]
 

@@ -107,7 +107,9 @@ class PartitionRecompute(Operator):
         # 4. recompute the touched partitions, as many at once as fit
         touched = self._distinct.of(slots, self._keys.capacity)
         if self._window is not None:
-            self._noted().note(slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity)
+            self._partition_ends().note(
+                slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity
+            )
         for some in self._rows.at_once(touched):
             mine = np.flatnonzero(np.isin(slots, some))
             whole = mine.size == slots.size
@@ -141,7 +143,7 @@ class PartitionRecompute(Operator):
         )
         return Batch(pa.RecordBatch.from_arrays(self.show(part), schema=self._schema))
 
-    def _noted(self) -> PartitionEnds:
+    def _partition_ends(self) -> PartitionEnds:
         """The window ends of partitions, those of restored rows included."""
         assert self._window is not None
         # after a restore the ends are computed from the stored rows
@@ -160,7 +162,7 @@ class PartitionRecompute(Operator):
         self._watermark_us = time_us
         if self._window is None:
             return
-        ended = self._noted().due(self._keys.live_slots(), time_us)
+        ended = self._partition_ends().due(self._keys.live_slots(), time_us)
         if ended.size:
             self._forget(ended)
             self._metrics.windows_closed += int(ended.size)

@@ -266,7 +266,7 @@ class WindowTopNOperator(AppendTopNOperator):
         return super().on_batch(self._assigner.assign(batch, self._watermark_us).batch, port, out)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
-        self._noted().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
+        self._partition_ends().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
         super()._merge(rows, slots, out)
 
     def _emit_changes(
@@ -280,7 +280,7 @@ class WindowTopNOperator(AppendTopNOperator):
     ) -> None:
         """Nothing is emitted while a window is open."""
 
-    def _noted(self) -> PartitionEnds:
+    def _partition_ends(self) -> PartitionEnds:
         """The window ends of partitions, those of restored rows included."""
         if self._ends is None:
             self._ends = PartitionEnds()
@@ -294,7 +294,7 @@ class WindowTopNOperator(AppendTopNOperator):
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         self._watermark_us = time_us
-        ended = self._noted().due(self._keys.live_slots(), time_us)
+        ended = self._partition_ends().due(self._keys.live_slots(), time_us)
         if not ended.size:
             return
         # the first rows of each ended window: sorted, ranked and emitted once

@@ -246,12 +246,12 @@ class SourceOperator(HeadOperator, ListState):
             ready = (split for split in ready if split.reader is not None)
         return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
 
-    def _emit(self, emit_batch: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
-        self._emitted += emit_batch.num_rows
+    def _emit(self, rows: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
+        self._emitted += rows.num_rows
         batch = (
-            Batch(emit_batch, origin=split.origin)
-            if isinstance(emit_batch, pa.RecordBatch)
-            else replace(emit_batch, origin=split.origin)
+            Batch(rows, origin=split.origin)
+            if isinstance(rows, pa.RecordBatch)
+            else replace(rows, origin=split.origin)
         )
         # the next poll asks for as many rows of this width as make about BATCH_BYTES
         per_row = max(1, batch.size_bytes // max(1, batch.num_rows))

@@ -438,13 +438,13 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
             order = np.argsort(of_window, kind="stable")
             of_slice = of_slice[order]
             return [self._merged(slices[of_slice], ends[of_slice], of_window[order], wanted)]
-        found: list[Batch] = []
+        batches: list[Batch] = []
         # too much for one merge: some windows at a time
         at_once = max(1, LIMITS.merged_pairs // max(ends.size, 1))
         for first in range(0, window_ends.size, at_once):
             of_slice, of_window = self._pairs(window_ends[first : first + at_once], ends)
-            found += self._merged_windows(slices, ends, of_slice, of_window, wanted)
-        return found
+            batches += self._merged_windows(slices, ends, of_slice, of_window, wanted)
+        return batches
 
     def _pairs(self, window_ends: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (position of a slice, end of a window that holds it) for some windows."""

@@ -134,7 +134,7 @@ class DirectJob:
         )
         self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
         for task in self._tasks:
-            task.chain._layers = EveryChange(True)
+            task.chain._incremental = EveryChange(True)
         self._files = files
         self._order = list(order)
         if snapshot is not None:
