@@ -187,7 +187,7 @@ def hadoop_url(table_path: str, path: str) -> str | None:
     # bucket and key are in the path as Arrow has it; a user in the URL would be a key id
     if parts.scheme in _BUCKETS:
         return None if parts.username else f"{_BUCKETS[parts.scheme]}://{path}"
-    # whose container is the first part of the path, and stands before the @
+    # Arrow's path begins with the container; in the URL it is the user, before the @
     if parts.scheme in ("abfs", "abfss"):
         return f"{parts.scheme}://{parts.netloc}/{path.partition('/')[2]}" if parts.username else None
     # the path is absolute already; any other scheme is none of Hadoop's that we know

@@ -303,7 +303,7 @@ def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.
                 raise pa.ArrowInvalid("a timestamp that is not midnight is no DATE")
             return days
         case Decimal() if pa.types.is_integer(have):
-            # Arrow asks for room for every value of the integer
+            # Arrow's cast requires digits for every value of the integer type, so the detour is wide
             return column.cast(pa.decimal256(58, target.scale)).cast(target)
         case String() | Binary() if pa.types.is_fixed_size_binary(have):
             return column.cast(pa.binary()).cast(target)

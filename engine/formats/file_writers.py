@@ -103,7 +103,7 @@ class _DurableFile:
             os.close(descriptor)
 
     def discard(self) -> None:
-        with contextlib.suppress(OSError):  # what is buffered may find no room; it is not wanted
+        with contextlib.suppress(OSError):  # the buffered bytes may not fit on the disk; they are not needed
             self._file.close()
         self._path.unlink(missing_ok=True)
 

@@ -36,7 +36,7 @@ class RowGroupFilter:
     def __init__(self, task: FileTask, file: pq.ParquetFile, names: list[str]) -> None:
         self._metadata = file.metadata
         self._skipping = task.skipping
-        # statistics are kept by leaf column: path to its index
+        # statistics are stored by leaf column: path to its index
         leaves = {file.schema.column(index).path: index for index in range(len(file.schema))}
         self._bounds = []
         for part in conjuncts(task.predicate) if task.predicate is not None else ():

@@ -31,7 +31,7 @@ class LinkSocket:
     ) -> None:
         self.link = link
         self._took = took
-        self.writing = connecting  # whether to be told when the socket can be written
+        self.writing = connecting  # whether the selector should wait for the socket to be writable
         self.shut = False
         self.sock = sock
         self._connecting = connecting

@@ -46,7 +46,7 @@ class Links(Generic[C]):
         self._link_lost = link_lost
         # by name: dialled, or authenticated
         self._peers: dict[str, C] = {}
-        # peers that were connected or given up once: a deployment never reconnects
+        # peers that were connected and are not any more, or never came: a deployment never reconnects
         self._lost: set[str] = set()
         self._reported: set[str] = set()
         # peers that dial us, with the deadline in ms

@@ -10,6 +10,7 @@ import ssl
 import threading
 from typing import Any
 
+# several TLS records, which have 16 KiB at most
 _READ_BYTES = 1 << 18
 
 
@@ -25,9 +26,9 @@ class SecureStream:
         # TLS works on these buffers; the socket itself can then be read and written by two threads
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._engine = context.wrap_bio(self._incoming, self._outgoing, server_side=server)
-        # the TLS state is not thread-safe: held for each step, never while the socket blocks
+        # the TLS state is not thread-safe: locked for each step, never while the socket blocks
         self._state = threading.Lock()
-        # held from encryption to sending: records must leave in their order
+        # locked from encryption to sending: records must leave in their order
         self._sending = threading.Lock()
         self._handshake()
 
@@ -40,12 +41,14 @@ class SecureStream:
         while True:
             with self._state:
                 try:
+                    # bytes of a record that has arrived already
                     return self._engine.read(len(room), room)  # type: ignore[return-value]  # with a buffer it returns a count
                 except ssl.SSLWantReadError:
                     pass
                 except ssl.SSLZeroReturnError:
                     return 0
             self._flush()  # what TLS itself has to say
+            # without the locks: waiting for bytes must not stop the thread that writes
             if not self._fill():
                 return 0
 

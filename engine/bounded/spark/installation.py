@@ -179,7 +179,7 @@ def _home() -> Iterator[Finding]:
     try:
         home = spark_home()
     except PenstockError as error:
-        if os.environ.get("SPARK_HOME"):  # else it is told already that the package is not there
+        if os.environ.get("SPARK_HOME"):  # else _package() has reported it
             yield Finding("spark", State.MISSING, error.message, error.hint)
         return
     named = "SPARK_HOME" if os.environ.get("SPARK_HOME") else "the package pyspark"

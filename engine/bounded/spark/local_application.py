@@ -76,7 +76,7 @@ class OwnSpark:
                 stage for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()) if stage is not None
             ]
         except spark_failures():
-            return None  # what is wrong is told by the query itself
+            return None  # the query itself raises the error
         return stages_text({stage.stageId: (stage.numCompletedTasks, stage.numTasks) for stage in stages})
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:

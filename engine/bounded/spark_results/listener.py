@@ -1,5 +1,5 @@
 """The listener to which Spark's tasks connect to push and pull rows. There is one per process and address, in
-its own thread; tokens identify queries.
+its own thread; tokens identify queries. Frames that wait for a reader are queued in memory or on disk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The pushed rows of one query, emitted in order of partition with bounded memory.
+"""The pushed rows of one query, emitted in order of partition with bounded memory; and the listeners of this
+process that receive them.
 
 The first partition is the one that is read now. Its task has at most four frames pending, any other two, and
 all together sixteen before others wait. Frames are buffered in memory, then on disk.
@@ -186,7 +187,7 @@ class PushedRows:
             elif partition.rows is not None:
                 wire.say(THERE)
             elif partition.wire is not None:
-                partition.waiting.append(wire)  # Spark runs the task twice: the one that was first goes on
+                partition.waiting.append(wire)  # Spark runs the task twice: the first continues
             else:
                 self._begin(partition, wire)
             self._changed.notify_all()

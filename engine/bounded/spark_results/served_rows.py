@@ -101,7 +101,7 @@ class ServedRows:
         with self._lock:
             self._wires = [known for known in self._wires if known.connection.fileno() >= 0]
             self._wires.append(wire)
-            # a task of a query that has ended, or a number that was never given out
+            # a task of a query that has ended, or a number without a segment
             if self._closed or not 0 <= wire.partition < len(self._segments):
                 wire.hang_up()
                 return

@@ -1,5 +1,5 @@
-"""The interface of databases: a table's columns, the rows of a SELECT in batches, and the rows of a set of
-keys.
+"""The interfaces of databases that are read and written, and the errors of all of them. Their SQL text is
+built here: a SELECT with pushed conditions, an INSERT and its ON CONFLICT clause.
 """
 
 from __future__ import annotations

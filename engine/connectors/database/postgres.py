@@ -1,4 +1,5 @@
-"""PostgreSQL, through psycopg 3: rows by COPY, keys as arrays."""
+"""PostgreSQL, through psycopg 3: a connection, and rows as the text of COPY in both directions. Keys of a
+lookup are sent as arrays."""
 
 from __future__ import annotations
 
@@ -172,11 +173,11 @@ _ARRAYS = {
 }
 # SQLSTATE connection_failure, for a driver error that has none
 _LOST = "08006"
-# connection, idle too long, rolled back, no room, locked, ended by somebody
+# SQLSTATEs: connection, idle too long, rolled back, out of resources, locked, cancelled, shutting down
 _TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")
 # not the server's protocol, a constraint, a database that was dropped
 _FOR_GOOD = ("08P01", "40002", "57P04")
-# to connect: told in words, without a state
+# refusals while connecting, which have a message but no SQLSTATE
 _REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")
 
 

@@ -18,7 +18,7 @@ from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.connectors.database.database import WritableDatabase
 
-# epoch: attempt that may write; staged: last number given out; committed: last number moved
+# epoch: attempt that may write; staged: last number assigned; committed: last number moved
 EPOCHS = (
     "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) "
     "NOT NULL, subtask INTEGER NOT NULL, "

@@ -210,7 +210,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
             inside = pattern[index + 1 : close].replace("\\", "\\\\")
             out, index = out + "[" + ("^" + inside[1:] if inside[0] == "!" else inside) + "]", close + 1
             continue
-        # everything else stands for itself
+        # every other character matches itself
         out += {"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char))
         index += 1
     return re.compile(out, re.DOTALL)

@@ -15,8 +15,8 @@ from penstock.engine.formats.text_conversion import to_text
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
-# Spark reads %XX as the character of that code, not as a byte of UTF-8: so only ASCII is escaped, the rest
-# stands as it is.
+# Spark reads %XX as the character of that code, not as a byte of UTF-8: only ASCII is escaped, all else
+# is written unchanged.
 _ESCAPED = re.compile(r"[\x00-\x1f!-,/:-@\[-^`{-\x7f]")
 
 

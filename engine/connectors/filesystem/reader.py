@@ -24,7 +24,7 @@ from penstock.engine.connectors.in_process.bad_records import BadRecords, Reject
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded, FileReader, batch_of
 from penstock.engine.formats.text_conversion import from_text
 
-_PIECES_PASSED = 64  # at most so many pieces given before are decoded again in one poll
+_PIECES_PASSED = 64  # pieces that one poll may skip, because their rows were emitted before
 
 
 class FilesystemReader:

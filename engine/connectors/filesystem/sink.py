@@ -103,7 +103,8 @@ class FilesystemSink:
         self._open: dict[str, _OpenFile] = {}
         self._complete: list[_OpenFile] = []
         self._number = 0
-        # a name that is committed again, perhaps by another subtask and later, must not stand for a new file
+        # staged names that will be committed again, perhaps later and by another subtask: no new file may
+        # have one
         self._pending: set[str] = set()
 
     def recover(self, pending: list[Committable]) -> None:

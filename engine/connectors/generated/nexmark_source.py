@@ -1,5 +1,6 @@
 """The nexmark source: an endless or finite sequence of events, distributed over splits by turns. Any row can
-be regenerated from its position.
+be regenerated from its position. The model numbers and dates the events, the columns compute their values,
+and the source orders them.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ class NexmarkColumns:
         wanted = self._model.kinds(events.numbers) == KINDS.index(table)
         rows = np.flatnonzero(wanted)
         own = events.take(rows)
-        # which of the made rows stands where; NULL where none does
+        # the index of each event's generated row; NULL for events of another kind
         spread = array_of(np.cumsum(wanted) - 1, ~wanted)
         parts = [
             self._makers[table][name.lower()](own).cast(to_arrow(part)).take(spread)

@@ -1,5 +1,5 @@
-"""The contents of materialized views. Sinks of jobs fill them barrier by barrier; readers take snapshots or
-follow the changes.
+"""The contents of materialized views, the service that names them, and the source over one state. Sinks of
+jobs fill the contents barrier by barrier; readers take snapshots or follow the changes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The coordinator's side of the services that tasks in workers use: results, printed lines, late rows, bad
-records, views, bounded queries.
+records, views, bounded queries. Bounded queries on Spark are run and staged before the workers occupy its
+cores.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The workers of one job as processes: it deploys tasks to them, passes messages between tasks and master,
-and notices lost workers.
+"""The workers of one job as processes, and the handles of their tasks. It deploys tasks to workers, passes
+messages between tasks and master, and detects lost workers.
 """
 
 from __future__ import annotations
@@ -385,7 +385,8 @@ class ProcessWorkers:
         if peer is None:
             self._post(failure)
             return
-        # A link breaks when the worker at its other end dies, and that is the news: wait whether it comes.
+        # A link breaks when the worker at its other end dies, which is the error to report: wait for that
+        # report.
         self._later(PEER_LOSS_WAIT_S, lambda: self._post(failure))
 
     def _on_lost(self, process: WorkerProcess) -> None:

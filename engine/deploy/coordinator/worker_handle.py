@@ -94,7 +94,7 @@ class WorkerProcess:
         connection, when the worker is lost or already has one.
         """
         with self._changed:
-            if self.state is not WorkerState.STARTING:  # given up, or connected meanwhile
+            if self.state is not WorkerState.STARTING:  # lost, or connected meanwhile
                 connection.close()
                 return False
             self._connection, self.facts = connection, facts

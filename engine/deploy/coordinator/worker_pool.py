@@ -56,7 +56,7 @@ class WorkerPool:
         self.admission: Admission[socket.socket] = Admission(
             listener, clock, _hang_up, selector=self._selector
         )
-        # workers die with this thread, so it lives as long as the pool
+        # workers die with this thread, so it ends with the pool
         self._starter = IoThread("worker-starter")
         self._acceptor = threading.Thread(target=self._accept, name="workers-accept", daemon=True)
         self._acceptor.start()

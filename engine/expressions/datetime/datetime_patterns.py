@@ -1,4 +1,5 @@
-"""Compiled date and time patterns in Java's letters: they format times and parse texts."""
+"""Compiled date and time patterns in Java's letters: they format times and parse texts. Local times are built
+from calendar parts here for all kernels."""
 
 from __future__ import annotations
 

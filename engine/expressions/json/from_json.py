@@ -81,7 +81,7 @@ def _plain(kind: pa.DataType) -> bool:
     """Return whether Arrow parses the type from JSON with FROM_JSON's meaning."""
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
-        # Two fields of one name cannot be told apart in Arrow's schema.
+        # Arrow's schema cannot distinguish two fields of one name.
         return len(set(names)) == len(names) and all(_plain(field.type) for field in kind)
     if pa.types.is_list(kind):
         return _plain(kind.value_type)

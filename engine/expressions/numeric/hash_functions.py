@@ -24,7 +24,7 @@ def _bytes(value: str | bytes) -> bytes:
 
 
 def _sha2(bound: BoundCall) -> Kernel:
-    name = _SHA.get(bound.constant(1))  # type: ignore[call-overload]  # any value may stand there
+    name = _SHA.get(bound.constant(1))  # type: ignore[call-overload]  # the constant may have any type
     if name is None:
         raise bad_argument(f"sha2 has no digest of {bound.constant(1)} bits", "use 224, 256, 384 or 512")
     return by_value(lambda value, _: hashlib.new(name, _bytes(value)).hexdigest(), pa.string())(bound)

@@ -87,7 +87,7 @@ def _array_join(bound: BoundCall) -> Kernel:
     def kernel(*data: Datum) -> pa.Array:
         column, separator, *null = aligned(*data)
         lists = lists_of(column)
-        # the third argument stands in for NULL elements; without it they are left out
+        # the third argument replaces NULL elements; without it they are left out
         if shows_null:
             filled = pc.if_else(
                 lists.flat.is_valid(), lists.flat, null[0].take(arrow_numpy.array_of(lists.parents))
