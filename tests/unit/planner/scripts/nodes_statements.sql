@@ -40,13 +40,13 @@ Reset(span=Span(start=0, end=25), key='parallelism.default', key_span=Span(start
 ====
 SHOW TABLES; SHOW VIEWS LIKE 'a%'; SHOW FUNCTIONS; SHOW CONNECTORS; SHOW JOBS; SHOW SETTINGS; SHOW COLUMNS FROM t; SHOW CREATE TABLE t; SHOW CREATE VIEW v
 ---
-Show(span=Span(start=0, end=11), kind=<ShowKind.TABLES: 'tables'>, table=None, like=None, place=None)
-Show(span=Span(start=0, end=20), kind=<ShowKind.VIEWS: 'views'>, table=None, like='a%', place=None)
-Show(span=Span(start=0, end=14), kind=<ShowKind.FUNCTIONS: 'functions'>, table=None, like=None, place=None)
-Show(span=Span(start=0, end=15), kind=<ShowKind.CONNECTORS: 'connectors'>, table=None, like=None, place=None)
-Show(span=Span(start=0, end=9), kind=<ShowKind.JOBS: 'jobs'>, table=None, like=None, place=None)
-Show(span=Span(start=0, end=13), kind=<ShowKind.SETTINGS: 'settings'>, table=None, like=None, place=None)
-Show(span=Span(start=0, end=19), kind=<ShowKind.COLUMNS: 'columns'>, table=Name(text='t', span=Span(start=18, end=19), quoted=False), like=None, place=None)
+Show(span=Span(start=0, end=11), kind=<ShowKind.TABLES: 'tables'>, table=None, like=None, namespace=None)
+Show(span=Span(start=0, end=20), kind=<ShowKind.VIEWS: 'views'>, table=None, like='a%', namespace=None)
+Show(span=Span(start=0, end=14), kind=<ShowKind.FUNCTIONS: 'functions'>, table=None, like=None, namespace=None)
+Show(span=Span(start=0, end=15), kind=<ShowKind.CONNECTORS: 'connectors'>, table=None, like=None, namespace=None)
+Show(span=Span(start=0, end=9), kind=<ShowKind.JOBS: 'jobs'>, table=None, like=None, namespace=None)
+Show(span=Span(start=0, end=13), kind=<ShowKind.SETTINGS: 'settings'>, table=None, like=None, namespace=None)
+Show(span=Span(start=0, end=19), kind=<ShowKind.COLUMNS: 'columns'>, table=Name(text='t', span=Span(start=18, end=19), quoted=False), like=None, namespace=None)
 ShowCreate(span=Span(start=0, end=19), name=Name(text='t', span=Span(start=18, end=19), quoted=False), view=False)
 ShowCreate(span=Span(start=0, end=18), name=Name(text='v', span=Span(start=17, end=18), quoted=False), view=True)
 ====
@@ -84,4 +84,4 @@ DropMaterializedView(span=Span(start=0, end=34), name=Name(text='v', span=Span(s
 ====
 SHOW MATERIALIZED VIEWS LIKE 'a%'
 ---
-Show(span=Span(start=0, end=33), kind=<ShowKind.MATERIALIZED_VIEWS: 'materialized views'>, table=None, like='a%', place=None)
+Show(span=Span(start=0, end=33), kind=<ShowKind.MATERIALIZED_VIEWS: 'materialized views'>, table=None, like='a%', namespace=None)
