@@ -151,7 +151,7 @@ class StoreIo:
         """Write one task's snapshot."""
         if isinstance(report, SnapshotCompleted):
             checkpoint_id = report.checkpoint_id
-            # Only the snapshot is captured: it is frozen, so the task may go on while it is written.
+            # Only the snapshot is captured: it is frozen, so the task continues while it is written.
             self._run_io(
                 lambda: PartWritten(
                     self._attempt, checkpoint_id, report.task, self._written(checkpoint_id, report)

@@ -139,8 +139,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     """Return the bytes of a manifest."""
     return sealed_json.seal(
         {
-            # One line a field. Everything a reader of version 1.0 does not know has a default when it is
-            # read.
+            # Fields that older versions did not write have a default in the decoder.
             "format": FORMAT,
             "version": list(VERSION),
             "requires": list(FEATURES),

@@ -189,7 +189,7 @@ def _check_schema(
     stored: list[tuple[WrittenTask, tuple[KeyedPart, ...]]],
 ) -> None:
     for part in (part for _, increments in stored for part in increments):
-        # An empty state of one column only has its key group: nothing to compare.
+        # A snapshot of the key group alone has no columns to compare.
         if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
             raise _foreign(
                 chained,

@@ -121,7 +121,7 @@ class JobManager:
                 elif history is not None and not opened.finished:
                     # neither a checkpoint nor a savepoint: load the history first
                     first = history()
-                # The owner id is drawn for new directories only; one that exists keeps its own.
+                # The drawn id is used for new directories only; an existing one has its own.
                 if not opened.finished:
                     owner = store.own(owner, options.name)
                 # A job whose script is recorded can be run again by another process.

@@ -295,7 +295,7 @@ class JobMaster:
                     self.coordinator.on_published(
                         outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes
                     )
-            # A full or slow disk costs a checkpoint; any other error would come back, so it costs an attempt.
+            # A full or slow disk costs a checkpoint; any other error would repeat, so it costs an attempt.
             case CheckpointFailed(error=error) if current:
                 self.coordinator.abort(outcome.checkpoint_id, str(error))
                 if not isinstance(error, OSError):

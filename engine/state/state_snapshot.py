@@ -70,5 +70,5 @@ def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa
     """
     # Stable: entries of one key group keep their order.
     order = np.argsort(groups, kind="stable")
-    # Slots are below 2**32, see ``_MOST_NUMBERS``.
+    # Slots and numbers of rows fit 32 bits.
     return order, [array_of(groups[order]), array_of(slots[order].astype(np.uint32))]

@@ -121,7 +121,7 @@ def _any(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Return which rows some mask accepts, None for all."""
     united: np.ndarray | None = None
     for mask in masks:
-        # An aggregate without a filter takes every row.
+        # An aggregate without a filter accepts every row.
         if mask is None:
             return None
         united = mask if united is None else united | mask

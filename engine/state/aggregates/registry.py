@@ -33,7 +33,7 @@ _PAIRS = (
     *(f"regr_{name}" for name in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")),
 )
 _BEST_ROWS = ("first_value", "last_value", "min_by", "max_by")
-# Functions that read one state: SUM, AVG and SUM0 of an argument are kept once.
+# Functions that read one state: SUM, AVG and SUM0 of an argument share it.
 _FAMILIES = {
     "avg": "sum",
     "sum0": "sum",
@@ -105,7 +105,7 @@ def input_type(call: AggregateCall) -> pa.DataType | None:
     kinds = [to_arrow(arg.type) for arg in input_arguments(call)]
     if not kinds:
         return None
-    # KeyIndex takes flat columns or structs: a nested argument is wrapped.
+    # KeyIndex accepts flat columns or structs: a nested argument is wrapped.
     if len(kinds) == 1 and not pa.types.is_nested(kinds[0]):
         return kinds[0]
     return pa.struct([pa.field(f"v{i}", kind) for i, kind in enumerate(kinds)])
@@ -174,6 +174,7 @@ def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
     match part:
         case CountPart():
             return part.count(state)
+        # AVG, SUM and SUM0 of one argument read one state. SUM over nothing is NULL, SUM0 is 0.
         case ExactSum() | FloatSum():
             return (
                 part.mean(state, kind)
@@ -182,6 +183,7 @@ def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
             )
         case BooleanPart():
             return part.all_true(state) if call.function == "bool_and" else part.some_true(state)
+        # STDDEV is the root of VAR; only _SAMP divides by n - 1.
         case MomentsPart():
             sample = call.function.endswith("_samp")
             return (
@@ -193,8 +195,10 @@ def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
             return part.of(call.function, state, kind)
         case ShapePart() | PairPart():
             return part.of(call.function, state)
+        # MIN, MAX, ANY_VALUE, FIRST_VALUE, LAST_VALUE, MIN_BY, MAX_BY: the part stores the result.
         case LeastValue() | BestString() | RetractableBest() | BestRow():
             return part.best(state)
+        # All values in order; with DISTINCT each once. A Python function gets them as rows.
         case ValueBag():
             bag = part.sorted(state)
             bag = bag.once() if call.distinct else bag

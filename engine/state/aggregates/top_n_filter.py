@@ -27,7 +27,7 @@ class BestKeys:
     def __init__(self, key: SortKey, limit: int, time_zone: str) -> None:
         self._evaluate = compile_expression(key.expression, EvaluationContext(time_zone))
         self._descending, self._nulls_first = key.descending, key.nulls_first
-        # (capacity, limit) words in descending order; the least word stands for "no row yet".
+        # (capacity, limit) words in descending order; the least word means "no row yet".
         self._best = np.full((0, limit), _LEAST, np.int64)
 
     @staticmethod

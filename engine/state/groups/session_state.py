@@ -157,14 +157,14 @@ class SessionWindowState(TrackedState, Mapped):
         if count > self._free.size:
             # Free numbers at hand are used before the arrays grow.
             size_before = self._ends.size
-            # doubling keeps the cost of copying linear in the number of sessions
+            # doubling: the cost of copying is linear in the number of sessions
             size = max(size_before + count, 2 * size_before, 64)
             self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
             self._ends = grown(self._ends, size)
             self._ends[size_before:] = MAX_WATERMARK_US
             self._free = np.concatenate([np.arange(size_before, size)[::-1], self._free])
             self.accumulators.reserve(size)
-        # The top of the stack, in the order in which numbers were freed first.
+        # The top of the stack: the number freed last comes first, new numbers ascend.
         ids = self._free[self._free.size - count :][::-1]
         self._free = self._free[: self._free.size - count]
         return ids

@@ -49,13 +49,13 @@ class ExpiringJoinSide(JoinSide):
 
     def due(self, time_us: int) -> np.ndarray:
         """Return the ids of the rows whose deadline is before ``time_us``; the caller removes them."""
-        # Pairs of (deadline, id) are never taken out when a row is retracted, so some are stale by now.
+        # Pairs of (deadline, id) are not removed when a row is retracted, so some are stale by now.
         times, ids = self._coming.due(time_us)
         if not ids.size:
             return ids
         # an id whose row was retracted may have been reused
         ids = ids[(self.store.weights(ids) != 0) & (self._ends[ids] == times)]
-        # A row that was retracted and came again with the same id and deadline is in the list twice.
+        # A row that was retracted and added again with the same id and deadline is in the list twice.
         return np.unique(ids) if self.retracting else ids
 
     def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:

@@ -195,7 +195,7 @@ class JoinSide(TrackedState, Mapped):
         return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
 
     def without_absent(self, batch: Batch) -> tuple[Batch, int]:
-        # A row that is not stored has identity -1; index 0 stands in for it and the result is masked.
+        # A row that is not stored has identity -1: index 0 is read instead, and the result is masked.
         """Return a consolidated batch without retractions of rows that are not stored, and how many these
         were.
         """
@@ -270,7 +270,7 @@ class JoinSide(TrackedState, Mapped):
             return batch, slots, matched
         self.all_ones = False
         order = np.argsort(first)  # they stay in the order they arrived
-        # each distinct row takes the place of its first copy, with their number as its weight
+        # each distinct row is at the position of its first copy, with their number as its weight
         first, counts = first[order], counts[order]
         return Batch(batch.take(first).rows, counts.astype(np.int64)), slots[first], matched[first]
 

@@ -49,7 +49,7 @@ class PendingLookups:
         behind = [
             np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches
         ]
-        # On disk: key_group, behind, c0 ..., and ``copies`` where a row stands for several equal ones.
+        # On disk: key_group, behind, c0 ..., and ``copies`` where one row means several equal ones.
         names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
         table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
         group_and_watermark = [

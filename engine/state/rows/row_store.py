@@ -165,7 +165,7 @@ class RowStore(Mapped):
         if self._free_ids > self._free.size:
             # twice as long: a list made anew at each release would cost as much as all that was ever released
             self._free = grown(self._free, max(self._free_ids, 2 * self._free.size))
-        # Reversed, as ``_take_ids`` reverses too: ids are reused in ascending order.
+        # Reversed, as ``_take_ids`` reverses too: ids are reused in the order of ``gone``.
         self._free[first : self._free_ids] = gone[::-1]
         self._live -= gone.size
         # an empty store starts again at id 0
