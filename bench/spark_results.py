@@ -1,5 +1,5 @@
 """``python -m bench.spark_results``: rows out of Spark, to a quick and to a slow reader and to one that
-leaves: rates, memory of both sides.
+leaves: rates, memory of both sides, beside pyspark's ``toArrow()`` in turn.
 """
 
 from __future__ import annotations
@@ -118,6 +118,28 @@ def read(connection: penstock.Connection, java_pid: int, rows: int, pause_s: flo
     return peak
 
 
+def read_by_library(java_pid: int, path: Path, rows: int) -> None:
+    """Read the same rows with pyspark's ``toArrow()``, which holds the whole result; print what that was like."""
+    session = SESSIONS.new("UTC")
+    session.read.parquet(str(path)).createOrReplaceTempView("numbers")
+    # Spark refuses results of more than 1 GB in this way unless it is told otherwise, when it starts
+    before, start = cpu_s([os.getpid(), java_pid, *below(java_pid)]), time.perf_counter()
+    with Peak(java_pid) as peak:
+        try:
+            count = session.sql(f"{QUERY} WHERE n < {rows}").toArrow().num_rows
+        except Exception as error:  # noqa: BLE001  whatever ends it is what is printed
+            print(f"toArrow(): {rows / 1e6:5.1f} M rows fail: {str(error).splitlines()[0][:120]}", flush=True)
+            return
+    wall_s = time.perf_counter() - start
+    spent_s = cpu_s([os.getpid(), java_pid, *below(java_pid)]) - before
+    assert count == rows, (count, rows)
+    print(
+        f"toArrow():    {count / 1e6:5.1f} M rows, first batch {wall_s:5.2f} s, {count / 1e6 / wall_s:5.2f} M rows/s, "
+        f"{count / 1e6 / spent_s:5.2f} M rows per cpu-second; peak MB: client {peak.client_mb:.0f}, Java {peak.java_mb:.0f}",
+        flush=True,
+    )
+
+
 def flat(few: Peak, many: list[Peak], rows: int) -> bool:
     """Print, and return, whether reading many rows took hardly more memory on any side than reading a few;
     Java's heap may fill up to its limit.
@@ -201,12 +223,10 @@ def main() -> int:
         assert isinstance(SESSIONS.application, OwnSpark)
         java_pid = SESSIONS.application.jvm.process.pid
         few = read(connection, java_pid, min(arguments.rows, 1_000_000), 0)
-        many = [
-            read(connection, java_pid, arguments.rows, pause_s) for pause_s in (0, arguments.pause_ms / 1000)
-        ]
-        print(
-            "beside, tried alone on 2 cores: 0.64 M rows per cpu-second by a push of tasks, 0.98 by toArrow(), which holds all of it"
-        )
+        many = []
+        for pause_s in (0, arguments.pause_ms / 1000):
+            many.append(read(connection, java_pid, arguments.rows, pause_s))
+            read_by_library(java_pid, path, arguments.rows)
         held = [flat(few, many, arguments.rows), leave(connection, arguments.rows)]
     return 0 if all(held) else 1
 
