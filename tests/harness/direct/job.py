@@ -196,7 +196,7 @@ class DirectJob:
         )
 
     def late_rows(self) -> int:
-        return sum(chained.metrics.late_rows for task in self._tasks for chained in task.chain.operators)
+        return sum(context.metrics.late_rows for task in self._tasks for context in task.operators)
 
     def close(self) -> None:
         for task in self._tasks:
