@@ -74,7 +74,7 @@ def _condition(call: FunctionCall, binder: ExpressionBinder) -> Expression | Non
     return None if keep is None else replace(binder, clause="FILTER").condition(keep)
 
 
-def _check_star(call: FunctionCall, name: str, given: int) -> None:
+def _check_star(call: FunctionCall, name: str, count: int) -> None:
     span = span_of(call)
     # SUM(*)
     if call.args.get("star") and name != "count":
@@ -82,7 +82,7 @@ def _check_star(call: FunctionCall, name: str, given: int) -> None:
             "SQL-1102", f"{name}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809"
         )
     # COUNT()
-    if not call.args.get("star") and name == "count" and not given:
+    if not call.args.get("star") and name == "count" and not count:
         raise PenstockError("SQL-1102", "count() counts nothing", span=span, hint="write COUNT(*)")
     if name == "sum0":
         raise PenstockError(
@@ -189,8 +189,8 @@ def _canonical(
             sqlstate="42P10",
         )
     # Sort keys are further arguments of the aggregate; their directions are a field of the call.
-    every, ways = (*args, *(key for key, _ in order)), tuple(way for _, way in order)
-    return AggregateCall(name, every, signature.result, nullable, distinct, keep, ways, span=span)
+    every, directions = (*args, *(key for key, _ in order)), tuple(direction for _, direction in order)
+    return AggregateCall(name, every, signature.result, nullable, distinct, keep, directions, span=span)
 
 
 def _marked(condition: Expression) -> Expression:

@@ -268,8 +268,8 @@ def _parameter_count(tree: exp.Expr) -> int:
 
 def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -> None:
     if wanted != len(parameters):
-        given = f"{len(parameters)} {'is' if len(parameters) == 1 else 'are'} given"
-        message = f"the statement has {wanted} parameter{'s' if wanted != 1 else ''}, {given}"
+        passed = f"{len(parameters)} {'is' if len(parameters) == 1 else 'are'} given"
+        message = f"the statement has {wanted} parameter{'s' if wanted != 1 else ''}, {passed}"
         raise PenstockError(
             "SQL-1013", message, span=query.span, hint="pass one value for each ?", sqlstate="07001"
         )

@@ -111,10 +111,10 @@ class Groups:
                     hint=hint,
                     sqlstate="42803",
                 )
-        places = dict(self.marks)
+        flags = dict(self.marks)
         # A plain GROUP BY leaves no key out.
         zero = Literal(mark.type, False, value=0)
-        return bits([self._column(places[key], mark) if self.marks else zero for key in mark.keys or known])
+        return bits([self._column(flags[key], mark) if self.marks else zero for key in mark.keys or known])
 
     def _column(self, position: int, was: Expression) -> Expression:
         group = self.fields[position]
@@ -218,20 +218,20 @@ def _windowed(
     columns = _unique([position for position in positions if position not in of_window])
     plan = WindowAggregate(below, window, columns, tuple(calls), labels)
     first = len(columns) + len(calls)
-    # places: input position of a key to its position in the output
-    places = {
+    # output_of: input position of a key to its position in the output
+    output_of = {
         **{position: i for i, position in enumerate(columns)},
         window.start_column: first,
         window.end_column: first + 1,
     }
     if times:
-        places[times[0]] = first + 2
+        output_of[times[0]] = first + 2
     fields = (
         tuple(replace(rows[i], role=None) for i in columns)
         + _result_fields(calls, labels)
         + plan.schema.fields[-3:]
     )
-    placed = tuple((key, places[position]) for key, position in zip(keys, positions, strict=True))
+    placed = tuple((key, output_of[position]) for key, position in zip(keys, positions, strict=True))
     results = tuple(range(len(columns), first))
     return Groups(plan, fields, placed, results, (times[0], first + 2) if times else None)
 

@@ -73,12 +73,12 @@ def with_group_window(tree: exp.Select) -> exp.Select:
 
 
 def _window_call(group: exp.Expr) -> FunctionCall | None:
-    found = [
+    calls = [
         node for node in group.walk() if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS
     ]
     # The same window may occur in several grouping sets; two different ones may not.
-    for other in found[1:]:
-        if not _same(other, found[0]):
+    for other in calls[1:]:
+        if not _same(other, calls[0]):
             hint = (
                 "window the rows in FROM: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ..)), one subquery for "
                 "each window"
@@ -90,7 +90,7 @@ def _window_call(group: exp.Expr) -> FunctionCall | None:
                 hint=hint,
                 sqlstate="0A000",
             )
-    return found[0] if found else None
+    return calls[0] if calls else None
 
 
 def _same(one: FunctionCall, other: FunctionCall) -> bool:
@@ -101,21 +101,21 @@ def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
     """Replace the window in GROUP BY by its start and its end."""
 
     def replaced(keys: list[exp.Expr]) -> list[exp.Expr]:
-        found: list[exp.Expr] = []
+        parts: list[exp.Expr] = []
         for key in keys:
             # one key of the text becomes two: a window is its start and its end
             if isinstance(key, FunctionCall) and _same(key, call):
-                found += [_column("window_start", key), _column("window_end", key)]
+                parts += [_column("window_start", key), _column("window_end", key)]
             # ((TUMBLE(..), k), k): keys inside grouping sets
             elif isinstance(key, exp.Tuple):
-                found.append(with_span_of(exp.Tuple(expressions=replaced(key.expressions)), key))
+                parts.append(with_span_of(exp.Tuple(expressions=replaced(key.expressions)), key))
             elif isinstance(key, GroupingSets):
                 changed = key.copy()
                 changed.set("expressions", replaced(key.expressions))
-                found.append(changed)
+                parts.append(changed)
             else:
-                found.append(key)
-        return found
+                parts.append(key)
+        return parts
 
     changed = group.copy()
     changed.set("expressions", replaced(group.expressions))
@@ -194,7 +194,7 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
     wrong number of them.
     """
     function = str(call.this).lower()
-    given = list(call.expressions)
+    arguments = list(call.expressions)
     names = {
         "tumble": ("TIMECOL", "SIZE", "OFFSET"),
         "hop": ("TIMECOL", "SLIDE", "SIZE", "OFFSET"),
@@ -203,7 +203,7 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
         "session_window": ("TIMECOL", "GAP"),
     }[function]
     least = 3 if function == "hop" else 2
-    if not least <= len(given) <= len(names):
+    if not least <= len(arguments) <= len(names):
         usage = {
             "hop": "HOP(ts, slide, size)",
             "window": "window(ts, '10 minutes')",
@@ -218,7 +218,7 @@ def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
             sqlstate="42883",
         )
     # names of windowing functions in FROM, so that both forms are bound by the same code
-    values = dict(zip(names, given, strict=False))
+    values = dict(zip(names, arguments, strict=False))
     if function in _SPARK:
         values = {name: value if name == "TIMECOL" else _interval(value) for name, value in values.items()}
     # Spark's window with a slide is HOP.
@@ -285,7 +285,7 @@ def _partition(tree: exp.Select, binder: ExpressionBinder) -> tuple[int, ...]:
     """Return the positions of the other keys of GROUP BY, which partition sessions. Raises SQL-1706 for a key
     that is no column.
     """
-    found = []
+    columns = []
     for key in tree.args["group"].expressions:
         # the window's own start and end
         if isinstance(key, Reference) and key.expressions[0].name == TABLE:
@@ -300,5 +300,5 @@ def _partition(tree: exp.Select, binder: ExpressionBinder) -> tuple[int, ...]:
                 hint=hint,
                 sqlstate="0A000",
             )
-        found.append(bound.index)
-    return tuple(dict.fromkeys(found))
+        columns.append(bound.index)
+    return tuple(dict.fromkeys(columns))

@@ -57,19 +57,19 @@ def _field(field: Field, key: Expression | None) -> Field:
 
 
 def _branch(groups: Groups, keys: Sequence[Expression], calls: int, timed: bool) -> LogicalPlan:
-    # places: position of a key among all keys to its column in this set's aggregate
-    places: dict[int, int] = {}
+    # positions: position of a key among all keys to its column in this set's aggregate
+    positions: dict[int, int] = {}
     for key, position in groups.keys:
-        places[next(i for i, known in enumerate(keys) if known == key)] = position
+        positions[next(i for i, known in enumerate(keys) if known == key)] = position
     expressions: list[Expression] = []
     for i, key in enumerate(keys):
         # A key that this set leaves out is NULL.
         expressions.append(
-            column(groups.plan, places[i]) if i in places else Literal(key.type, True, value=None)
+            column(groups.plan, positions[i]) if i in positions else Literal(key.type, True, value=None)
         )
     expressions += [column(groups.plan, groups.results[i]) for i in range(calls)]
     # The flags tell such a NULL from a NULL in the data; GROUPING() reads them.
-    expressions += [Literal(BIGINT, False, value=int(i not in places)) for i in range(len(keys))]
+    expressions += [Literal(BIGINT, False, value=int(i not in positions)) for i in range(len(keys))]
     names = [f"key{i + 1}" for i in range(len(keys))]
     for i, key in enumerate(keys):
         names[i] = key.name if isinstance(key, Column) else names[i]

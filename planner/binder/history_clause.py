@@ -38,15 +38,15 @@ def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
 def refuse_history(tree: exp.Expr) -> None:
     """Refuse WITH HISTORY and BACKFILL outside of an INSERT's own query; SQL-1714."""
     clause = tree.args.get("history")
-    places = [span_of(clause)] if clause is not None else [hint.span for hint in _hints(tree)]
-    if places:
+    spans = [span_of(clause)] if clause is not None else [hint.span for hint in _hints(tree)]
+    if spans:
         message = (
             "WITH HISTORY is the last clause of an INSERT"
             if clause is not None
             else "BACKFILL stands behind the first SELECT of an INSERT"
         )
         hint = "write INSERT INTO .. SELECT .. WITH HISTORY"
-        raise PenstockError("SQL-1714", message, span=places[0], hint=hint, sqlstate="42601")
+        raise PenstockError("SQL-1714", message, span=spans[0], hint=hint, sqlstate="42601")
 
 
 def _unwrapped(tree: exp.Expr) -> Iterator[exp.Expr]:

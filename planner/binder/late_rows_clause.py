@@ -45,11 +45,11 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
     # By identity: a shared subplan is walked several times but is one window.
     windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable)}
     if len(windows) != 1:
-        found = "none" if not windows else str(len(windows))
+        count = "none" if not windows else str(len(windows))
         hint = f"the query reads rows through one window function, {window_functions_text('or')}"
         raise PenstockError(
             "SQL-1712",
-            f"LATE ROWS INTO goes with one window, here are {found}",
+            f"LATE ROWS INTO goes with one window, here are {count}",
             span=span_of(clause),
             hint=hint,
             sqlstate="0A000",
@@ -63,9 +63,9 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
     marked = LateMark(window.input, window.window, lateness_us)
     # The input is marked once: timely rows go on to the window, late ones to the second sink.
     timely = _first_columns(timely_part(marked), len(window.input.schema))
-    kept = sink.transform(lambda node: WindowTable(timely, window.window) if node is window else node)
-    assert isinstance(kept, Sink)
-    return StatementSet((kept, _late_sink(marked, table, clause)))
+    main_sink = sink.transform(lambda node: WindowTable(timely, window.window) if node is window else node)
+    assert isinstance(main_sink, Sink)
+    return StatementSet((main_sink, _late_sink(marked, table, clause)))
 
 
 def _first_columns(plan: LogicalPlan, count: int) -> LogicalPlan:
@@ -91,19 +91,19 @@ def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
             sqlstate="42809",
         )
     # Reversed, so that the first of two columns of one name wins.
-    given = {field.name.lower(): i for i, field in reversed(list(enumerate(marked.schema)))}
+    positions = {field.name.lower(): i for i, field in reversed(list(enumerate(marked.schema)))}
     # it is TRUE for every row of this table
-    del given["late"]
+    del positions["late"]
     expressions: list[Expression] = []
     for field in table.physical_fields:
-        index = given.get(field.name.lower())
+        index = positions.get(field.name.lower())
         # a NOT NULL column that late rows do not have
         if index is None and not field.nullable:
             raise PenstockError(
                 "SQL-1042",
                 f'late rows have no column "{field.name}"',
                 span=span,
-                hint=did_you_mean(field.name, given, others=True),
+                hint=did_you_mean(field.name, positions, others=True),
             )
         if index is None:
             expressions.append(Literal(field.type, True, value=None))
@@ -121,7 +121,7 @@ def _late_sink(marked: LateMark, table: CatalogTable, clause: exp.Expr) -> Sink:
         )
     # A table that would only receive NULLs is a mistake.
     if all(isinstance(expression, Literal) for expression in expressions):
-        hint = f"late rows have the columns {', '.join(given)}"
+        hint = f"late rows have the columns {', '.join(positions)}"
         raise PenstockError(
             "SQL-1042",
             f"table {table.name} has no column of the late rows",

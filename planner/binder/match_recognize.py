@@ -109,8 +109,8 @@ class _Clauses:
     def _shown(self, plan: MatchRecognize) -> Relation:
         """Return the node with the relation's column names. No name may occur twice."""
         # ALL ROWS PER MATCH outputs the input columns, ONE ROW PER MATCH the partition only; measures follow.
-        kept = range(len(self.relation.fields)) if plan.all_rows else plan.partition
-        older = tuple(replace(self.relation.fields[i], role=None) for i in kept)
+        columns = range(len(self.relation.fields)) if plan.all_rows else plan.partition
+        older = tuple(replace(self.relation.fields[i], role=None) for i in columns)
         seen = {f.name.lower() for f in older}
         for node in self.tree.args.get("measures") or []:
             name = node.args["alias"].name
@@ -229,7 +229,7 @@ class _Clauses:
     def _definitions(self, variables: Variables) -> tuple[Definition, ...]:
         # DEFINE A AS ..: only variables of the pattern, not subsets
         numbers = {name.lower(): number for number, name in enumerate(variables.names)}
-        found: dict[int, Definition] = {}
+        definitions: dict[int, Definition] = {}
         for node in self.tree.args["defines"]:
             name = node.args["alias"]
             number = numbers.get(name.name.lower())
@@ -243,7 +243,7 @@ class _Clauses:
                     sqlstate="42703",
                 )
             # DEFINE A AS .., A AS ..
-            if number in found:
+            if number in definitions:
                 message = f'variable "{name.name}" is defined twice'
                 raise PenstockError(
                     "SQL-1742",
@@ -253,11 +253,11 @@ class _Clauses:
                     sqlstate="42712",
                 )
             binder = MatchBinder(self.scope, self.context, "DEFINE", variables=variables, defining=number)
-            found[number] = Definition(number, binder.condition(node.this), tuple(binder.values))
+            definitions[number] = Definition(number, binder.condition(node.this), tuple(binder.values))
             # Compile the condition now, so that an unsupported one is an error at planning.
-            programs_of((found[number],))
+            programs_of((definitions[number],))
         # A variable without DEFINE matches every row.
-        return tuple(found[number] for number in sorted(found))
+        return tuple(definitions[number] for number in sorted(definitions))
 
     def _skip(self, variables: Variables, pattern: Pattern) -> tuple[SkipTo, Rows]:
         node = self.tree.args.get("skip")
@@ -287,7 +287,7 @@ class _Clauses:
         automaton = automaton_of(pattern, names)
         # The last state of the automaton is the start; its targets are the rows that can begin a match.
         firsts = automaton.targets[automaton.offsets[-2] :]
-        return all(automaton.variables[place] in rows for place in firsts)
+        return all(automaton.variables[position] in rows for position in firsts)
 
     def _within(self) -> int | None:
         node = self.tree.args.get("within")

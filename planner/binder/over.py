@@ -242,8 +242,8 @@ def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> Agg
     )
 
 
-def _check_count(name: str, given: int, least: int, most: int, tree: FunctionCall) -> None:
-    if not least <= given <= most or tree.args.get("star"):
+def _check_count(name: str, count: int, least: int, most: int, tree: FunctionCall) -> None:
+    if not least <= count <= most or tree.args.get("star"):
         wanted = (
             "no argument"
             if not most
@@ -252,7 +252,7 @@ def _check_count(name: str, given: int, least: int, most: int, tree: FunctionCal
             else f"{least} to {most} arguments"
         )
         raise PenstockError(
-            "SQL-1102", f"{name} takes {wanted}, not {given or '*'}", span=span_of(tree), sqlstate="42883"
+            "SQL-1102", f"{name} takes {wanted}, not {count or '*'}", span=span_of(tree), sqlstate="42883"
         )
 
 
@@ -380,7 +380,7 @@ def append_over(
         plan, list(fields), [*(key for call in calls for key in call.partition), *clocks]
     )
     calls = [replace(call, order=_over_the_clock(call.order, shown, keys)) for call in calls]
-    places = [0] * len(calls)
+    positions = [0] * len(calls)
     # One Over node per group, each above the last; results are appended, so positions stay valid.
     for members in _shared(calls):
         # all members have its partition and order
@@ -395,20 +395,20 @@ def append_over(
         names = tuple(f"over{i + 1}" for i in members)
         # timely: each row is emitted once, when the watermark passes it, and is never revised
         timely = _is_timely(first.order, frame, bound, shown)
-        for place, member in enumerate(members):
-            places[member] = len(shown) + place
+        for offset, member in enumerate(members):
+            positions[member] = len(shown) + offset
         plan = Over(plan, partition, first.order, frame, bound, names, timely, window)
         # A row whose result may still change is emitted again after its time, so event times end.
-        kept = tuple(shown) if timely else settled_roles(tuple(shown), window)
+        carried = tuple(shown) if timely else settled_roles(tuple(shown), window)
         shown = [
-            *kept,
+            *carried,
             *(Field(name, call.type, call.nullable) for name, call in zip(names, bound, strict=True)),
         ]
-    return plan, shown, places
+    return plan, shown, positions
 
 
 def _over_the_clock(
-    order: tuple[SortKey, ...], fields: Sequence[Field], places: Mapping[Expression, int]
+    order: tuple[SortKey, ...], fields: Sequence[Field], positions: Mapping[Expression, int]
 ) -> tuple[SortKey, ...]:
     """Return an order that begins with PROCTIME(), rewritten to the column that the projection beneath
     computes.
@@ -416,10 +416,10 @@ def _over_the_clock(
     if not order or not is_processing_time(order[0].expression):
         return order
     # only a leading PROCTIME() makes the order that of arrival; a later one is a key like any other
-    place = places[order[0].expression]
-    field = fields[place]
+    position = positions[order[0].expression]
+    field = fields[position]
     return (
-        replace(order[0], expression=Column(field.type, field.nullable, index=place, name=field.name)),
+        replace(order[0], expression=Column(field.type, field.nullable, index=position, name=field.name)),
         *order[1:],
     )
 

@@ -145,25 +145,25 @@ class Scope:
         if len(parts) > 1 and self.has_table(first):
             return self._one(self.find(parts[1].name, first), parts[:2]), 2
         # c, or c.field of a row column
-        found = self.find(first)
+        matches = self.find(first)
         # a.b, where a is neither a table nor a column
-        if not found and len(parts) > 1:
+        if not matches and len(parts) > 1:
             raise self._no_table(parts[0])
-        return self._one(found, parts[:1]), 1
+        return self._one(matches, parts[:1]), 1
 
-    def _one(self, found: list[ScopeColumn], parts: Sequence[exp.Identifier]) -> ScopeColumn:
-        if len(found) == 1:
-            check_readable(found[0], span_of(parts[-1]))
-            return found[0]
+    def _one(self, matches: list[ScopeColumn], parts: Sequence[exp.Identifier]) -> ScopeColumn:
+        if len(matches) == 1:
+            check_readable(matches[0], span_of(parts[-1]))
+            return matches[0]
         name, span = parts[-1].name, span_of(parts[-1])
-        if not found:
+        if not matches:
             raise self._no_column(name, parts[0].name if len(parts) > 1 else None, span)
-        tables = [column.table for column in found if column.table is not None]
+        tables = [column.table for column in matches if column.table is not None]
         # The same table shows the name twice, so no qualifier helps.
-        if len(set(tables)) < len(found):
+        if len(set(tables)) < len(matches):
             raise PenstockError(
                 "SQL-1043",
-                f'column "{name}" stands for {len(found)} columns of one table',
+                f'column "{name}" stands for {len(matches)} columns of one table',
                 span=span,
                 hint="rename them with AS in FROM",
             )
@@ -180,13 +180,13 @@ class Scope:
         # Columns of internal tables, such as GROUP BY's window, are no suggestions.
         named = [c for c in self.columns if not (c.table or "").startswith("$")]
         within = [c.field.name for c in named if table is None or (c.table or "").lower() == table.lower()]
-        place = f" in {table}" if table else f" in {self.tables[0]}" if len(self.tables) == 1 else ""
+        where = f" in {table}" if table else f" in {self.tables[0]}" if len(self.tables) == 1 else ""
         if not self.columns:
             hint: str | None = "there is no FROM, so no column can be read"
         else:
             hint = did_you_mean(name, within, others=True)
         return PenstockError(
-            "SQL-1042", f'column "{name}" does not exist{place}', span=span, hint=hint, sqlstate="42703"
+            "SQL-1042", f'column "{name}" does not exist{where}', span=span, hint=hint, sqlstate="42703"
         )
 
     def _no_table(self, part: exp.Identifier) -> PenstockError:

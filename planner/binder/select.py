@@ -265,20 +265,22 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
         for call in bound.over.calls
     ]
     # Partition keys, order keys and arguments are over the groups if there are any.
-    plan, fields, places = append_over(*below.rows(), calls)
+    plan, fields, positions = append_over(*below.rows(), calls)
 
-    # places[i]: the column of the i-th call's result
+    # positions[i]: the column of the i-th call's result
     def over_column(node: Expression) -> Expression:
         if not isinstance(node, OverResult):
             return node
-        field = fields[places[node.index]]
-        return Column(field.type, field.nullable, index=places[node.index], name=field.name, span=node.span)
+        field = fields[positions[node.index]]
+        return Column(
+            field.type, field.nullable, index=positions[node.index], name=field.name, span=node.span
+        )
 
     if condition is not None:
-        kept = condition if bound.groups is None else bound.groups.over(condition)
+        predicate = condition if bound.groups is None else bound.groups.over(condition)
         # A subquery in QUALIFY is joined above the OVER node, because it may read a call's result.
-        plan, (kept,) = attach(plan, [kept.transform(over_column)])
-        plan = Filter(plan, kept)
+        plan, (predicate,) = attach(plan, [predicate.transform(over_column)])
+        plan = Filter(plan, predicate)
     return replace(
         closed, rows=plan, fields=fields, outputs=[output.transform(over_column) for output in bound.outputs]
     )
@@ -303,11 +305,11 @@ def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClau
     # no binder of subqueries and no aggregates: WHERE allows neither here
     condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
     # FROM a, b WHERE a.ts BETWEEN b.ts - .. AND b.ts bounds a join's time, though it is not in ON.
-    joined, rest = push_time_conditions(source, conjuncts(condition))
+    joined, remaining = push_time_conditions(source, conjuncts(condition))
     # Nothing was pushed: one filter with the whole condition.
     if joined is source:
         return FromClause(Filter(source.plan, condition), source.scope)
-    return FromClause(Filter(joined.plan, conjunction(rest)) if rest else joined.plan, joined.scope)
+    return FromClause(Filter(joined.plan, conjunction(remaining)) if remaining else joined.plan, joined.scope)
 
 
 def _source(tree: exp.Select, context: BindContext, hints: BlockHints) -> FromClause:

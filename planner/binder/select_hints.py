@@ -46,7 +46,7 @@ class BlockHints:
         malformed duration.
         """
         from_ = tree.args.get("from_")
-        found = cls(only=None if from_ is None or tree.args.get("joins") else table_name(from_.this))
+        block = cls(only=None if from_ is None or tree.args.get("joins") else table_name(from_.this))
         hints: Sequence[SelectHint] = tree.meta.get("hints", ())
         # the aliases of FROM a JOIN b AS c: a, c
         names = list(_names(tree)) if hints else []
@@ -55,19 +55,19 @@ class BlockHints:
                 continue
             # LOOKUP('table' = 't', 'async' = 'true', ..)
             if hint.name == "LOOKUP":
-                found._look_up(hint, names)
+                block._look_up(hint, names)
                 continue
             # STATE_TTL('t' = '1 h', ..)
             for option in hint.options:
                 name = _known(option.key, option.key_span, names, hint)
-                found.lifetimes[name] = _duration(option.value, option.value_span)
-                found.unused["STATE_TTL", name] = option.key_span
+                block.lifetimes[name] = _duration(option.value, option.value_span)
+                block.unused["STATE_TTL", name] = option.key_span
             # BROADCAST(t)
             for written, span in hint.names:
                 name = _known(written, span, names, hint)
-                found.copied.add(name)
-                found.unused["BROADCAST", name] = span
-        return found
+                block.copied.add(name)
+                block.unused["BROADCAST", name] = span
+        return block
 
     def _look_up(self, hint: SelectHint, names: Sequence[str]) -> None:
         """Record the options of a LOOKUP hint. Raises SQL-1602 for an unknown table or option, SQL-15xx for a

@@ -134,14 +134,14 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
                 sqlstate="42703",
             )
     hidden = {name.name.lower() for name in _hidden(node)}
-    kept = [c for c in seen if c.field.name.lower() not in hidden]
-    if not kept:
+    shown = [c for c in seen if c.field.name.lower() not in hidden]
+    if not shown:
         raise PenstockError("SQL-1042", "* EXCEPT leaves no column", span=span, sqlstate="42703")
-    for column in kept:
+    for column in shown:
         check_readable(column, span)
     return [
         (c.field.name, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span))
-        for c in kept
+        for c in shown
     ]
 
 
@@ -152,18 +152,18 @@ def with_generator(
     columns. Raises SQL-1111 for two such functions, or with GROUP BY.
     """
     # SELECT id, explode(items) FROM t is SELECT id, col FROM t, LATERAL TABLE(explode(items))
-    found = [node for node in tree.expressions if _call(node, context) is not None]
-    if not found:
+    generators = [node for node in tree.expressions if _call(node, context) is not None]
+    if not generators:
         return source, tree.expressions
-    if len(found) > 1 or tree.args.get("group") is not None or tree.args.get("group_window") is not None:
+    if len(generators) > 1 or tree.args.get("group") is not None or tree.args.get("group_window") is not None:
         why = (
             "a list has one function that gives rows"
-            if len(found) > 1
+            if len(generators) > 1
             else "a function that gives rows does not stand beside GROUP BY"
         )
         hint = "write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x"
-        raise PenstockError("SQL-1111", why, span=span_of(found[-1]), hint=hint, sqlstate="42601")
-    node = found[0]
+        raise PenstockError("SQL-1111", why, span=span_of(generators[-1]), hint=hint, sqlstate="42601")
+    node = generators[0]
     call = _call(node, context)
     assert call is not None
     function = set_span(
@@ -171,22 +171,22 @@ def with_generator(
         node.meta["start"],
         node.meta["end"] + 1,
     )
-    plan, given = bind_table_function(source.plan, source.scope, function, context, False)
-    if isinstance(node, exp.Alias) and len(given.columns) > 1:
-        names = ", ".join(column.field.name for column in given.columns)
+    plan, function_scope = bind_table_function(source.plan, source.scope, function, context, False)
+    if isinstance(node, exp.Alias) and len(function_scope.columns) > 1:
+        names = ", ".join(column.field.name for column in function_scope.columns)
         hint = (
             f"leave the alias out, the columns are {names}; or name them with LATERAL VIEW "
             f"{str(call.this).lower()}(..) u AS {names}"
         )
         raise PenstockError(
             "SQL-1046",
-            f"one name is given for {len(given.columns)} columns",
+            f"one name is given for {len(function_scope.columns)} columns",
             span=span_of(node),
             hint=hint,
             sqlstate="42P10",
         )
     # Merged columns do not show up in *, only in place of the call.
-    hidden = tuple(replace(column, merged=True) for column in given.columns)
+    hidden = tuple(replace(column, merged=True) for column in function_scope.columns)
     listed: list[exp.Expr] = []
     for item in tree.expressions:
         # posexplode(a) becomes two columns in its place

@@ -270,10 +270,10 @@ class WindowAggregate(UnaryNode):
         if isinstance(self.window, AttachedWindow):
             return frozenset({keys | {start, start + 1}})
         # the end identifies a window; the start does too, unless windows such as CUMULATE's share it
-        found = {keys | {start + 1}}
+        unique = {keys | {start + 1}}
         if not self.window.ends_share_start:
-            found.add(keys | {start})
-        return frozenset(found)
+            unique.add(keys | {start})
+        return frozenset(unique)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return move_keys(inputs[0], {key: i for i, key in enumerate(self.keys)})

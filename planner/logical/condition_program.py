@@ -190,10 +190,8 @@ class Programs:
         along: list[Expression] = []
         # a part that reads only the row being tried is tested for all rows at once, as a column
         for part in conjuncts(definition.condition):
-            places = _places(part, definition)
-            (alone if places is not None and all(place.rows is None for place in places) else along).append(
-                part
-            )
+            rows = _rows_read(part, definition)
+            (alone if rows is not None and all(row.rows is None for row in rows) else along).append(part)
         if alone:
             self.tests.append(RowTest(definition.variable, conjunction(tuple(alone)), definition.values))
         if along:
@@ -214,9 +212,9 @@ def programs_of(definitions: Sequence[Definition]) -> Programs:
     return programs
 
 
-def _places(expression: Expression, definition: Definition) -> set[MatchRow] | None:
+def _rows_read(expression: Expression, definition: Definition) -> set[MatchRow] | None:
     """Return the match rows that an expression reads; None when it reads an aggregate."""
-    found = set()
+    rows = set()
     # columns of the expression are positions in the definition's values
     for index in expression.columns():
         value = definition.values[index]
@@ -224,8 +222,8 @@ def _places(expression: Expression, definition: Definition) -> set[MatchRow] | N
             return None
         # in DEFINE A, LAST(A.x) is the row being tried: MatchRow(None)
         tried = definition.variable in value.rows and not value.first and not value.offset
-        found.add(MatchRow(None) if tried else MatchRow(value.rows, value.first, value.offset))
-    return found
+        rows.add(MatchRow(None) if tried else MatchRow(value.rows, value.first, value.offset))
+    return rows
 
 
 def _kind(kind: DataType) -> CellKind | None:
@@ -260,10 +258,10 @@ class _Writer:
 
     def write(self, expression: Expression) -> None:
         """Append the instructions that push an expression's value on the stack."""
-        places = _places(expression, self._definition)
+        rows = _rows_read(expression, self._definition)
         # an expression over one row is a column: load its cell
-        if places is not None and len(places) <= 1:
-            self._load(expression, next(iter(places), MatchRow(None)))
+        if rows is not None and len(rows) <= 1:
+            self._load(expression, next(iter(rows), MatchRow(None)))
             return
         match expression:
             # SUM(A.x), COUNT(*)
@@ -293,17 +291,19 @@ class _Writer:
     def _beyond(self, expression: Expression, hint: str = "") -> PenstockError:
         name = expression.function if isinstance(expression, Call) else type(expression).__name__.upper()
         message = f"{name} over several rows of a match is not supported in DEFINE"
-        rest = (
+        default_hint = (
             "compute it at one row, as LAST(f(A.x)); between rows there are + - * /, ABS, "
             "TIMESTAMPDIFF, comparisons, AND, OR, NOT and IS NULL"
         )
-        return PenstockError("SQL-1601", message, span=expression.span, hint=hint or rest, sqlstate="0A000")
+        return PenstockError(
+            "SQL-1601", message, span=expression.span, hint=hint or default_hint, sqlstate="0A000"
+        )
 
     def _operands(self, args: Sequence[Expression]) -> None:
         for arg in args:
             self.write(arg)
 
-    def _load(self, expression: Expression, place: MatchRow) -> None:
+    def _load(self, expression: Expression, row: MatchRow) -> None:
         kind = _kind(expression.type)
         if kind is None:
             raise self._beyond(expression)
@@ -317,7 +317,7 @@ class _Writer:
             values.append(value)
         column = CellColumn(expression.remap(positions).unplaced(), tuple(values), kind)
         op = Op.LOAD_F if kind is CellKind.FLOAT else Op.LOAD_I
-        self.put(op, _index(self._programs.columns, column), _index(self._programs.places, place))  # type: ignore[arg-type]  # lists of one kind each
+        self.put(op, _index(self._programs.columns, column), _index(self._programs.places, row))  # type: ignore[arg-type]  # lists of one kind each
 
     def _total(self, value: Value, expression: Expression) -> None:
         assert isinstance(value, RowsAggregate) and not isinstance(value, MatchFact)

@@ -112,10 +112,10 @@ columns equal.
 UNKNOWN: Partitioning = frozenset()
 
 
-def move_keys(known: Partitioning, places: Mapping[int, int]) -> Partitioning:
+def move_keys(known: Partitioning, positions: Mapping[int, int]) -> Partitioning:
     """Return the key lists whose columns are all in ``places``, at their new positions."""
     # a list with a dropped column no longer tells where rows are
-    return frozenset(tuple(places[key] for key in keys) for keys in known if places.keys() >= set(keys))
+    return frozenset(tuple(positions[key] for key in keys) for keys in known if positions.keys() >= set(keys))
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ class RowValue(MatchValue):
         """Return the digest of the value, over the digests of the input's columns."""
         rows = (str(number) for number in sorted(self.rows))
         # variables by number: their names are part of the node's digest
-        place = (*rows, str(self.first), str(self.offset), str(self.before))
-        return hash_parts("row", str(self.final), texts.expression(self.expression, columns), *place)
+        position = (*rows, str(self.first), str(self.offset), str(self.before))
+        return hash_parts("row", str(self.final), texts.expression(self.expression, columns), *position)
 
 
 @dataclass(frozen=True)
@@ -271,8 +271,8 @@ class MatchRecognize(UnaryNode):
     @cached_property
     def schema(self) -> Schema:
         source = self.input.schema
-        kept = range(len(source)) if self.all_rows else self.partition
-        fields = [replace(source[i], role=None) for i in kept]
+        carried = range(len(source)) if self.all_rows else self.partition
+        fields = [replace(source[i], role=None) for i in carried]
         for name, measure in zip(self.names, self.measures, strict=True):
             # a measure that is one value as it is, not computed over values
             value = self.values[measure.index] if isinstance(measure, Column) else None
@@ -335,15 +335,15 @@ class MatchRecognize(UnaryNode):
         head = ("matches", below.rows, str(self.pattern), *map(defined, self.definitions), "how", *skip)
         rows = hash_parts(*head, "per", *partition, "by", *order, "ties", *texts.ties(columns))
         rows = hash_parts("all rows", rows) if self.all_rows else rows
-        kept = range(len(columns)) if self.all_rows else self.partition
+        carried = range(len(columns)) if self.all_rows else self.partition
         values = tuple(value.digest(columns, texts) for value in self.values)
         measures = (hash_parts("measure", rows, texts.expression(one, values)) for one in self.measures)
-        return Digest(rows, (*(hash_parts("matched", rows, columns[i]) for i in kept), *measures))
+        return Digest(rows, (*(hash_parts("matched", rows, columns[i]) for i in carried), *measures))
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         # ONE ROW PER MATCH begins with the partition's columns
-        places = {key: i for i, key in enumerate(self.partition)}
-        return inputs[0] if self.all_rows else move_keys(inputs[0], places)
+        positions = {key: i for i, key in enumerate(self.partition)}
+        return inputs[0] if self.all_rows else move_keys(inputs[0], positions)
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (by_keys(self.partition),)
@@ -367,22 +367,22 @@ class MatchRecognize(UnaryNode):
         """WITHIN discards a partial match in time. Without it, a partial match may wait for its next row for
         ever.
         """
-        held = "rows until the watermark passes them, and those of matches in the making"
+        keeps = "rows until the watermark passes them, and those of matches in the making"
         names = ", ".join(self.input.schema[key].name for key in self.partition)
         # MATCH_NUMBER() counts for ever
         if self.counts and self.partition:
             why = f"each distinct ({names}) keeps the number of its matches for ever"
-            return self._grows(facts, f"{held}, and a number per partition", why)
+            return self._grows(facts, f"{keeps}, and a number per partition", why)
         # PREV(A.x, n) may read rows before the match
         if self.history and self.partition:
-            kept = f"its last {self.history} rows"
-            why = f"each distinct ({names}) keeps {kept} for ever"
-            return self._grows(facts, f"{held}, and of each partition {kept}", why)
+            earlier = f"its last {self.history} rows"
+            why = f"each distinct ({names}) keeps {earlier} for ever"
+            return self._grows(facts, f"{keeps}, and of each partition {earlier}", why)
         # without WITHIN a partial match has no end
         if self.within_us is None:
             why = "a match in the making may wait for its next row for ever; add WITHIN INTERVAL .."
-            return self._grows(facts, held, why)
-        return StateBound(held)
+            return self._grows(facts, keeps, why)
+        return StateBound(keeps)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
         # the cases in which state_bound says for ever

@@ -145,7 +145,7 @@ class ExactTexts:
         """Return the digest of an aggregate call."""
         # COUNT(x) FILTER (WHERE c)
         keep = "" if call.filter is None else self.expression(call.filter, columns)
-        order = [str(way) for way in call.order]
+        order = [str(direction) for direction in call.order]
         # a Python aggregate: a changed body has other state
         order += [f"version {call.version}"] if call.version is not None else []
         args = (self.expression(arg, columns) for arg in call.args)
@@ -212,10 +212,10 @@ def table_text(table: CatalogTable) -> str:
     Secrets and lookup options play no part.
     """
     # lookup.* options say how a table is queried, not which rows it has
-    told = {
+    material = {
         key: text
         for key, text in table.options.items()
         if key not in _IMMATERIAL_OPTIONS and not key.startswith("lookup.")
     }
-    options = (f"{key}={told[key]}" for key in sorted(told) if not is_secret(table.connector, key))
+    options = (f"{key}={material[key]}" for key in sorted(material) if not is_secret(table.connector, key))
     return hash_parts("table", table.name.lower(), *options)

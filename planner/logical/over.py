@@ -82,9 +82,10 @@ def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tup
     """Return fields without the time roles that end when rows may be emitted again, later than their time.
     Within windows the window columns keep their roles.
     """
-    kept = {Role.PROCESSING_TIME} | (WINDOW_ROLES if window is not None else frozenset())
+    lasting = {Role.PROCESSING_TIME} | (WINDOW_ROLES if window is not None else frozenset())
     return tuple(
-        field if field.role in kept or field.role is None else replace(field, role=None) for field in fields
+        field if field.role in lasting or field.role is None else replace(field, role=None)
+        for field in fields
     )
 
 
@@ -246,13 +247,13 @@ class Over(PassThroughNode):
         if not keep:
             return pruner.prune(self.input, needed)
         calls, names = tuple(self.calls[i] for i in keep), tuple(self.names[i] for i in keep)
-        kept = replace(self, calls=calls, names=names)
+        smaller = replace(self, calls=calls, names=names)
         reads = _columns_of_specification(self, needed)
         reads |= columns_read(e for call in calls for e in (*call.args, call.filter))
         # without all columns another row of equal order would come first
-        child, positions = pruner.narrow(self.input, range(width) if kept.breaks_ties else reads)
+        child, positions = pruner.narrow(self.input, range(width) if smaller.breaks_ties else reads)
         moved = tuple(call.map(lambda expression: expression.remap(positions)) for call in calls)
-        pruned = replace(kept, input=child, calls=moved, **_moved_specification(self, positions))
+        pruned = replace(smaller, input=child, calls=moved, **_moved_specification(self, positions))
         return pruned, positions | {width + old: len(child.schema) + new for new, old in enumerate(keep)}
 
     def state_bound(self, facts: StateFacts) -> StateBound:
@@ -263,17 +264,17 @@ class Over(PassThroughNode):
             return self._grows(
                 facts, "every row", why if inserts else f"the input takes rows back, and {why}"
             )
-        held = "rows until the watermark passes them"
+        keeps = "rows until the watermark passes them"
         if self.window is not None:
-            return StateBound(f"{held}, and what each partition needs until its window ends")
+            return StateBound(f"{keeps}, and what each partition needs until its window ends")
         # event time frees rows that are behind the frame
         if self.remembers is None:
-            return StateBound(f"{held}, and those within the frame; freed by the watermark")
+            return StateBound(f"{keeps}, and those within the frame; freed by the watermark")
         if not self.partition:
-            return StateBound(f"{held}, and {self.remembers}")
+            return StateBound(f"{keeps}, and {self.remembers}")
         names = ", ".join(self.input.schema[key].name for key in self.partition)
         why = f"each distinct ({names}) keeps {self.remembers} for ever"
-        return self._grows(facts, f"{held}, and per partition {self.remembers}", why)
+        return self._grows(facts, f"{keeps}, and per partition {self.remembers}", why)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
         # only what event time never frees needs a time to live

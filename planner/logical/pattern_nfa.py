@@ -57,7 +57,7 @@ def automaton_of(pattern: Pattern, variables: Sequence[str]) -> Automaton:
     start = builder.before(pattern, end, False)
     offsets, targets = [0], []
     # position by position, the start last
-    for leads in [*(place.leads[0] for place in builder.places), start]:
+    for leads in [*(node.leads[0] for node in builder.places), start]:
         targets += _reached(leads, end)
         offsets.append(len(targets))
     return Automaton(tuple(builder.variables), tuple(builder.excluded), tuple(offsets), tuple(targets))
@@ -67,7 +67,7 @@ def _reached(start: _Node, end: _Node) -> list[int]:
     """Return the positions that are reachable without consuming a row. A fork is followed once only: that
     ends an empty iteration.
     """
-    found: list[int] = []
+    targets: list[int] = []
     seen: set[int] = set()
     waiting = [start]
     while waiting:
@@ -76,13 +76,13 @@ def _reached(start: _Node, end: _Node) -> list[int]:
             continue
         seen.add(id(node))
         if node is end:
-            found.append(ACCEPT)
+            targets.append(ACCEPT)
         elif node.place != ACCEPT:
-            found.append(node.place)
+            targets.append(node.place)
         else:
             # a stack: the preferred branch is pushed last and followed first
             waiting += reversed(node.leads)
-    return found
+    return targets
 
 
 class _Builder:
@@ -124,23 +124,23 @@ class _Builder:
         least = pattern.least
         # A+: the last mandatory repetition loops back to itself
         if pattern.most is None and least and not pattern.part.empty:
-            rest, least = _Node(), least - 1
-            first = self.before(pattern.part, rest, excluded)
-            rest.leads = _fork(first, after, pattern.greedy)
-            rest = first
+            start, least = _Node(), least - 1
+            first = self.before(pattern.part, start, excluded)
+            start.leads = _fork(first, after, pattern.greedy)
+            start = first
         # A*: a loop with a fork before it
         elif pattern.most is None:
-            rest = _Node()
-            rest.leads = _fork(self.before(pattern.part, rest, excluded), after, pattern.greedy)
+            start = _Node()
+            start.leads = _fork(self.before(pattern.part, start, excluded), after, pattern.greedy)
         # A{n,m}: the optional repetitions are nested, each behind a fork
         else:
-            rest = after
+            start = after
             for _ in range(pattern.most - least):
-                rest = _Node(leads=_fork(self.before(pattern.part, rest, excluded), after, pattern.greedy))
+                start = _Node(leads=_fork(self.before(pattern.part, start, excluded), after, pattern.greedy))
         # the mandatory repetitions in front
         for _ in range(least):
-            rest = self.before(pattern.part, rest, excluded)
-        return rest
+            start = self.before(pattern.part, start, excluded)
+        return start
 
 
 def _fork(into: _Node, past: _Node, greedy: bool) -> list[_Node]:

@@ -127,7 +127,7 @@ class Project(UnaryNode):
         return Digest(below.rows, tuple(texts.column(e, below.columns) for e in self.expressions))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
-        places: dict[int, int] = {}
+        positions: dict[int, int] = {}
         for index, expression in enumerate(self.expressions):
             # CAST of an integer to another width keeps different values different, so a key stays a key
             whole = (
@@ -136,18 +136,18 @@ class Project(UnaryNode):
                 and is_integer(expression.type)
                 and is_integer(expression.arg.type)
             )
-            kept = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
-            if isinstance(kept, Column):
+            source = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
+            if isinstance(source, Column):
                 # SELECT k, k AS k2: the first copy stands for the key
-                places.setdefault(kept.index, index)
-        return frozenset(frozenset(places[i] for i in key) for key in inputs[0] if key <= places.keys())
+                positions.setdefault(source.index, index)
+        return frozenset(frozenset(positions[i] for i in key) for key in inputs[0] if key <= positions.keys())
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
-        places: dict[int, int] = {}
+        positions: dict[int, int] = {}
         for index, expression in enumerate(self.expressions):
             if isinstance(expression, Column):
-                places.setdefault(expression.index, index)
-        return move_keys(inputs[0], places)
+                positions.setdefault(expression.index, index)
+        return move_keys(inputs[0], positions)
 
     def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
         return self._changed(expressions=tuple(map(rewrite, self.expressions)))

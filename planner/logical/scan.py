@@ -62,8 +62,8 @@ class Scan(LogicalPlan):
         return self.table.source_schema.select(self.columns)
 
     def text(self) -> str:
-        kept = "" if self.predicate is None else f" where {expression_text(self.predicate, self.schema)}"
-        return f"Scan {self.columns_text()}{kept}"
+        where = "" if self.predicate is None else f" where {expression_text(self.predicate, self.schema)}"
+        return f"Scan {self.columns_text()}{where}"
 
     def columns_text(self) -> str:
         """Return the table and the columns read from it; a row column that is read in part has its fields

@@ -60,8 +60,8 @@ class Union(LogicalPlan):
         branches = (part for one in inputs for part in (one.rows, *texts.ties(one.columns)))
         rows = hash_parts("union", *branches)
         columns = [one.columns for one in inputs]
-        places = (texts.union_column(i, columns) for i in range(len(self.schema)))
-        return Digest(rows, tuple(hash_parts("column", rows, *place) for place in places))
+        parts = (texts.union_column(i, columns) for i in range(len(self.schema)))
+        return Digest(rows, tuple(hash_parts("column", rows, *one) for one in parts))
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         # rows of a key share a subtask only if every branch is partitioned alike

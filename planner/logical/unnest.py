@@ -95,21 +95,22 @@ class Unnest(UnaryNode):
 
     @cached_property
     def schema(self) -> Schema:
-        kept = tuple(self.input.schema[i] for i in self.keep)
-        given = tuple(self.call.columns[i] for i in self.gives)
+        carried = tuple(self.input.schema[i] for i in self.keep)
+        produced = tuple(self.call.columns[i] for i in self.gives)
         if self.outer:
-            given = tuple(replace(field, nullable=True) for field in given)
-        return Schema(kept + given + ((Field("ordinality", BIGINT, self.outer),) if self.ordinality else ()))
+            produced = tuple(replace(field, nullable=True) for field in produced)
+        return Schema(
+            carried + produced + ((Field("ordinality", BIGINT, self.outer),) if self.ordinality else ())
+        )
 
     def text(self) -> str:
         schema = self.input.schema
         names = [self.call.columns[i].name for i in self.gives] + (["ordinality"] if self.ordinality else [])
         call = f"{self.call.function}({', '.join(expression_text(arg, schema) for arg in self.call.args)})"
         condition = "" if self.condition is None else f" ON {self.condition}"
-        kept = ", ".join(schema[i].name for i in self.keep) or "nothing"
-        return (
-            f"Unnest {'outer ' if self.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {kept}"
-        )
+        carried = ", ".join(schema[i].name for i in self.keep) or "nothing"
+        outer = "outer " if self.outer else ""
+        return f"Unnest {outer}{call} AS {', '.join(names)}{condition}, keeping {carried}"
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below, call = inputs[0], self.call
@@ -122,19 +123,19 @@ class Unnest(UnaryNode):
             given_all = number_parts("given", rows, len(call.columns))
             every = (*below.columns, *given_all, hash_parts("nth", rows))
             rows = hash_parts("unnest on", rows, texts.expression(self.condition, every))
-        given = tuple(hash_parts("given", rows, str(i)) for i in self.gives)
+        produced = tuple(hash_parts("given", rows, str(i)) for i in self.gives)
         number = (hash_parts("nth", rows),) if self.ordinality else ()
-        return Digest(rows, (*(below.columns[i] for i in self.keep), *given, *number))
+        return Digest(rows, (*(below.columns[i] for i in self.keep), *produced, *number))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         # without numbers an array may hold one element twice; an outer row has no number
         if self.outer or not self.ordinality:
             return NO_KEYS
-        places = {old: new for new, old in enumerate(self.keep)}
+        positions = {old: new for new, old in enumerate(self.keep)}
         # (key of the input, ordinality)
         last = len(self.schema) - 1
-        kept = (key for key in inputs[0] if key <= places.keys())
-        return frozenset(frozenset({*(places[i] for i in key), last}) for key in kept)
+        carried = (key for key in inputs[0] if key <= positions.keys())
+        return frozenset(frozenset({*(positions[i] for i in key), last}) for key in carried)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         return move_keys(inputs[0], {old: new for new, old in enumerate(self.keep)})
@@ -149,25 +150,25 @@ class Unnest(UnaryNode):
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         """The array is read as an argument; it is rarely in the output beside its elements."""
         width, last = len(self.keep), len(self.keep) + len(self.gives)
-        kept = [i for i in range(width) if i in needed]
-        given = [i for i in range(width, last) if i in needed]
+        carried = [i for i in range(width) if i in needed]
+        produced = [i for i in range(width, last) if i in needed]
         numbered = self.ordinality and last in needed
         # One column stays to stand for the row where nobody needs any.
-        if not kept and not given and not numbered:
-            given = [width] if self.gives else []
+        if not carried and not produced and not numbered:
+            produced = [width] if self.gives else []
             numbered = not self.gives and self.ordinality
         before, tested = len(self.input.schema), columns_read([self.condition])
         of_input = frozenset(i for i in tested if i < before)
-        reads = frozenset(self.keep[i] for i in kept) | columns_read(self.call.args) | of_input
+        reads = frozenset(self.keep[i] for i in carried) | columns_read(self.call.args) | of_input
         child, positions = pruner.prune(self.input, reads)
         call = self.call.map(lambda arg: arg.remap(positions))
         # the condition reads input ++ function columns ++ number; only the input shrinks
         moved = {**positions, **{i: i - before + len(child.schema) for i in tested - of_input}}
         condition = None if self.condition is None else self.condition.remap(moved)
-        keep = tuple(positions[self.keep[i]] for i in kept)
-        gives = tuple(self.gives[i - width] for i in given)
+        keep = tuple(positions[self.keep[i]] for i in carried)
+        gives = tuple(self.gives[i - width] for i in produced)
         pruned = Unnest(child, call, keep, gives, self.outer, numbered, condition)
-        order = [*kept, *given, *([last] if numbered else [])]
+        order = [*carried, *produced, *([last] if numbered else [])]
         return pruned, {old: new for new, old in enumerate(order)}
 
     @property

@@ -190,8 +190,8 @@ def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field
     """Return the fields of rows in new windows. Sessions emit rows later than their time, so its role ends
     there.
     """
-    kept = tuple(map(without_bound, fields))
-    return without_event_time(kept) if window.merging else kept
+    plain = tuple(map(without_bound, fields))
+    return without_event_time(plain) if window.merging else plain
 
 
 @dataclass(frozen=True)

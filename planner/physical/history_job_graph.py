@@ -57,7 +57,9 @@ def loaded(
     """Return how a part of a plan is loaded."""
     timed = () if timing is None else _specs(timing, facts, settings)
     # timing ends with its watermark assigner; without one there is none
-    last = next((place for place, spec in enumerate(timed) if isinstance(spec.node, WatermarkAssign)), -1)
+    last = next(
+        (position for position, spec in enumerate(timed) if isinstance(spec.node, WatermarkAssign)), -1
+    )
     return Loaded(_specs(live, facts, settings), live, few, timed[: last + 1])
 
 
@@ -84,17 +86,17 @@ def history_graph(graph: JobGraph, parts: Sequence[Loaded], backend: str, positi
     chains, edges = [], list(graph.edges)
     for chain in graph.chains:
         # the last operator of a chain that ends a loaded part; what follows it stays
-        place = next(
+        position = next(
             (i for i in reversed(range(len(chain.operators))) if chain.operators[i].operator_id in by_last),
             None,
         )
-        if place is None:
+        if position is None:
             chains.append(chain)
             continue
-        part = by_last[chain.operators[place].operator_id]
+        part = by_last[chain.operators[position].operator_id]
         # operators behind the loaded part keep their ids, and so their state
-        spec = _spec(part, _readers(graph, chain, place), backend, known)
-        chains.append(replace(chain, operators=(spec, *chain.operators[place + 1 :])))
+        spec = _spec(part, _readers(graph, chain, position), backend, known)
+        chains.append(replace(chain, operators=(spec, *chain.operators[position + 1 :])))
         # the new source has no inputs
         edges = [edge for edge in edges if edge.target != chain.chain_id]
     return _numbered(*_needed(chains, edges), known, graph)
@@ -124,9 +126,9 @@ def _hands_over(plan: LogicalPlan) -> bool:
     return isinstance(plan, Scan)
 
 
-def _readers(graph: JobGraph, chain: Chain, place: int) -> list[AnyOperatorSpec]:
-    if place + 1 < len(chain.operators):
-        return [chain.operators[place + 1]]
+def _readers(graph: JobGraph, chain: Chain, position: int) -> list[AnyOperatorSpec]:
+    if position + 1 < len(chain.operators):
+        return [chain.operators[position + 1]]
     by_id = {other.chain_id: other for other in graph.chains}
     return [by_id[edge.target].operators[0] for edge in graph.outputs_of(chain.chain_id)]
 
@@ -158,7 +160,7 @@ def _numbered(
         for source, splits in known.items()
     ]
     # they have the ids of the sources, so the job continues behind these splits
-    made += [Chain(len(made) + place, (spec,), 1) for place, spec in enumerate(sources)]
+    made += [Chain(len(made) + i, (spec,), 1) for i, spec in enumerate(sources)]
     moved = tuple(
         replace(edge, source=number_of[edge.source], target=number_of[edge.target]) for edge in edges
     )

@@ -52,19 +52,19 @@ def skipping(chain: tuple[AnyOperatorSpec, ...]) -> tuple[AnyOperatorSpec, ...]:
     if not isinstance(source.node, Scan):
         return chain
     # the scan column behind each column of the current operator
-    places = tuple(range(len(source.schema)))
+    scan_columns = tuple(range(len(source.schema)))
     skips: list[tuple[str, tuple[int, ...]]] = []
     for spec in chain[1:]:
         # follow the chain from the source until an operator that needs or changes every row
         node = spec.node
         if isinstance(node, RuntimeFilter):
-            skips.append((node.join_id, tuple(places[key] for key in node.keys)))
+            skips.append((node.join_id, tuple(scan_columns[key] for key in node.keys)))
         # a projection of bare columns only renames positions
         elif isinstance(node, Calc) and node.predicate is None and node.projections:
             columns = [_column(expression) for expression in node.projections]
             if None in columns:
                 break
-            places = tuple(places[column] for column in columns if column is not None)
+            scan_columns = tuple(scan_columns[column] for column in columns if column is not None)
         else:
             break
     return (replace(source, facts=SourceFacts(skips=tuple(skips))), *chain[1:]) if skips else chain

@@ -118,10 +118,10 @@ class _Alike:
         return columns if isinstance(node, Aggregate | WindowAggregate | MatchRecognize) else ()
 
     def _carried(self, node: LogicalPlan) -> tuple[CarriedColumn, ...]:
-        told = zip(node.schema, self._meanings.of(node).columns, self._origins(node), strict=True)
+        columns = zip(node.schema, self._meanings.of(node).columns, self._origins(node), strict=True)
         return tuple(
             CarriedColumn(text[:_LENGTH], column.name, str(column.type), tuple(sorted(origins)))
-            for column, text, origins in told
+            for column, text, origins in columns
         )
 
     def _origins(self, node: LogicalPlan) -> tuple[Origins, ...]:
@@ -131,7 +131,7 @@ class _Alike:
         return self._known[id(node)]
 
     def _traced(self, node: LogicalPlan) -> tuple[Origins, ...]:
-        given = [self._origins(one) for one in node.inputs]
+        origins = [self._origins(one) for one in node.inputs]
         match node:
             # a scanned column is a copy of itself
             case Scan(table=table, columns=columns):
@@ -140,19 +140,19 @@ class _Alike:
             case Union():
                 return tuple(
                     frozenset().union(*column) if all(column) else _COMPUTED
-                    for column in zip(*given, strict=True)
+                    for column in zip(*origins, strict=True)
                 )
             # left columns, then right columns
             case BinaryJoin() | TemporalJoin():
                 # SEMI and ANTI have the left columns only
-                return sum(given, ())[: len(node.schema)]
+                return sum(origins, ())[: len(node.schema)]
             # columns from the looked-up table count as computed
             case LookupJoin():
-                return given[0] + (_COMPUTED,) * (len(node.schema) - len(given[0]))
-        if len(given) != 1:
+                return origins[0] + (_COMPUTED,) * (len(node.schema) - len(origins[0]))
+        if len(origins) != 1:
             return (_COMPUTED,) * len(node.schema)
         # other nodes: a column with the digest of an input column is that column
-        passed = dict(zip(self._meanings.of(node.inputs[0]).columns, given[0], strict=True))
+        passed = dict(zip(self._meanings.of(node.inputs[0]).columns, origins[0], strict=True))
         return tuple(passed.get(text, _COMPUTED) for text in self._meanings.of(node).columns)
 
 
@@ -172,7 +172,7 @@ def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
     """Columns that the connector fills in are never missing. Neither is any column of a changelog table: a
     retraction carries the value read at that moment.
     """
-    told = {field.name: field.type for field in table.schema}
+    declared = {field.name: field.type for field in table.schema}
     filled = (
         {f.name for f in table.source_schema}
         if emits_changes(table)
@@ -180,7 +180,10 @@ def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
     )
     columns = (
         DeclaredColumn(
-            f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled
+            f.name.lower(),
+            str(declared.get(f.name, f.type)),
+            f.name in read,
+            f.nullable and f.name not in filled,
         )
         for f in table.source_schema
     )

@@ -36,32 +36,32 @@ def altered_declaration(statement: AlterTable, table: CatalogTable) -> CreateTab
     # The declaration is read back from its text, secrets included.
     base = parse_statement(create_statement(table, redact=False))
     assert isinstance(base, CreateTable)
-    place = statement.name.span
-    columns = tuple(_at(column, place) for column in base.columns)
+    span = statement.name.span
+    columns = tuple(_at(column, span) for column in base.columns)
     if base.watermark is not None:
         rule = base.watermark
         base = replace(
             base,
             watermark=replace(
-                rule, column=Name(rule.column.text, place), expression=_expression_at(rule.expression, place)
+                rule, column=Name(rule.column.text, span), expression=_expression_at(rule.expression, span)
             ),
         )
     # Errors in old parts point to the table's name, errors in the change to the change.
-    options = tuple(replace(option, key_span=place, value_span=place) for option in base.options)
+    options = tuple(replace(option, key_span=span, value_span=span) for option in base.options)
     return _changed(
-        replace(base, name=Name(base.name.text, place), columns=columns, options=options), statement.change
+        replace(base, name=Name(base.name.text, span), columns=columns, options=options), statement.change
     )
 
 
-def _at(column: ColumnDef, place: Span) -> ColumnDef:
+def _at(column: ColumnDef, span: Span) -> ColumnDef:
     """Return an earlier declaration with the span of the table's name, so that an error points there."""
     if isinstance(column, ComputedColumnDef):
-        column = replace(column, expression=_expression_at(column.expression, place))
-    return replace(column, name=Name(column.name.text, place))
+        column = replace(column, expression=_expression_at(column.expression, span))
+    return replace(column, name=Name(column.name.text, span))
 
 
-def _expression_at(expression: SqlExpression, place: Span) -> SqlExpression:
-    return replace(expression, tree=moved(expression.tree, place), span=place)
+def _expression_at(expression: SqlExpression, span: Span) -> SqlExpression:
+    return replace(expression, tree=moved(expression.tree, span), span=span)
 
 
 def _changed(base: CreateTable, change: Alteration) -> CreateTable:
@@ -69,9 +69,9 @@ def _changed(base: CreateTable, change: Alteration) -> CreateTable:
         # SET ('key' = 'value'): old options keep their order, new ones follow.
         case SetOptions(options):
             # SET of a known key replaces its value in place: pop leaves the new keys
-            given = {option.key: option for option in options}
-            kept = tuple(given.pop(option.key, option) for option in base.options)
-            return replace(base, options=kept + tuple(given.values()))
+            changed = {option.key: option for option in options}
+            merged = tuple(changed.pop(option.key, option) for option in base.options)
+            return replace(base, options=merged + tuple(changed.values()))
         # RESET ('key')
         case ResetOptions(keys):
             return replace(base, options=_without(base.options, keys))
@@ -143,10 +143,10 @@ def _refuse_mismatch(base: CreateTable, noun: str, present: bool, modify: bool, 
 
 def _insert_at(base: CreateTable, columns: list[ColumnDef], placed: PositionedColumn, modify: bool) -> None:
     name = placed.column.name
-    found = next((i for i, column in enumerate(columns) if _same(column.name, name)), None)
-    if modify and found is None:
+    old_index = next((i for i, column in enumerate(columns) if _same(column.name, name)), None)
+    if modify and old_index is None:
         raise _no_column(base, name)
-    if not modify and found is not None:
+    if not modify and old_index is not None:
         hint = "write MODIFY to change it"
         raise PenstockError(
             "SQL-1301",
@@ -156,8 +156,8 @@ def _insert_at(base: CreateTable, columns: list[ColumnDef], placed: PositionedCo
             sqlstate="42701",
         )
     # MODIFY: the column is taken out and inserted again, perhaps elsewhere
-    if found is not None:
-        del columns[found]
+    if old_index is not None:
+        del columns[old_index]
     # ADD c INT AFTER b
     if placed.after is not None:
         target = placed.after
@@ -166,22 +166,22 @@ def _insert_at(base: CreateTable, columns: list[ColumnDef], placed: PositionedCo
             raise _no_column(base, target)
     else:
         # FIRST; ADD appends; MODIFY leaves the column where it is.
-        index = 0 if placed.first else len(columns) if found is None else found
+        index = 0 if placed.first else len(columns) if old_index is None else old_index
     columns.insert(index, placed.column)
 
 
 def _without_columns(base: CreateTable, names: Sequence[Name]) -> CreateTable:
     columns = list(base.columns)
     for name in names:
-        found = next((column for column in columns if _same(column.name, name)), None)
-        if found is None:
+        dropped = next((column for column in columns if _same(column.name, name)), None)
+        if dropped is None:
             raise _no_column(base, name)
-        columns.remove(found)
+        columns.remove(dropped)
     # Only what remains counts: a column and one computed from it may be dropped together.
-    rest = replace(base, columns=tuple(columns))
+    remaining = replace(base, columns=tuple(columns))
     for name in names:
-        _refuse_if_used(rest, name, "be dropped", keys_too=True)
-    return rest
+        _refuse_if_used(remaining, name, "be dropped", keys_too=True)
+    return remaining
 
 
 def _renamed(base: CreateTable, old: Name, new: Name) -> CreateTable:

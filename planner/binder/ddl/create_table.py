@@ -320,7 +320,7 @@ def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> Wa
 
 
 def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...]:
-    found: list[str] = []
+    resolved: list[str] = []
     for name in names:
         index = schema.index_of(name.text)
         if index is None:
@@ -333,12 +333,12 @@ def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...
                 sqlstate="42703",
             )
         # PRIMARY KEY (a, A)
-        if schema[index].name in found:
+        if schema[index].name in resolved:
             raise PenstockError(
                 "SQL-1301", f'column "{name.text}" stands twice in {clause}', span=name.span, sqlstate="42701"
             )
-        found.append(schema[index].name)
-    return tuple(found)
+        resolved.append(schema[index].name)
+    return tuple(resolved)
 
 
 def _partitions(statement: CreateTable, source: Schema) -> tuple[str, ...]:
@@ -373,11 +373,11 @@ def copied_table(statement: CreateTableLike, source: CatalogTable) -> CreateTabl
         if _is_copied(column, copies("GENERATED"), copies("METADATA"))
     )
     # CREATE TABLE b (..) WITH ('path' = '..') LIKE a: an option of b replaces a's
-    given = {option.key for option in new.options}
+    replaced = {option.key for option in new.options}
     old = tuple(
         OptionEntry(o.key, o.value, new.name.span, new.name.span)
         for o in base.options
-        if copies("OPTIONS") and o.key not in given
+        if copies("OPTIONS") and o.key not in replaced
     )
     return replace(
         new,

@@ -54,15 +54,15 @@ def rounded_to(tree: RoundedTo, value: Expression, call: Caller) -> Expression:
 
 def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
     """Return ``decode(x, a, b, .., otherwise)`` as CASE, where NULL matches NULL."""
-    pairs, rest = args[1:], None
+    pairs, default = args[1:], None
     # An odd argument at the end is the default.
     if len(pairs) % 2:
-        pairs, rest = pairs[:-1], pairs[-1]
+        pairs, default = pairs[:-1], pairs[-1]
     branches = [
         (call("null_safe_equal", [args[0], wanted], span), value)
         for wanted, value in zip(pairs[::2], pairs[1::2], strict=True)
     ]
-    return case_of(branches, rest, span)
+    return case_of(branches, default, span)
 
 
 def similar(
@@ -153,9 +153,9 @@ class GroupingMark(Expression):
 def bits(marks: list[Expression]) -> Expression:
     """Return the number with ``marks`` as bits, the last one the lowest."""
     total: Expression = Literal(BIGINT, False, value=0)
-    for place, mark in enumerate(marks):
+    for position, mark in enumerate(marks):
         # Horner: ((m0 * 2 + m1) * 2 + m2) ..
-        total = mark if place == 0 else Call(BIGINT, False, function="add", args=(_doubled(total), mark))
+        total = mark if position == 0 else Call(BIGINT, False, function="add", args=(_doubled(total), mark))
     return total
 
 

@@ -38,16 +38,16 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
             sqlstate="42809",
         )
     names = [field for field, _ in kind.fields]
-    found = [i for i, field in enumerate(names) if field.lower() == name.name.lower()]
+    matches = [i for i, field in enumerate(names) if field.lower() == name.name.lower()]
     # No such field, or two that differ in case only
-    if len(found) != 1:
-        many = "no" if not found else f"{len(found)}"
-        message = f'the row has {many} field{"s" if found else ""} "{name.name}"'
+    if len(matches) != 1:
+        many = "no" if not matches else f"{len(matches)}"
+        message = f'the row has {many} field{"s" if matches else ""} "{name.name}"'
         near = did_you_mean(name.name, names, others=True)
         raise PenstockError("SQL-1110", message, span=span_of(name) or span, hint=near, sqlstate="42703")
     # the plan has the field's position; digests use its name, so that fields may come and go
-    position = Literal(INT, False, value=found[0])
-    return Call(kind.fields[found[0]][1], True, function="field", args=(base, position), span=span)
+    position = Literal(INT, False, value=matches[0])
+    return Call(kind.fields[matches[0]][1], True, function="field", args=(base, position), span=span)
 
 
 def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> list[tuple[str, Expression]]:
@@ -65,7 +65,7 @@ def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> l
     return [(field, field_of(row, exp.to_identifier(field), row.span)) for field, _ in row.type.fields]
 
 
-def element_of(base: Expression, place: Expression, call: Caller, span: Span | None) -> Expression:
+def element_of(base: Expression, index: Expression, call: Caller, span: Span | None) -> Expression:
     """Return ``a[i]`` or ``m[key]``. Raises SQL-1108 for a value without elements, SQL-1109 for a constant
     position below 1.
     """
@@ -81,19 +81,19 @@ def element_of(base: Expression, place: Expression, call: Caller, span: Span | N
         )
     if (
         isinstance(base.type, Array)
-        and isinstance(place, Literal)
-        and isinstance(place.value, int)
-        and place.value < 1
+        and isinstance(index, Literal)
+        and isinstance(index.value, int)
+        and index.value < 1
     ):
         hint = "a[1] is the first element; element_at(a, -1) is the last one, get(a, 0) counts from 0"
         raise PenstockError(
             "SQL-1109",
             "elements of an array count from 1",
-            span=place.span or span,
+            span=index.span or span,
             hint=hint,
             sqlstate="2202E",
         )
-    return call("element", [base, place], span)
+    return call("element", [base, index], span)
 
 
 def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:

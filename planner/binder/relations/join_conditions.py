@@ -105,9 +105,9 @@ def join_time(
     """
     bounds = list(_bounds(parts, width))
     # every time column of one side with every one of the other
-    found = [_of_pair(pair, bounds, width, left, right) for pair in product(sorted(left), sorted(right))]
+    candidates = [_of_pair(pair, bounds, width, left, right) for pair in product(sorted(left), sorted(right))]
     usable = [
-        time for time in found if can_settle(kind, bool(time.left.deadlines), bool(time.right.deadlines))
+        time for time in candidates if can_settle(kind, bool(time.left.deadlines), bool(time.right.deadlines))
     ]
     return max(usable, key=_merit, default=None)
 

@@ -171,9 +171,11 @@ def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> Fr
     because no row is delayed.
     """
     kind = _lateral_kind(left, join, "a table function")
-    plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
+    plan, function_scope = bind_table_function(
+        left.plan, left.scope, join.this, context, kind is JoinKind.LEFT
+    )
     # f(t.x) appends its columns behind those of t
-    source = FromClause(plan, Scope(left.scope.columns + given.columns))
+    source = FromClause(plan, Scope(left.scope.columns + function_scope.columns))
     condition = _on_of(source, join, context)
     if condition is None:
         return source
@@ -272,9 +274,9 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
             sqlstate="42702",
         )
     # Errors in shared names point to the join, because the query does not spell them.
-    found = [exp.to_identifier(name) for name in names]
+    identifiers = [exp.to_identifier(name) for name in names]
     span = span_of(join)
-    return [set_span(name, span.start, span.end) if span is not None else name for name in found]
+    return [set_span(name, span.start, span.end) if span is not None else name for name in identifiers]
 
 
 def _on(
@@ -306,20 +308,20 @@ def _temporal(
     columns outside the version's key become residual conditions.
     """
     width = len(left.plan.schema)
-    found = versions(tree, right.plan, left.plan.schema[time].type)
+    versioned = versions(tree, right.plan, left.plan.schema[time].type)
     equal = [(part, pair) for part in parts if (pair := key_pair(part, width)) is not None]
-    # Equalities on the versions' key become join keys; the others are tested on the version found.
-    keyed, others = split_keys([pair for _, pair in equal], found, tree)
+    # Equalities on the versions' key become join keys; the others are tested on the valid version.
+    keyed, others = split_keys([pair for _, pair in equal], versioned, tree)
     # ON r.k = l.k AND r.x = l.y, key (k): the second equality is a test of the version, not a key
-    rest = [part for part in parts if key_pair(part, width) is None] + [equal[i][0] for i in others]
+    tests = [part for part in parts if key_pair(part, width) is None] + [equal[i][0] for i in others]
     # Computed keys are projected behind each side's columns, so the residual's right columns move.
     wide_left, left_keys = with_keys(left.plan, [equal[i][1][0] for i in keyed])
-    wide_right, right_keys = with_keys(found.plan, [equal[i][1][1] for i in keyed])
+    wide_right, right_keys = with_keys(versioned.plan, [equal[i][1][1] for i in keyed])
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(right.plan.schema))}
-    residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
+    residual = conjunction(tuple(part.remap(moved) for part in tests)) if tests else None
     plan: LogicalPlan = TemporalJoin(
-        wide_left, wide_right, kind, left_keys, right_keys, time, found.time, found.ties, residual
+        wide_left, wide_right, kind, left_keys, right_keys, time, versioned.time, versioned.ties, residual
     )
     if added or len(wide_right.schema) > len(right.plan.schema):
         # drop the computed keys, so that the output is left columns ++ right columns again
@@ -346,7 +348,7 @@ def _lookup(
         raise refuse_keyless(tree)
     # Conditions over the table alone filter in the database; the rest is tested on each joined row.
     of_table = [part for part in conditions if part.columns() and min(part.columns()) >= width]
-    rest = [part for part in conditions if part not in of_table and all(part is not key for key, _ in keyed)]
+    tests = [part for part in conditions if part not in of_table and all(part is not key for key, _ in keyed)]
     wide_left, left_keys = with_keys(left.plan, [mine for _, (mine, _) in keyed])
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
@@ -360,16 +362,16 @@ def _lookup(
             kind,
             keys,
             [part.remap(below) for part in of_table],
-            [part.remap(moved) for part in rest],
+            [part.remap(moved) for part in tests],
         )
     )
     # the view's columns are computed above the join, from the columns that were looked up
     shift = {i: i + width + added for i in range(len(looked.scan.schema))}
     mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
-    found = [column.remap(shift) for column in looked.columns]
+    table_columns = [column.remap(shift) for column in looked.columns]
     # A LEFT JOIN pads the table's columns with NULLs.
-    found = [replace(c, nullable=True) if kind is JoinKind.LEFT else c for c in found]
-    shown = Project(plan, (*mine, *found), tuple(left.plan.schema.names + right.plan.schema.names))
+    table_columns = [replace(c, nullable=True) if kind is JoinKind.LEFT else c for c in table_columns]
+    shown = Project(plan, (*mine, *table_columns), tuple(left.plan.schema.names + right.plan.schema.names))
     return FromClause(
         shown,
         _shown(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(
@@ -392,14 +394,14 @@ def push_time_conditions(
     of_left = tuple(part for part in parts if part.columns() and max(part.columns()) < width)
     # a JOIN b JOIN c: conditions over a and b alone go to the inner join of these.
     left, rest_of_left = push_time_conditions(halves.left, of_left)
-    rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
+    remaining = tuple(part for part in parts if part not in of_left or part in rest_of_left)
     # Try the join with WHERE's equalities and time bounds in its condition.
-    shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
+    shared = tuple(part for part in remaining if _is_key(part, width) or bounds_times(part, width))
     # only a trial: plans are values, so the join as it was is still in source
     joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, (*halves.parts, *shared))
     # They bound it: it is an interval join, and these conditions are done.
     if holds_timed(joined.plan):
-        rest = tuple(part for part in rest if part not in shared)
+        remaining = tuple(part for part in remaining if part not in shared)
     # Nothing was pushed anywhere: the plan remains as it was.
     elif left is halves.left:
         return source, parts
@@ -409,7 +411,7 @@ def push_time_conditions(
     # positions are those of the old join: pushing conditions neither adds nor moves columns
     by_index = {c.index: c for c in joined.scope.columns}
     columns = tuple(replace(by_index[c.index], table=c.table, merged=c.merged) for c in source.scope.columns)
-    return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), rest
+    return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), remaining
 
 
 def _is_key(part: Expression, width: int) -> bool:
@@ -471,18 +473,18 @@ def join_on(
     """
     width = len(left.schema)
     keys: list[tuple[Expression, Expression]] = []
-    rest = []
+    tests = []
     for part in parts:
         pair = key_pair(part, width)
         if pair is None:
-            rest.append(part)
+            tests.append(part)
         else:
             keys.append(pair)
     wide_left, left_keys = with_keys(left, [key for key, _ in keys])
     wide_right, right_keys = with_keys(right, [key for _, key in keys])
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(right.schema))}
-    residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
+    residual = conjunction(tuple(part.remap(moved) for part in tests)) if tests else None
     join = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
     # a.ts BETWEEN b.ts - INTERVAL '1' HOUR AND b.ts, or equal window bounds on both sides
     time = None if times is None else join_time(parts, width, *times, kind)
@@ -533,12 +535,12 @@ def _using(
         # SEMI and ANTI: the right columns are not visible, so nothing is shared
         return joined
     # The shared column is the right one after RIGHT JOIN, else the left; the other needs its table's name.
-    kept = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
-    hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - kept
+    visible = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
+    hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - visible
     columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)
     # SELECT *: the shared columns come first, each once
-    first = tuple(c for c in columns if c.index in kept)
-    return replace(joined, scope=Scope(first + tuple(c for c in columns if c.index not in kept)))
+    first = tuple(c for c in columns if c.index in visible)
+    return replace(joined, scope=Scope(first + tuple(c for c in columns if c.index not in visible)))
 
 
 def _read(column: ScopeColumn, offset: int) -> Column:

@@ -71,9 +71,9 @@ def bind_lateral(
     if names:
         fields = renamed(Relation(plan, fields), names, span_of(alias)).fields
     width = len(left.plan.schema)
-    given = tuple(ScopeColumn(width + i, replace(field, role=None), name) for i, field in enumerate(fields))
+    columns = tuple(ScopeColumn(width + i, replace(field, role=None), name) for i, field in enumerate(fields))
     scope = left.scope if _keeps_time(left.plan, plan) else left.scope.without_roles()
-    return FromClause(plan, Scope(scope.columns + given))
+    return FromClause(plan, Scope(scope.columns + columns))
 
 
 def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
@@ -121,14 +121,14 @@ def _without(query: exp.Expr, keys: Sequence[str]) -> exp.Expr:
 
 def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
     binder = ExpressionBinder(scope, context, "SELECT")
-    found = []
+    items = []
     for item in query.expressions:
         if isinstance(item, AllColumns):
-            found += [_Listed(name, value) for name, value in star_columns(item, binder)]
+            items += [_Listed(name, value) for name, value in star_columns(item, binder)]
             continue
         named = item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
-        found.append(_Listed(named, binder.bind(item.this if isinstance(item, exp.Alias) else item)))
-    return found
+        items.append(_Listed(named, binder.bind(item.this if isinstance(item, exp.Alias) else item)))
+    return items
 
 
 def _aggregated(
@@ -154,14 +154,16 @@ def _aggregated(
     ]
     # each aggregate is a value joined to the outer row, as a scalar subquery is
     wide, placed = attach(left.plan, values)
-    kept = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
-    plan = Project(wide, kept + placed, (*left.plan.schema.names, *names))
+    outer = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
+    plan = Project(wide, outer + placed, (*left.plan.schema.names, *names))
     # LEFT JOIN LATERAL (SELECT MAX(x) ..) ON c: CASE WHEN c THEN max END
     if on:
-        width, holds = len(kept), conjunction(on)
-        given = tuple(_where(holds, column(plan, width + i)) for i in range(len(placed)))
-        plan = Project(plan, tuple(column(plan, i) for i in range(width)) + given, tuple(plan.schema.names))
-    return plan, plan.schema.fields[len(kept) :]
+        width, holds = len(outer), conjunction(on)
+        aggregated = tuple(_where(holds, column(plan, width + i)) for i in range(len(placed)))
+        plan = Project(
+            plan, tuple(column(plan, i) for i in range(width)) + aggregated, tuple(plan.schema.names)
+        )
+    return plan, plan.schema.fields[len(outer) :]
 
 
 def _where(condition: Expression, value: Expression) -> Expression:
@@ -200,10 +202,10 @@ def _with_list(
         )
     below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
     names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
-    places = {id(value): rows.width + own + i for i, value in enumerate(inner)}
+    projected = {id(value): rows.width + own + i for i, value in enumerate(inner)}
     # ON is over outer ++ list; positions maps the list to what is projected beneath the join
     positions = {i: i for i in range(rows.width)} | {
-        rows.width + i: places.get(id(item.value), 0) for i, item in enumerate(listed)
+        rows.width + i: projected.get(id(item.value), 0) for i, item in enumerate(listed)
     }
     joined = join_on(
         left.plan,
@@ -211,10 +213,11 @@ def _with_list(
         kind,
         (*rows.shared, *(part.remap(positions) for part in on)),
     )
-    kept = tuple(column(left.plan, i) for i in range(rows.width))
+    outer = tuple(column(left.plan, i) for i in range(rows.width))
     # an item over outer columns is computed above the join
-    given = tuple(
-        column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed
+    items = tuple(
+        column(joined, projected[id(item.value)]) if id(item.value) in projected else item.value
+        for item in listed
     )
-    plan = Project(joined, kept + given, (*left.plan.schema.names, *(item.name for item in listed)))
+    plan = Project(joined, outer + items, (*left.plan.schema.names, *(item.name for item in listed)))
     return plan, plan.schema.fields[rows.width :]

@@ -126,7 +126,7 @@ def lookup_plan(
     kind: JoinKind,
     keys: Sequence[tuple[int, Expression]],
     of_table: Sequence[Expression],
-    rest: Sequence[Expression],
+    tests: Sequence[Expression],
 ) -> LogicalPlan:
     """Return the lookup join. ``keys`` are columns of the left side and of the scan; ``of_table`` are
     conditions over the scan, ``rest`` over left ++ scan.
@@ -140,7 +140,7 @@ def lookup_plan(
         kind,
         tuple(index for index, _ in keys),
         right_keys,
-        conjunction(tuple(rest)) if rest else None,
+        conjunction(tuple(tests)) if tests else None,
     )
 
 

@@ -75,8 +75,8 @@ def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
     """
     consume(tree, "expressions", "alias", "lateral")
     # SNAPSHOT(input => TABLE t, on_time => DESCRIPTOR(ts), ..)
-    given = _arguments(tree)
-    data = given.get("INPUT")
+    arguments = _arguments(tree)
+    data = arguments.get("INPUT")
     # SNAPSHOT(t), or SNAPSHOT without arguments
     if not isinstance(data, TableArgument):
         raise PenstockError(
@@ -94,8 +94,8 @@ def bind_snapshot(tree: SnapshotTable, context: BindContext) -> Snapshot:
     # A bounded table is loaded to its end, so the time arguments have no use.
     if bounded(plain.relation.plan):
         return Snapshot(source, None, None, None, None)
-    time = _time(given.get("ON_TIME"), plain, tree)
-    at, idle, ttl = (given.get(name) for name in ARGUMENTS[2:])
+    time = _time(arguments.get("ON_TIME"), plain, tree)
+    at, idle, ttl = (arguments.get(name) for name in ARGUMENTS[2:])
     loaded = (
         None
         if at is None

@@ -171,7 +171,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
         or connector_of(relation).internal
         or fixed is not None
     ):
-        place = options[0].key_span if fixed is None else fixed.key_span
+        key_span = options[0].key_span if fixed is None else fixed.key_span
         message = (
             f'"{name}" has no options' if fixed is None else "a hint does not change a table's connector"
         )
@@ -180,7 +180,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
             if fixed is None
             else "declare another table: CREATE TABLE .. LIKE .."
         )
-        raise PenstockError("SQL-1603", message, span=place, hint=hint, sqlstate="42809")
+        raise PenstockError("SQL-1603", message, span=key_span, hint=hint, sqlstate="42809")
     # for this reference only; the declared table stays as it is
     changed = {**relation.options, **{option.key: option.value for option in options}}
     check_options(changed, {o.key: o.key_span for o in options}, {o.key: o.value_span for o in options})
@@ -223,9 +223,9 @@ def read_table(relation: CatalogTable, span: Span | None, context: BindContext) 
 
 
 def _resolve(name: str, span: Span | None, context: BindContext) -> CatalogTable | View:
-    found = context.catalog.find(name)
-    if found is not None or not context.common_tables:
-        return found or context.catalog.resolve(name, span)
+    relation = context.catalog.find(name)
+    if relation is not None or not context.common_tables:
+        return relation or context.catalog.resolve(name, span)
     try:
         return context.catalog.resolve(name, span)
     except PenstockError as error:

@@ -52,9 +52,9 @@ def versions_of(plan: LogicalPlan) -> Versions | None:
             return _projected(plan)
         # rank = 1 above ROW_NUMBER() is the deduplication; any other filter filters versions.
         case Filter(input=inner, predicate=predicate):
-            kept = _before_deduplication(inner, predicate)
-            if kept is not None:
-                return kept
+            deduplicated = _before_deduplication(inner, predicate)
+            if deduplicated is not None:
+                return deduplicated
             below = versions_of(inner)
             return None if below is None else replace(below, plan=Filter(below.plan, predicate))
         # A table with a PRIMARY KEY and a WATERMARK
@@ -73,20 +73,20 @@ def _through(below: Versions, plan: Project) -> Versions:
     columns.
     """
     expressions, names = list(plan.expressions), list(plan.names)
-    places = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
+    positions = {e.index: i for i, e in reversed(list(enumerate(expressions))) if isinstance(e, Column)}
     for index in (*below.keys, below.time, *below.ties):
         # SELECT rate FROM versions: key and time are needed although the view drops them
-        if index not in places:
+        if index not in positions:
             field = below.plan.schema[index]
-            places[index] = len(expressions)
+            positions[index] = len(expressions)
             expressions.append(Column(field.type, field.nullable, index=index, name=field.name))
             names.append(field.name)
     moved = Project(below.plan, tuple(expressions), tuple(names))
     return Versions(
         moved,
-        tuple(places[key] for key in below.keys),
-        places[below.time],
-        tuple(places[tie] for tie in below.ties),
+        tuple(positions[key] for key in below.keys),
+        positions[below.time],
+        tuple(positions[tie] for tie in below.ties),
     )
 
 
@@ -124,13 +124,13 @@ def _before_deduplication(plan: LogicalPlan, predicate: Expression) -> Versions 
     # the rank is the first column that OVER appends
     if not isinstance(plan, Over) or rank != len(plan.input.schema) or not _keeps_last(plan):
         return None
-    found = Versions(
+    versioned = Versions(
         _numbered_one(plan), plan.partition, plan.time_column, tuple(range(len(plan.input.schema)))
     )
     # Apply the skipped projections to the versions again, innermost first.
     for project in reversed(projections):
-        found = _through(found, project)
-    return found
+        versioned = _through(versioned, project)
+    return versioned
 
 
 def _first_by(predicate: Expression) -> int | None:
@@ -190,13 +190,13 @@ def as_of_column(
         )
     time = ExpressionBinder(scope, context, "FOR SYSTEM_TIME AS OF").bind(tree.expression)
     # FOR SYSTEM_TIME AS OF o.ts: roles are in the scope, because FROM may have dropped them
-    found = [column for column in scope.columns if isinstance(time, Column) and column.index == time.index]
-    if found and found[0].field.is_event_time:
+    matches = [column for column in scope.columns if isinstance(time, Column) and column.index == time.index]
+    if matches and matches[0].field.is_event_time:
         assert isinstance(time, Column)
         return time
     # FOR SYSTEM_TIME AS OF PROCTIME(), or of a column that is one
     if expression_role(time) is Role.PROCESSING_TIME or (
-        found and found[0].field.role is Role.PROCESSING_TIME
+        matches and matches[0].field.role is Role.PROCESSING_TIME
     ):
         _refuse_stream(right, tree)
         return None
@@ -230,8 +230,8 @@ def versions(tree: AsOf, right: LogicalPlan, kind: DataType) -> Versions:
     """Return the right side as versions. Raises SQL-1724 for a table that has none, SQL-1727 when the two
     times differ in type.
     """
-    found = versions_of(right)
-    if found is None:
+    versioned = versions_of(right)
+    if versioned is None:
         message = "this is no versioned table"
         hint = (
             "declare a PRIMARY KEY and a WATERMARK, or join a view that keeps the last row of each "
@@ -239,13 +239,13 @@ def versions(tree: AsOf, right: LogicalPlan, kind: DataType) -> Versions:
             " DESC) = 1"
         )
         raise PenstockError("SQL-1724", message, span=span_of(tree.this), hint=hint, sqlstate="42809")
-    theirs = found.plan.schema[found.time]
+    theirs = versioned.plan.schema[versioned.time]
     # TIMESTAMP and TIMESTAMP_LTZ are not compared: their difference depends on the zone
     if type(theirs.type) is not type(kind):
         message = f"the versions have times of type {theirs.type}, the left side is of {kind}"
         hint = f"declare {theirs.name} and the left time alike, both TIMESTAMP or both TIMESTAMP_LTZ"
         raise PenstockError("SQL-1727", message, span=span_of(tree.expression), hint=hint, sqlstate="42804")
-    return found
+    return versioned
 
 
 def split_keys(pairs: Keys, of_version: Versions, tree: AsOf) -> tuple[list[int], list[int]]:
@@ -254,9 +254,9 @@ def split_keys(pairs: Keys, of_version: Versions, tree: AsOf) -> tuple[list[int]
     """
     # INT = BIGINT casts one side; the column beneath the cast is still the key.
     rights = [right.arg if isinstance(right, Cast) else right for _, right in pairs]
-    places = {right.index: i for i, right in reversed(list(enumerate(rights))) if isinstance(right, Column)}
+    pair_of = {right.index: i for i, right in reversed(list(enumerate(rights))) if isinstance(right, Column)}
     # on part of the key several rows are valid at one time
-    missing = [of_version.plan.schema[key].name for key in of_version.keys if key not in places]
+    missing = [of_version.plan.schema[key].name for key in of_version.keys if key not in pair_of]
     if missing:
         message = (
             f"a temporal join compares the whole key of the versioned table; {', '.join(missing)} is missing"
@@ -264,5 +264,5 @@ def split_keys(pairs: Keys, of_version: Versions, tree: AsOf) -> tuple[list[int]
         raise PenstockError(
             "SQL-1725", message, span=span_of(tree), hint=f"add AND .. = {missing[0]} to ON", sqlstate="42809"
         )
-    keyed = [places[key] for key in of_version.keys]
+    keyed = [pair_of[key] for key in of_version.keys]
     return keyed, [i for i in range(len(pairs)) if i not in keyed]

@@ -150,8 +150,8 @@ def bound_rows(
             else:
                 own.append(condition.remap({i: i - width for i in condition.columns()}))
     # The subquery's own joins may become interval joins by its WHERE.
-    source, rest = push_time_conditions(source, tuple(own))
-    rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
+    source, remaining = push_time_conditions(source, tuple(own))
+    rows = FromClause(Filter(source.plan, conjunction(remaining)) if remaining else source.plan, source.scope)
     if nested:
         rows = filtering(rows, nested, context)
     return InnerRows(rows.plan, width, seen, tuple(shared), times=time_roles(rows.scope))
@@ -160,13 +160,13 @@ def bound_rows(
 def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:
     """Return the bound select list of a plain subquery, stars expanded."""
     binder = ExpressionBinder(scope, context, "SELECT")
-    found: list[Expression] = []
+    values: list[Expression] = []
     for item in tree.expressions:
         if isinstance(item, AllColumns):
-            found += [value for _, value in star_columns(item, binder)]
+            values += [value for _, value in star_columns(item, binder)]
         else:
-            found.append(binder.bind(item.this if isinstance(item, exp.Alias) else item))
-    return found
+            values.append(binder.bind(item.this if isinstance(item, exp.Alias) else item))
+    return values
 
 
 def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:

@@ -108,10 +108,10 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     values = OuterValues(
         Schema(tuple(Field(f"outer{n + 1}", f.type, f.nullable) for n, f in enumerate(fields)))
     )
-    places = {i: n for n, i in enumerate(wanted)}
+    positions = {i: n for n, i in enumerate(wanted)}
     own = len(rows.plan.schema)
     # Conditions over outer ++ own are renumbered to domain ++ own.
-    beneath = {**places, **{rows.width + i: len(wanted) + i for i in range(own)}}
+    beneath = {**positions, **{rows.width + i: len(wanted) + i for i in range(own)}}
     met = join_on(values, rows.plan, JoinKind.INNER, tuple(part.remap(beneath) for part in rows.shared))
     # Own columns first, as in the subquery before, then the domain.
     order = (*range(len(wanted), len(wanted) + own), *range(len(wanted)))
@@ -130,8 +130,8 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
         else:
             shared.append(_equal(value, mine))
     # Outer columns that the select list reads come from the domain.
-    found = {i: own + n for n, i in enumerate(wanted)}
-    return DomainRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, found, domain)
+    outer = {i: own + n for n, i in enumerate(wanted)}
+    return DomainRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, outer, domain)
 
 
 def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expression]) -> LogicalPlan:
@@ -142,8 +142,8 @@ def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expressio
     unique = tuple(dict.fromkeys(positions))
     # DISTINCT over the outer columns
     groups = Aggregate(wide, unique, (), ())
-    places = [unique.index(position) for position in positions]
-    columns = tuple(Column(groups.schema[i].type, groups.schema[i].nullable, index=i) for i in places)
+    outputs = [unique.index(position) for position in positions]
+    columns = tuple(Column(groups.schema[i].type, groups.schema[i].nullable, index=i) for i in outputs)
     values = Project(groups, columns, tuple(f"outer{n + 1}" for n in range(len(columns))))
     return plan.transform(lambda node: values if isinstance(node, OuterValues) else node)
 

@@ -104,9 +104,9 @@ class Attached:
         # WHERE i.k = o.k + 1: o.k + 1 is projected behind the outer columns, as a join key
         wide, left_keys = with_keys(self.plan, node.outer)
         # the subquery's plan reads the distinct outer values; now they are known: those of this plan
-        found = with_domain(node.plan, self.plan, node.domain)
+        inner = with_domain(node.plan, self.plan, node.domain)
         # LEFT, because an outer row without a match still needs its row, with NULL as the value.
-        self.plan = Join(wide, found, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
+        self.plan = Join(wide, inner, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
         self._known.append((node, len(wide.schema)))
         return _moved(node, len(wide.schema))
 
@@ -257,12 +257,12 @@ class SubqueryValues:
         # x IN (SELECT y ..): is there a row with the correlation keys and y = x?
         matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
         facts = distinct_keys(rows.plan, [key for _, key in matches])
-        found = _value(
+        matched = _value(
             matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows
         )
-        # without NULLs, IN is TRUE or FALSE: found decides
+        # without NULLs, IN is TRUE or FALSE: matched decides
         if not any(value.nullable for pair in pairs for value in pair):
-            return found
+            return matched
         if len(pairs) > 1:
             hint = "put it among the conditions of WHERE by itself, or say that the columns are NOT NULL"
             raise PenstockError(
@@ -272,14 +272,14 @@ class SubqueryValues:
                 hint=hint,
                 sqlstate="0A000",
             )
-        # Three-valued logic: found TRUE; no row at all FALSE; a NULL among y, or x NULL, NULL; else FALSE.
+        # Three-valued logic: a match TRUE; no row at all FALSE; a NULL among y, or x NULL, NULL; else FALSE.
         facts = null_facts(rows.plan, [key for _, key in keys], inner[0])
         flag = column(facts, len(keys), padded=True)
         empty = _value(keys, facts, logical("is_null", flag), span, rows)
         unknown = _value(keys, facts, flag, span, rows)
         left = pairs[0][0]
         null = Literal(BOOLEAN, True, value=None)
-        whens: list[tuple[Expression, Expression]] = [(found, TRUE), (empty, FALSE), (unknown, null)]
+        whens: list[tuple[Expression, Expression]] = [(matched, TRUE), (empty, FALSE), (unknown, null)]
         if left.nullable:
             whens.append((logical("is_null", left), null))
         return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
@@ -392,16 +392,16 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
         raise PenstockError("SQL-1061", message, span=node.span, hint=hint, sqlstate="42803")
     if not isinstance(node, AggregateResult):
         return node
-    found = column(plan, len(plan.keys) + node.index, padded=padded)
+    result = column(plan, len(plan.keys) + node.index, padded=padded)
     # SUM, MAX and others are NULL without rows, as the padding is.
     if not padded or plan.aggregates[node.index].nullable:
-        return found
+        return result
     # COLLECT_LIST without rows is an empty array.
-    if isinstance(found.type, Array):
-        none: Expression = Call(found.type, False, function="array", args=())
+    if isinstance(result.type, Array):
+        none: Expression = Call(result.type, False, function="array", args=())
     else:
         none = _ZERO  # what is never NULL and no array is a count
-    return binder.call("coalesce", [found, none], node.span)
+    return binder.call("coalesce", [result, none], node.span)
 
 
 def _equality_pairs(

@@ -47,10 +47,10 @@ def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext
         if not has_subquery(tree)
     )
     # Plain conditions first: they shrink the input of the joins.
-    source, rest = push_time_conditions(
+    source, remaining = push_time_conditions(
         source, tuple(part for condition in plain for part in conjuncts(condition))
     )
-    rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
+    rows = FromClause(Filter(source.plan, conjunction(remaining)) if remaining else source.plan, source.scope)
     # each condition is one join above the rows that passed the ones before
     for tree in trees:
         if has_subquery(tree):
@@ -168,9 +168,9 @@ def _not_in(
 
 
 def _not_false(pair: tuple[Expression, Expression]) -> Expression:
-    found: Expression = _equal(pair)
+    test: Expression = _equal(pair)
     for value in pair:
         # a = b OR a IS NULL OR b IS NULL: TRUE where a = b is not FALSE
         if value.nullable:
-            found = logical("or", found, logical("is_null", value))
-    return found
+            test = logical("or", test, logical("is_null", value))
+    return test

@@ -186,15 +186,15 @@ class BinaryJoin(LogicalPlan):
         # positions of right columns in the output
         shifted = frozenset(frozenset(i + width for i in key) for key in right)
         # a pair is identified by a key of both sides
-        found = {a | b for a in left for b in shifted}
+        unique = {a | b for a in left for b in shifted}
         left_meets_one = any(key <= set(self.right_keys) for key in right)
         right_meets_one = any(key <= set(self.left_keys) for key in left)
         # the join keys contain a key of the other side: each row has at most one partner
         if left_meets_one and self.kind in (JoinKind.INNER, JoinKind.LEFT):
-            found |= left
+            unique |= left
         if right_meets_one and self.kind in (JoinKind.INNER, JoinKind.RIGHT):
-            found |= shifted
-        return frozenset(found)
+            unique |= shifted
+        return frozenset(unique)
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         """Rows of the preserved side stay in their subtask. Rows of an inner join are partitioned by the

@@ -71,20 +71,20 @@ class LookupJoin(LogicalPlan):
 
     @cached_property
     def schema(self) -> Schema:
-        found = self.scan.schema.nullable() if self.kind is JoinKind.LEFT else self.scan.schema
-        return Schema(tuple(self.left.schema) + without_event_time(found))
+        right = self.scan.schema.nullable() if self.kind is JoinKind.LEFT else self.scan.schema
+        return Schema(tuple(self.left.schema) + without_event_time(right))
 
     def text(self) -> str:
         scan, table = self.scan.schema, self.scan.table
         conditions = join_condition_text(
             (self.left.schema, scan), self.left_keys, self.right_keys, self.residual
         )
-        kept = "" if self.scan.predicate is None else f" where {expression_text(self.scan.predicate, scan)}"
+        where = "" if self.scan.predicate is None else f" where {expression_text(self.scan.predicate, scan)}"
         # synchronous lookups keep the order of rows; asynchronous ones have an output mode
         order = "one at a time"
         if lookup_option(table, "lookup.async"):
             order = str(lookup_option(table, "lookup.output-mode"))
-        read = f"{self.scan.columns_text()}{kept}"
+        read = f"{self.scan.columns_text()}{where}"
         # the whole table is read at this interval; otherwise it is queried by key
         every_ms = reload_ms(table)
         if every_ms is not None:

@@ -109,12 +109,12 @@ class TemporalJoin(LogicalPlan):
         plain = without_event_time(left)
         own = left[self.left_time].role
         # the left time stays a time attribute; of windows all window columns do
-        kept = [
+        timed = [
             i == self.left_time or (own in WINDOW_ROLES and field.role in WINDOW_ROLES)
             for i, field in enumerate(left)
         ]
         shown = tuple(
-            field if keep else without for field, keep, without in zip(left, kept, plain, strict=True)
+            field if keep else without for field, keep, without in zip(left, timed, plain, strict=True)
         )
         return Schema(shown + without_event_time(right.nullable() if self.kind is JoinKind.LEFT else right))
 
