@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.engine.api.threads import EngineThread
 
+# items read ahead, unless the caller sets another number
 CAPACITY_ITEMS = 16_384
 
 

@@ -11,6 +11,7 @@ from penstock.engine.api.sink import SinkRequest, SinkWriter
 from penstock.engine.api.source import ScanRequest, SourceConnector
 
 
+# One function a connector, each with its import inside: a query loads only the connectors it uses.
 def _filesystem_source(request: ScanRequest) -> SourceConnector:
     from penstock.engine.connectors.filesystem.source import FilesystemSource
 
@@ -113,6 +114,7 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
 
 def source_connector(request: ScanRequest) -> SourceConnector:
     """Return the connector that reads a table. SQL-1511 when its connector only writes."""
+    # the connector exists (CREATE TABLE has checked it), but may have no source
     made = SOURCES.get(request.table.connector)
     if made is None:
         message = (
@@ -126,6 +128,7 @@ def sink_writer(request: SinkRequest) -> SinkWriter:
     """Return the writer of one subtask for a table (the client when there is none). SQL-1512 when its
     connector only reads.
     """
+    # a SELECT has no table: its rows go to the client
     name = "collect" if request.table is None else request.table.connector
     made = SINKS.get(name)
     if made is None:

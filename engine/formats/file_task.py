@@ -61,6 +61,7 @@ class FileTask:
                 isinstance(self.filesystem, pafs.LocalFileSystem)
                 and self.filesystem.get_file_info(self.path).size
             ):
+                # pages are read when they are touched, and shared between tasks
                 return pa.memory_map(self.path)
             return self.filesystem.open_input_file(self.path)
         except OSError as error:

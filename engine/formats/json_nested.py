@@ -95,6 +95,7 @@ class MapColumn:
             + field.name.replace('"', '\\"').replace("'", "''").replace("{", "{{").replace("}", "}}")
             + '"'
         )
+        # raises DAT-4204 for a type that this reader cannot read either
         kernel = _json_words(field, field.type)
         self._read = duckdb_kernel(f"CAST(json_extract({{0}}, '{path}') AS {kernel})", self._arrow)
 
@@ -102,6 +103,7 @@ class MapColumn:
         """Return the column of JSON lines; ArrowInvalid when one cannot be read."""
         try:
             return self._read(lines)
+        # the caller treats it as a block that failed
         except Fault as fault:
             raise pa.ArrowInvalid(fault.message) from None
 

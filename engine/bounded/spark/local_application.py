@@ -59,6 +59,7 @@ class OwnSpark:
 
     def tag(self, session: Any, tag: str) -> None:
         """Tag the jobs, because only this thread could cancel a session's own tags."""
+        # a context's tag, which any thread may cancel
         session.sparkContext.addJobTag(tag)
 
     def cancel(self, session: Any, tag: str) -> None:
@@ -80,6 +81,7 @@ class OwnSpark:
         return stages_text({stage.stageId: (stage.numCompletedTasks, stage.numTasks) for stage in stages})
 
     def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
+        # a Scala BigInt, which Py4J passes as an object
         return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
     def reached_at(self, session: Any) -> str:

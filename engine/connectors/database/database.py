@@ -89,6 +89,7 @@ def failed(
     The third argument redacts secrets from the message. ``state`` is the error state as the database names
     it. ``transient``: the next attempt may succeed.
     """
+    # drivers write messages of several lines
     reason = redact(" ".join(str(error).split()))[:300] or type(error).__name__
     return PenstockError(
         code, what, detail=f"{state}: {reason}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate
@@ -118,6 +119,7 @@ def select_text(select: Select, placeholder: str, item: ITEM) -> tuple[str, list
     tests = []
     for condition in select.conditions:
         tests.append(_test(condition, placeholder))
+        # in the order of their placeholders
         values += condition.values
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
     return f"SELECT {items} FROM {quoted_table(select.table)}{where}", values
@@ -132,6 +134,7 @@ def _test(condition: Condition, placeholder: str) -> str:
 
 def shown(text: str, values: list[object], placeholder: str) -> str:
     """Return a text for people, with the values in place of the placeholders."""
+    # one piece more than there are values
     pieces = text.split(placeholder)
     words = [_shown(value) for value in values]
     return "".join(piece + word for piece, word in zip(pieces, [*words, ""], strict=True))

@@ -30,6 +30,7 @@ _ENTRY = re.compile(r"(\d{12})\.commit")
 # two subtasks of a process may write the same entry at one moment, each a file of its own
 _WRITES = itertools.count()
 # file systems without hard links, or a file with too many
+# they fall back to a rename under a lock
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
 
 

@@ -14,6 +14,7 @@ from penstock.catalog.connectors.registry import ERRORS_SCHEMA
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.in_process.registered_source import TableReader
 
+# records a table; enough to see what is wrong, and bounded
 MAX_KEPT = 10_000
 
 
@@ -50,6 +51,7 @@ class BadRecords:
         with self._lock:
             ring = self._rings.setdefault(table.lower(), _Ring())
             for record in records:
+                # split and ordinal identify a record, however often it is read
                 identity = (record.split, record.position)
                 if identity in ring.seen:
                     continue
@@ -72,6 +74,7 @@ class BadRecords:
         """
         with self._lock:
             ring = self._rings.get(table.lower())
+            # sorted, because subtasks add records in any order
             records = sorted(ring.stored, key=lambda r: (r.split, r.position)) if ring else []
         names = ERRORS_SCHEMA.names
         return pa.table(
@@ -103,6 +106,7 @@ class ErrorsSource:
         return TableReader(
             self._request.services.get(BadRecords).arrow_table(self._name),
             names,
+            # resumed behind the rows that were read
             (position or {}).get("row", 0),
         )
 

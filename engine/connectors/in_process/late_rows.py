@@ -51,6 +51,7 @@ class LateRows:
         ends: np.ndarray | None,
     ) -> None:
         """Store rows of a job; beyond 10,000 the oldest are dropped."""
+        # of one large batch only its last rows
         first = max(0, rows.num_rows - MAX_KEPT)
         batch = _LateBatch(
             operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:]
@@ -59,6 +60,7 @@ class LateRows:
             batches = self._batches.setdefault(job_id, deque())
             batches.append(batch)
             total = sum(item.rows.num_rows for item in batches)
+            # the oldest batches go first
             while total > MAX_KEPT:
                 total -= batches.popleft().rows.num_rows
 
@@ -99,6 +101,7 @@ def _shown(batch: _LateBatch, schema: pa.Schema) -> pa.RecordBatch:
 def late_log(services: Services, job_id: str, operator: str) -> LateLog | None:
     """Return the log for an operator's late rows, None where late rows are not stored."""
     try:
+        # a service is looked up by its class
         store: LateRows = services.get(LateRows)
     except KeyError:
         return None

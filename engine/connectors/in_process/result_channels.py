@@ -20,6 +20,7 @@ class ResultChannel:
 
     def __init__(self, capacity_batches: int = 64) -> None:
         self._capacity = capacity_batches
+        # each with the callback that returns credit to a remote producer
         self._batches: deque[tuple[Batch, Callable[[], None]]] = deque()
         self._changed = threading.Condition()
         self._finished = False
@@ -52,6 +53,7 @@ class ResultChannel:
     def subtask_ended(self, subtask: int, parallelism: int) -> None:
         """Record that one collect subtask has ended; the result is finished when all have."""
         with self._changed:
+            # a set: a subtask that is restarted may end twice
             self._ended_subtasks.add(subtask)
             finished = len(self._ended_subtasks) >= parallelism
         if finished:
@@ -75,6 +77,7 @@ class ResultChannel:
                 # called under our lock: it must not block
                 on_read()
                 return batch
+            # after the last batch, so that the client sees every row before the error
             if self._error is not None and not self._closed:
                 raise self._error
             return None

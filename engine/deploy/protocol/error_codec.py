@@ -27,6 +27,7 @@ class SentError:
         """Return any exception in its encoded form. ``where`` names its origin when the exception itself does
         not.
         """
+        # any exception becomes a PenstockError first, with a code and a kind
         error = failure_in(where, cause)
         # an OSError of storage is raised as an OSError again, with its errno
         errno = cause.errno if isinstance(cause, OSError) else None
@@ -45,6 +46,7 @@ class SentError:
 
     def raised(self) -> Exception:
         """Return the exception to raise in this process."""
+        # an error of storage, as storage raised it
         if self.errno is not None:
             return OSError(self.errno, self.message)
         return PenstockError(

@@ -46,6 +46,7 @@ class Hello:
     worker: int
     version: int
     token: str
+    # None for a child process, which runs this very Python
     facts: WorkerFacts | None = None
 
 
@@ -114,6 +115,7 @@ class DeployTasks:
     graph: JobGraph
     options: JobOptions
     slots: tuple[int, ...]
+    # all other workers: each pair of workers has one connection
     peers: tuple[Peer, ...]
     last_checkpoint_id: int
     keep_snapshots: bool
@@ -212,6 +214,7 @@ class ResultRows:
     """Rows for the client."""
 
     operator_id: str
+    # one frame's worth: larger batches are split by the sender
     batch: Batch
 
 

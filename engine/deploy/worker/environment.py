@@ -102,12 +102,14 @@ class ProcessMeans:
         self.build: BuildOperator = build_operator
 
     def io(self) -> IoThread:
+        # one thread: snapshots are written in the order of submission
         return IoThread("worker-io")
 
     def slots(self, report: Callable[[TaskReport], None], io: IoThread) -> ThreadedWorkers:
         return ThreadedWorkers("worker", self._clock, report, io)
 
     def plane(self, identity: Identity, link_lost: LinkLost) -> DataPlane:
+        # a new plane for each deployment: no link of an earlier one remains
         return DataPlane(
             identity,
             self._clock,

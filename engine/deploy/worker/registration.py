@@ -38,6 +38,7 @@ def own_facts() -> WorkerFacts:
 
 def _version(name: str) -> str:
     try:
+        # from the package's metadata: nothing is imported
         return version(name)
     except PackageNotFoundError:
         return "none"

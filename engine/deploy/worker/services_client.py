@@ -78,6 +78,7 @@ class SentBadRecords(BadRecords):
         self._send = send
 
     def add(self, table: str, records: list[RejectedRecord]) -> None:
+        # the coordinator drops records that another attempt has sent before
         self._send(BadRecordsSeen(table, tuple(records)))
 
 
@@ -144,6 +145,7 @@ class SentResult(ResultChannel):
 
     @property
     def full(self) -> bool:
+        # backpressure: the sink's task waits for credit
         return self._ahead >= BATCHES_AHEAD
 
     def subtask_ended(self, subtask: int, parallelism: int) -> None:

@@ -138,6 +138,7 @@ def _round_floats(column: pa.Array, digits: int, half: str) -> pa.Array:
         return rounded
     # The text has the digits that a reader sees: 2.675 rounds to 2.68, though its binary value is below.
     ties = column.filter(pa.array(near)).cast(pa.string()).cast(pa.decimal256(76, 38))
+    # back to the column's type from the rounded decimal digits
     exact = pc.round(ties, digits, half).cast(pa.float64()).cast(column.type)
     return pc.replace_with_mask(rounded, pa.array(near), exact)
 
@@ -193,6 +194,7 @@ def _log1p(x: pa.Array) -> pa.Array:
 
 def _factorial(n: pa.Array) -> pa.Array:
     values, missing = values_of(n), nulls_of_any(n)
+    # 21! does not fit BIGINT: NULL, as in Spark
     outside = (values < 0) | (values > 20)
     return array_of(
         _FACTORIALS[np.where(outside, 0, values)],
