@@ -72,7 +72,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "execution.checkpointing.timeout",
         SettingKind.DURATION,
         "10 min",
-        "a checkpoint that takes longer is given up",
+        "a checkpoint that takes longer is aborted",
     ),
     Setting(
         "execution.checkpointing.min-pause",
@@ -98,7 +98,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "execution.checkpointing.tolerable-failed-checkpoints",
         SettingKind.INT,
         "10",
-        "failures in a row a job goes on after",
+        "failures in a row that a job tolerates",
         least=0,
         most=1_000_000,
     ),
@@ -124,13 +124,13 @@ SETTINGS: dict[str, Setting] = _declare(
         "execution.state-recovery.fallback",
         SettingKind.BOOL,
         "false",
-        "a damaged checkpoint gives way to the newest intact one",
+        "a job whose checkpoint is damaged restores the newest intact one",
     ),
     Setting(
         "execution.state-recovery.ignore-unclaimed-state",
         SettingKind.BOOL,
         "false",
-        "a job whose query has changed goes on with the state of what is the same, and drops the rest",
+        "a job whose query has changed restores the state of unchanged operators, and drops the rest",
     ),
     Setting(
         "execution.checkpointing.mode",
@@ -143,7 +143,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "execution.checkpointing.unaligned.enabled",
         SettingKind.BOOL,
         "false",
-        "barriers overtake rows, which the checkpoint then holds",
+        "barriers overtake rows, which the checkpoint then contains",
     ),
     Setting(
         "execution.checkpointing.aligned-checkpoint-timeout",
@@ -338,10 +338,10 @@ SETTINGS: dict[str, Setting] = _declare(
         "spark.results.bind",
         SettingKind.STRING,
         "",
-        "address rows of Spark are taken at; empty: any that fits the host",
+        "address that receives rows of Spark; empty: any that fits the host",
     ),
     Setting(
-        "spark.results.port", SettingKind.INT, "0", "port rows of Spark are taken at; 0 is any", most=65535
+        "spark.results.port", SettingKind.INT, "0", "port that receives rows of Spark; 0 is any", most=65535
     ),
     Setting(
         "result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")

@@ -95,7 +95,7 @@ class Cursor:
                 self._renew()
                 raise ProgrammingError(
                     "CLI-6004",
-                    "executemany takes statements that give no rows",
+                    "executemany accepts only statements that return no rows",
                     hint="call execute for each query",
                 )
         self._rowcount = written
@@ -303,7 +303,7 @@ class Cursor:
     def _rows_result(self) -> Result:
         result = self.result
         if not result.has_rows:
-            raise InterfaceError("CLI-6003", "the statement gave no rows", sqlstate="24000")
+            raise InterfaceError("CLI-6003", "the statement returned no rows", sqlstate="24000")
         return result
 
     def _fetch(self, size: int, timeout: float | None) -> list[Row]:
@@ -359,7 +359,7 @@ def _values(field: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
         return column.to_pylist()
     except UnicodeDecodeError as error:
         message = f'column "{field.name}" holds a text that is no UTF-8'
-        hint = "fetch_arrow_table() and batches() give its bytes; in Spark make_valid_utf8(column) mends it"
+        hint = "fetch_arrow_table() and batches() return its bytes; in Spark make_valid_utf8(column) mends it"
         raise DataError("CLI-6014", message, hint=hint, sqlstate="22021") from error
     except (OverflowError, ValueError) as error:
         message = f'column "{field.name}" holds a value beyond what Python has objects for (years 1 to 9999)'

@@ -158,7 +158,7 @@ def _for_spark(
         f"rows get into {sink.table.name}, a table of Spark, only by one INSERT of a bounded query "
         "that Spark computes whole",
         hint="write the rows to files first ('connector' = 'filesystem', 'format' = 'parquet'), then "
-        "INSERT what the files hold",
+        "INSERT the rows of the files",
         span=sink.span,
         sqlstate="0A000",
     )

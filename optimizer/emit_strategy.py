@@ -42,11 +42,14 @@ def _check_final(node: Emit, words: str, way_out: str) -> None:
     facts = PlanFacts()
     plain = with_emission(node.input, ON_CLOSE)
     if not facts.insert_only(plain):
-        message = f"{words} gives final rows only, and this query updates its rows"
+        message = f"{words} emits final rows only, and this query updates its rows"
         hint = f"group or partition by window_start, window_end of a window function; or {way_out}"
         raise PenstockError("SQL-1711", message, detail=culprit(plain, facts), hint=hint, sqlstate="0A000")
     if not any(part.goes_by_time for part in plain.walk()):
         message = f"{words} waits for windows to close, and this query has none"
         raise PenstockError(
-            "SQL-1711", message, hint="leave EMIT out: rows are given as they come, once", sqlstate="0A000"
+            "SQL-1711",
+            message,
+            hint="leave EMIT out: each row is emitted once, as it arrives",
+            sqlstate="0A000",
         )

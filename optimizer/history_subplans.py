@@ -132,7 +132,7 @@ def _refuse(plan: LogicalPlan, history: HistoryOption) -> None:
         for expression in _expressions(node):
             if not is_deterministic(expression) or reads_clock(expression):
                 hint = "leave WITH HISTORY out, or the function: its values would be others than a replay's"
-                raise _refusal(history, f"{expression} gives other values each time it is asked", hint)
+                raise _refusal(history, f"{expression} has another value each time it is computed", hint)
 
 
 def _refuse_table(scan: Scan, history: HistoryOption) -> None:
@@ -149,7 +149,7 @@ def _refuse_table(scan: Scan, history: HistoryOption) -> None:
             "tables of csv, json, parquet or arrow files",
         )
     if option(table, "on-error") != "fail":
-        message = f"{table.name} goes on after bad records, and a backend counts none"
+        message = f"{table.name} skips bad records, and a backend does not count them"
         raise _refusal(history, message, "declare the table with 'on-error' = 'fail'")
 
 

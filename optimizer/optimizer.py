@@ -130,7 +130,7 @@ def _check_layout(rule: str, before: LogicalPlan, after: LogicalPlan) -> None:
             )
             raise PenstockError(
                 "INT-9002",
-                f"optimizer rule {rule} changed what the plan gives",
+                f"optimizer rule {rule} changed the plan's result",
                 detail=detail,
                 kind=Kind.INTERNAL,
                 sqlstate="XX000",

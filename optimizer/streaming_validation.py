@@ -56,7 +56,7 @@ def _check_steady(node: LogicalPlan) -> None:
 def _wavers(function: str, span: Span | None) -> PenstockError:
     return PenstockError(
         "SQL-1315",
-        f"{function} may give another value when a row is taken back, and the rows here are updated",
+        f"{function} may return another value when a row is retracted, and the rows here are updated",
         span=span,
         hint="compute it on the rows as they come, before what updates them, or declare the function "
         "deterministic if it is",

@@ -23,7 +23,7 @@ from penstock.repl.launch.arguments import (
 )
 
 _COMPILING = (
-    "compiling kernels for this machine: once each, then they are kept (penstock doctor --compile: all "
+    "compiling kernels for this machine: once each, then they are cached (penstock doctor --compile: all "
     "at once)"
 )
 

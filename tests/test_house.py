@@ -17,7 +17,15 @@ import pytest
 
 from tests.harness.import_graph import circles, imported, imports_of_checkout
 from tests.harness.package_tree import PACKAGES, lay_package_tree
-from tests.house_figures import homonymous_classes, long_sentences, private_prose, private_words
+from tests.house_figures import (
+    OLD_MESSAGES,
+    homonymous_classes,
+    long_sentences,
+    messages,
+    private_messages,
+    private_prose,
+    private_words,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for folder in (*PACKAGES, "penstock") for path in (ROOT / folder).rglob("*.py"))
@@ -290,6 +298,21 @@ def test_long_sentences_and_private_words_of_pages_are_found() -> None:
     assert len(long_sentences(f"# {long}\n\nShort. {long}.\n\n- {long}\n- short\n\n| {long} |\n")) == 2
     assert len(private_prose("A row is\ngiven.\n\n`given` rows\n\n| a | is told |\n\n```\ngiven\n```\n")) == 2
     assert not private_prose("| say | not |\n|---|---|\n| report | told |\n\nText.\n")
+
+
+def test_messages_have_plain_words() -> None:
+    """Errors, hints, notices and texts of the command line say retract, report, continue, as the field does."""
+    texts = {relative(path): path.read_text(encoding="utf-8") for path in SOURCES}
+    private = {name: found for name, text in texts.items() if (found := private_messages(text))}
+    assert not private, f"literals with a word of house_figures.NOT_IN_MESSAGES: {private}"
+    unused = OLD_MESSAGES - {message for text in texts.values() for message in messages(text)}
+    assert not unused, f"house_figures.OLD_MESSAGES names literals that no file has: {unused}"
+
+
+def test_private_words_of_messages_are_found() -> None:
+    module = '"""It stands."""\nX = f"{1} goes on {2}"\n"""It is told."""\nfail("rows taken back", "held", "a row")\n'
+    assert private_messages(module) == [" goes on ", "rows taken back"]
+    assert not private_messages('state = "under way"\n')
 
 
 def test_globs_of_cases_find_some() -> None:

@@ -44,21 +44,21 @@ LOOKUP_OPTIONS = (
         "lookup.partial-cache.expire-after-write",
         OptionKind.DURATION,
         None,
-        "how long what was looked up is good",
+        "how long an entry stays in the cache",
         minimum=1,
     ),
     Option(
         "lookup.partial-cache.expire-after-access",
         OptionKind.DURATION,
         None,
-        "how long what nobody asks for stays",
+        "how long an entry that is not read stays in the cache",
         minimum=1,
     ),
     Option(
         "lookup.partial-cache.cache-missing-key",
         OptionKind.BOOL,
         True,
-        "whether it is remembered that a key has no row",
+        "whether the cache stores that a key has no row",
     ),
     Option(
         "lookup.full-cache.reload-interval",
@@ -70,12 +70,12 @@ LOOKUP_OPTIONS = (
     Option(
         "lookup.max-retries", OptionKind.INT, 3, "how often a request that failed is sent again", minimum=0
     ),
-    Option("lookup.async", OptionKind.BOOL, True, "whether rows go on while requests are under way"),
+    Option("lookup.async", OptionKind.BOOL, True, "whether rows are processed while requests are pending"),
     Option(
         "lookup.output-mode",
         OptionKind.ENUM,
         "ordered",
-        "whether rows go out as they came, or as answers come",
+        "whether rows are emitted in input order, or as answers arrive",
         ("ordered", "allow_unordered"),
     ),
     Option(
@@ -89,7 +89,7 @@ LOOKUP_OPTIONS = (
         "lookup.connections",
         OptionKind.INT,
         4,
-        "how many requests of a subtask are under way at a time",
+        "how many requests of a subtask are pending at a time",
         minimum=1,
     ),
     Option(

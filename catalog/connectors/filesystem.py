@@ -57,7 +57,7 @@ FILESYSTEM_OPTIONS = (
         "of csv and json files; auto goes by the suffix .gz or .zst",
         ("auto", "none", "gzip", "zstd"),
     ),
-    Option("csv.delimiter", OptionKind.CHARACTER, ",", "what stands between two values (\\t for a tab)"),
+    Option("csv.delimiter", OptionKind.CHARACTER, ",", "the delimiter between two values (\\t for a tab)"),
     Option("csv.header", OptionKind.BOOL, True, "whether the first line names the columns"),
     Option("csv.quote", OptionKind.CHARACTER, '"', "what encloses a value that holds a delimiter"),
     Option(
@@ -68,7 +68,7 @@ FILESYSTEM_OPTIONS = (
         "debezium-json.schema-include",
         OptionKind.BOOL,
         False,
-        "whether each change stands in a payload beside its schema",
+        "whether each change is in a payload beside its schema",
     ),
     Option(
         "source.replay",

@@ -91,7 +91,7 @@ NEXMARK_OPTIONS = (
         "out-of-order",
         OptionKind.DURATION,
         0,
-        "how far events of a split may stand behind later ones, in event time",
+        "how far events of a split may be out of order, in event time",
         minimum=0,
     ),
     Option("person.proportion", OptionKind.INT, 1, "people among person + auction + bid events", minimum=1),

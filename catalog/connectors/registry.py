@@ -54,7 +54,7 @@ _ALL = (
         accepts_changelog=True,
     ),
     Connector("blackhole", "takes rows and forgets them", sink=True, accepts_changelog=True),
-    Connector("collect", "gives rows to the client", sink=True, accepts_changelog=True, internal=True),
+    Connector("collect", "returns rows to the client", sink=True, accepts_changelog=True, internal=True),
     Connector(
         "registered",
         "Arrow tables, pandas frames and Python iterables registered by name",
@@ -75,7 +75,7 @@ _ALL = (
     ),
     Connector(
         "materialized",
-        "what a materialized view holds",
+        "the rows of a materialized view",
         (
             Option("name", required=True, help="the view"),
             Option("snapshot", OptionKind.INT, None, "which of the states it was in", minimum=0),

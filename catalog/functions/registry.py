@@ -143,7 +143,7 @@ def resolve(
     if function is None and is_aggregate(name):
         raise PenstockError(
             "SQL-1104",
-            f"{name.lower()} is an aggregate function and cannot stand here",
+            f"{name.lower()} is an aggregate function and cannot be used here",
             span=span,
             hint="aggregate first, in a subquery",
         )
@@ -176,10 +176,10 @@ def takes_order(name: str) -> bool:
 def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> PenstockError:
     if name.lower() in _OF_CHANCE:
         message = (
-            f"{name.lower()} is not offered: asked again it gives another value, and a row taken back "
-            "is not the row given"
+            f"{name.lower()} is not supported: each call returns another value, so a retraction "
+            "would not equal its row"
         )
-        hint = "have the source give each row such a value; pmod(xxhash64(key), 100) < 5 keeps 5 of 100"
+        hint = "let the source add such a value to each row; pmod(xxhash64(key), 100) < 5 keeps 5 of 100"
         raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
     hint = did_you_mean(name, [*others, *function_names()]) or "docs/FUNCTIONS.md lists every function"
     return PenstockError(

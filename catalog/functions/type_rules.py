@@ -1,4 +1,4 @@
-"""Typing rules of functions: from the types a call is given to the types it wants and the type it gives."""
+"""Typing rules of functions: from the types a call is given to the types it wants and the type it returns."""
 
 from __future__ import annotations
 

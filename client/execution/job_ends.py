@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HoldJob = Callable[["Job | None"], None]
 STOP_S = 60.0  # a last checkpoint of large state takes long; then the job is cancelled
-_STATE_HINT = "penstock run --state DIR, or SET 'execution.checkpointing.dir', lets it go on"
+_STATE_HINT = "penstock run --state DIR, or SET 'execution.checkpointing.dir', makes it resumable"
 
 
 def hold_no_job(job: Job | None) -> None:
@@ -84,16 +84,17 @@ def _end_report(job: Job, *, durable: bool) -> str | None:
     if job.state is JobState.FINISHED and not job.stopped:
         return None
     if not job.state.terminal:
-        return (
-            f"warning: job {job.job_id} does not end: something of the program or of another system holds it"
-        )
+        return f"warning: job {job.job_id} does not end: the program or another system blocks it"
     how = "stopped" if job.stopped else "cancelled"
     if not durable:
         return (
-            f"warning: job {job.job_id} was {how} before its sources ended, and keeps no state to go on "
-            f"from ({_STATE_HINT})"
+            f"warning: job {job.job_id} was {how} before its sources ended, and has no state to "
+            f"resume from ({_STATE_HINT})"
         )
     newest = job.metrics().last_checkpoint
     if newest is None:
-        return f"warning: job {job.job_id} was {how} without a checkpoint; the same statement begins anew"
-    return f"job {job.job_id} was {how}; the same statement goes on from checkpoint {newest.checkpoint_id}"
+        return (
+            f"warning: job {job.job_id} was {how} without a checkpoint; the same statement starts "
+            "without state"
+        )
+    return f"job {job.job_id} was {how}; the same statement resumes from checkpoint {newest.checkpoint_id}"

@@ -53,7 +53,7 @@ def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) 
     writing = backends.for_plan(query.plan).run(query.plan, time_zone=query.options.time_zone)
     try:
         for _ in writing:
-            raise AssertionError("an INSERT gives no rows")
+            raise AssertionError("an INSERT returns no rows")
     finally:
         writing.close()
     return note_result(f"Spark wrote the rows to {sink.table.options['table-name']}")

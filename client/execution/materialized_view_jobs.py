@@ -72,7 +72,9 @@ class MaterializedViewJobs:
             message = f"materialized view {contents.name} is still being filled for the first time"
             raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")
         if job is not None and job.state in (JobState.CANCELED, JobState.FAILED):
-            message = f"materialized view {contents.name} is kept no more: its job is {job.state.lower()}"
+            message = (
+                f"materialized view {contents.name} is no longer updated: its job is {job.state.lower()}"
+            )
             raise PenstockError(
                 "RUN-2920", message, hint="DROP MATERIALIZED VIEW and create it again", sqlstate="55000"
             )

@@ -48,7 +48,7 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
         raise PenstockError(
             "CLI-6035",
             f"there is no state directory {state_dir}",
-            hint="--state takes what penstock run was given",
+            hint="--state takes the --state directory of penstock run",
             sqlstate="58030",
         )
     jobs = []
@@ -102,13 +102,13 @@ def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collecti
         shared = ", ".join(o.place for o in operators if o.role is OperatorRole.SINK and o.place in tables)
         if shared:
             own = (
-                f"the statement goes on from its state as the {job.job_id.rpartition('-')[2]}. of that "
+                f"the statement resumes from its state as the {job.job_id.rpartition('-')[2]}. of that "
                 "name in another session"
             )
             way = (
                 own
                 if job.record.name == name
-                else f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
+                else f"to resume from its state SET 'pipeline.name' = '{job.record.name}'"
             )
             notes.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
     return tuple(notes)

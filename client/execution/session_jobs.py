@@ -114,7 +114,7 @@ def check_end(job: Job) -> None:
     if job.state is JobState.CANCELED or job.stopped:
         how = "stopped" if job.stopped else "cancelled"
         message = f"job {job.job_id} was {how} before all its rows were written"
-        hint = "run the statement again; with a state directory it goes on from its last checkpoint"
+        hint = "run the statement again; with a state directory it resumes from its last checkpoint"
         raise PenstockError("RUN-2903", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014")
 
 

@@ -74,7 +74,7 @@ def pinned_view(options: SourceOptions) -> PinnedView:
         hint = (
             f"there are {', '.join(views)}"
             if views
-            else "path is what penstock was given as --state; views over finite tables keep no state"
+            else "path is the --state directory of penstock; views over finite tables keep no state"
         )
         raise PenstockError("DAT-4627", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704")
     reader = CheckpointReader(LocalStorage(job))
@@ -105,7 +105,8 @@ def _pin(job: Path, manifest: Manifest) -> PinnedView:
         _tidy(target)
     except PermissionError as error:
         message = (
-            f"the state of the view in {job} cannot be held while it is read: {job / PINS} cannot be written"
+            f"the state of the view in {job} cannot be pinned while it is read: {job / PINS} cannot "
+            "be written"
         )
         raise PenstockError(
             "DAT-4628",

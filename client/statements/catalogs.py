@@ -82,7 +82,7 @@ def _create_catalog(
         place = next((option.value_span for option in node.options if option.key == "type"), name.span)
         hint = (
             did_you_mean(kind, _TYPES)
-            or "write 'type' = 'memory', 'type' = 'file' with a 'path' that keeps its tables, or "
+            or "write 'type' = 'memory', 'type' = 'file' with a 'path' that stores its tables, or "
             "'type' = 'spark'"
         )
         message = f"there are no catalogs of type '{kind}'" if kind else "the catalog has no type"
@@ -194,5 +194,5 @@ def _refuse_running(state: SessionState, path: ObjectPath, name: Name) -> None:
 
 
 def _in_use(what: str, span: Span) -> PenstockError:
-    hint = "the default cannot be dropped, nor the place names are looked for: USE another first"
+    hint = "the default catalog and database and the current ones cannot be dropped: USE another first"
     return PenstockError("SQL-1356", f"{what} is in use", span=span, hint=hint, sqlstate="55006")

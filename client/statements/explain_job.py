@@ -120,9 +120,9 @@ def _splits(operator: OperatorReport) -> list[str]:
     for name, split in sorted(operator.splits.items()):
         event = moment_text(split.last_event_us) or "none yet"
         behind = (
-            " <- holds the watermark back"
+            " <- delays the watermark"
             if name == holder
-            else " (idle: holds nobody back)"
+            else " (idle: does not delay the watermark)"
             if split.idle
             else ""
         )
@@ -157,7 +157,7 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
     if job.error is not None:
         return f"the job has failed: {job.error.message}"
     if metrics.rows_out:
-        return f"there is output: {metrics.rows_out:,} rows have come to the sinks"
+        return f"there is output: {metrics.rows_out:,} rows have reached the sinks"
     pruned, skipped = (
         sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped")
     )
@@ -168,25 +168,25 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
             "dropped by runtime filters"
         )
     if not metrics.rows_in:
-        return "no source has given a row" + ("" if job.state.terminal else " yet")
+        return "no source has emitted a row" + ("" if job.state.terminal else " yet")
     swallowed = [
         o for o in metrics.operators if o.rows_in and not o.rows_out and not o.name.startswith("sink ")
     ]
     if not swallowed:
-        return "rows are on their way"
+        return "rows are in progress"
     # operators come in plan order: the first one with input and no output is the reason
     first = swallowed[0]
     # its window was closed before each row came
     if first.late_rows >= first.rows_in:
         return (
             f"every row that came to {first.name} was late; a longer delay of the watermark, or EMIT .. "
-            "WITH LATENESS, takes them"
+            "WITH LATENESS, accepts them"
         )
     if first.state_entries and job.state is JobState.RUNNING:
-        return f"{first.name} holds its rows until time has passed them{_who_holds(metrics)}"
+        return f"{first.name} buffers its rows until the watermark passes them{_who_holds(metrics)}"
     if first.state_entries:
-        return f"{first.name} held rows when the job ended"
-    return f"{first.name} has let no row pass"
+        return f"{first.name} still buffered rows when the job ended"
+    return f"{first.name} has emitted no row"
 
 
 def _who_holds(metrics: JobMetrics) -> str:
@@ -226,7 +226,7 @@ def bottleneck(tasks: Sequence[TaskFigures], *, running: bool) -> str:
             f"slowest: nothing is, no task is busy more than {busy:.0%} of the time: the sources set the pace"
         )
     waiting = sorted({task.name for task in tasks if shares[id(task)][1] >= _SOME})
-    behind = f"; {', '.join(waiting)} wait{'s' if len(waiting) == 1 else ''} for room" if waiting else ""
+    behind = f"; {', '.join(waiting)} wait{'s' if len(waiting) == 1 else ''} for buffers" if waiting else ""
     return f"slowest: task {slowest.subtask} of {slowest.name}, busy {busy:.0%} of the time{behind}"
 
 

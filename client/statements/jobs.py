@@ -59,7 +59,7 @@ def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, d
         )
         raise PenstockError(
             "STA-3036",
-            f"job {job.job_id} keeps no checkpoints to make a savepoint of",
+            f"job {job.job_id} writes no checkpoints, so it cannot make a savepoint",
             hint=hint,
             sqlstate="55000",
         )
@@ -116,9 +116,7 @@ def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Pat
     path = savepoint.path or str(state.settings.get("execution.checkpointing.savepoint-dir"))
     if not path:
         hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
-        raise PenstockError(
-            "STA-3037", "nothing says where the savepoint is to be written", hint=hint, sqlstate="42601"
-        )
+        raise PenstockError("STA-3037", "the savepoint has no target directory", hint=hint, sqlstate="42601")
     return Path(path)
 
 

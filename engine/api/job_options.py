@@ -136,7 +136,7 @@ def _check_barriers(settings: SettingValues) -> None:
     ):
         raise PenstockError(
             "SQL-1405",
-            "unaligned checkpoints hold rows in flight so that each counts once, "
+            "unaligned checkpoints store rows in flight so that each counts once; "
             "'execution.checkpointing.mode' = 'AT_LEAST_ONCE' counts some twice",
             hint="RESET 'execution.checkpointing.unaligned.enabled', or RESET 'execution.checkpointing.mode'",
         )

@@ -208,8 +208,8 @@ def _python_raised(match: re.Match[str]) -> tuple[Fault, Suspect]:
 
 
 def _python_gave(match: re.Match[str]) -> tuple[Fault, Suspect]:
-    message = f"Python function {match['name']} gave {match['what']}"
-    return Fault("RUN-2011", "39004", message, f"it is declared to give {match['declared']}"), _python(
+    message = f"Python function {match['name']} returned {match['what']}"
+    return Fault("RUN-2011", "39004", message, f"it is declared to return {match['declared']}"), _python(
         match["name"]
     )
 
@@ -222,7 +222,7 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     # Python functions first: their messages may hold any of the words below
     (r"Python function (?P<name>\w+): (?P<what>[^\n]*?) \(raised at (?P<place>[^\n]*?)\)", _python_raised),
     (
-        r"Python function (?P<name>\w+) gave (?P<what>[^\n]*?) \(declared to give "
+        r"Python function (?P<name>\w+) returned (?P<what>[^\n]*?) \(declared to return "
         r"(?P<declared>[^\n]*?)\)(?=\n|\\n|$)",
         _python_gave,
     ),

@@ -406,7 +406,7 @@ def _by_values(
             key = (group.layout, tuple(map(str, values)))
             cut.setdefault(key, (replace(group, values=values), []))[1].append(path)
     if len(cut) > _MOST_GROUPS:
-        return f"it has {len(cut)} partitions, some with names others read in another way"
+        return f"it has {len(cut)} partitions, some with names that other readers parse differently"
     return tuple(replace(group, paths=tuple(paths)) for group, paths in cut.values())
 
 

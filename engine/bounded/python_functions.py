@@ -122,7 +122,7 @@ def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., An
         import pyarrow as pa
 
         def bad(what: str) -> ValueError:
-            return ValueError(f"Python function {name} gave {what} (declared to give {declared})")
+            return ValueError(f"Python function {name} returned {what} (declared to return {declared})")
 
         # compute functions of Arrow return chunked arrays for chunked input
         if isinstance(result, pa.ChunkedArray):

@@ -131,7 +131,9 @@ def storage_failure(cause: Exception) -> Exception:
     if not isinstance(cause, OSError):
         return cause
     message = f"the job's state cannot be written or read: {cause.strerror or cause}"
-    hint = "make room there, or see to the disk; the newest checkpoint is whole, and the job goes on from it"
+    hint = (
+        "free space there, or check the disk; the newest checkpoint is complete, and the job resumes from it"
+    )
     return PenstockError("STA-3053", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030")
 
 

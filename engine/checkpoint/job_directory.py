@@ -100,7 +100,7 @@ def recorded_name(read: Callable[[str], bytes]) -> str:
 
 def refuse_withheld(job_id: str) -> PenstockError:
     """Return the error for a job whose statements contain secrets."""
-    message = f"the statements of job {job_id} hold secrets, which are not kept with its state"
+    message = f"the statements of job {job_id} contain secrets, which are not stored with its state"
     return PenstockError(
         "STA-3054", message, hint="run the script it was started by, with the same --state", sqlstate="55000"
     )

@@ -53,8 +53,8 @@ def check_channel_state(manifest: Manifest, operators: Iterable[OperatorEntry]) 
     if lost:
         raise PenstockError(
             "STA-3045",
-            f"checkpoint {manifest.checkpoint_id} holds rows in flight to operators this plan has "
-            "not, or has changed",
+            f"checkpoint {manifest.checkpoint_id} has rows in flight to operators that this plan "
+            "does not have or has changed",
             detail="to " + ", ".join(lost),
             hint="start the job as it was; ALTER JOB 'id' SET PARALLELISM, STOP JOB and savepoints leave "
             "no rows in flight",

@@ -76,7 +76,7 @@ def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manife
 
 
 def _not_written(target: Path, why: str) -> PenstockError:
-    hint = "the job has stopped; its own last checkpoint is whole, and it can go on from there"
+    hint = "the job has stopped; its own last checkpoint is complete, and it can resume from there"
     return PenstockError(
         "STA-3034",
         f"the savepoint cannot be written to {target}: {why}",

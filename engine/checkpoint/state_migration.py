@@ -97,8 +97,8 @@ class Migrations:
                 # Sums of up to 18 digits have one word, others two: their columns differ.
                 if sums and crosses_words(was, column.type):
                     return Obstacle(
-                        f"column {column.name} was {was} and is {column.type}: what is aggregated "
-                        "of more than 18 digits is kept otherwise"
+                        f"column {column.name} was {was} and is {column.type}: aggregates of more "
+                        "than 18 digits have another state format"
                     )
                 notes += [] if was == column.type else [f"{column.name} {was} is {column.type}"]
                 positions.append(done)
@@ -109,13 +109,16 @@ class Migrations:
             why = self._not_added(column)
             if why is not None:
                 return Obstacle(
-                    f"its rows have a column {column.name} {column.type} that those kept have not, and {why}"
+                    f"its rows have a column {column.name} {column.type} that the restored rows do "
+                    f"not have, and {why}"
                 )
-            notes.append(f"{column.name} {column.type} is added, NULL in what is kept")
+            notes.append(f"{column.name} {column.type} is added, NULL in the restored state")
             positions.append(-1)
         # A former column that the new rows lack, or have elsewhere.
         if done < len(old):
-            return Obstacle(f"column {old[done].name} {old[done].type} of what is kept is not at its place")
+            return Obstacle(
+                f"column {old[done].name} {old[done].type} of the restored state is at another position"
+            )
         return tuple(positions)
 
     def _not_added(self, column: CarriedColumn) -> str | None:
@@ -133,13 +136,13 @@ class Migrations:
             before = [one.name for one in was.columns]
             # the table had the column, the former query did not read it: its values are unknown
             if name in before:
-                return f"table {table.name} had it then: the rows kept were taken without it"
+                return f"table {table.name} had it then: the restored rows were read without it"
             if names[: len(before)] != before:
                 return f"it is not at the end of table {table.name} as it was declared"
             if not table.columns[names.index(name)].optional:
                 return (
-                    "it is NOT NULL, filled by the connector, or of a table of changes, which may take "
-                    "rows back with another value"
+                    "it is NOT NULL, filled by the connector, or of a table of changes, which may "
+                    "retract rows with another value"
                 )
         return None
 

@@ -182,7 +182,7 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
         case LambdaVariable(number=number):
             return Compiled(lambda rows: rows.column(-1 - number))
     raise PenstockError(
-        "INT-9002", f"no way to compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
+        "INT-9002", f"cannot compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
     )
 
 

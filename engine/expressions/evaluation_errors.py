@@ -90,13 +90,13 @@ def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
         raise Fault(
             "RUN-2006",
             "54000",
-            f"{function} would give {largest:,} {unit}, over the limit of {most:,}",
+            f"{function} would return {largest:,} {unit}, over the limit of {most:,}",
             "check the size before the call",
         )
     fault = Fault(
         "RUN-2006",
         "54000",
-        f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit "
+        f"{function} would return {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit "
         f"of {most:,}",
     )
     fault.hint = "SET 'execution.batch.max-rows' to fewer rows"

@@ -93,11 +93,11 @@ def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count:
         returned = _from_numpy(function, returned)
     if isinstance(returned, pa.Array):
         if len(returned) != count:
-            raise _bad_result(function, f"gave {len(returned)} values for {count} rows")
+            raise _bad_result(function, f"returned {len(returned)} values for {count} rows")
         return _cast(function, returned, kind)
     # A list or a pandas object is not taken for a single value of all rows.
     if isinstance(returned, list | tuple | dict | set) or hasattr(returned, "to_numpy"):
-        raise _bad_result(function, f"gave a {type(returned).__name__}, not an Arrow array")
+        raise _bad_result(function, f"returned a {type(returned).__name__}, not an Arrow array")
     value = returned if isinstance(returned, pa.Scalar) else values_as_column(function, [returned], kind)[0]
     return _cast(function, repeated(value, count), kind)
 
@@ -107,7 +107,9 @@ def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataT
     try:
         return pa.array(values, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise _bad_result(function, f"gave a value that is no {kind}: {str(error).splitlines()[0]}") from None
+        raise _bad_result(
+            function, f"returned a value that is no {kind}: {str(error).splitlines()[0]}"
+        ) from None
 
 
 def _from_numpy(function: PythonFunction, returned: np.ndarray) -> pa.Array:
@@ -115,7 +117,7 @@ def _from_numpy(function: PythonFunction, returned: np.ndarray) -> pa.Array:
         return pa.array(returned)
     except pa.ArrowException as error:
         raise _bad_result(
-            function, f"gave a numpy array Arrow cannot read: {str(error).splitlines()[0]}"
+            function, f"returned a numpy array that Arrow cannot read: {str(error).splitlines()[0]}"
         ) from None
 
 
@@ -125,11 +127,11 @@ def _cast(function: PythonFunction, returned: pa.Array, kind: pa.DataType) -> pa
     try:
         return returned.cast(kind)
     except pa.ArrowException:
-        raise _bad_result(function, f"gave {returned.type} values that are no {kind}") from None
+        raise _bad_result(function, f"returned {returned.type} values that are no {kind}") from None
 
 
 def _bad_result(function: PythonFunction, what: str) -> Fault:
     declared: DataType | None = getattr(function, "result", None)
     return Fault(
-        "RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give {declared}"
+        "RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to return {declared}"
     )

@@ -265,6 +265,6 @@ def _wire_type(field: Field) -> pa.DataType:
         return pa.string()
     arrow = to_arrow(field.type)
     if pa.types.is_nested(arrow):
-        message = f"column {field.name} of type {field.type} cannot stand in a csv file"
+        message = f"column {field.name} of type {field.type} cannot be read from a csv file"
         raise PenstockError("DAT-4204", message, hint="declare it STRING, or use format json or parquet")
     return pa.string() if isinstance(field.type, String) else arrow

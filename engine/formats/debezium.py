@@ -144,7 +144,7 @@ class EnvelopeParser:
         """Return the column at fault, if it is one, and the error of one bad line."""
         # Debezium writes ``null`` after a delete, for Kafka's compaction
         if raw.strip() == b"null":
-            return None, "a tombstone tells of no change"
+            return None, "a tombstone contains no change"
         try:
             change = json.loads(raw)
         except (ValueError, RecursionError):
@@ -160,7 +160,7 @@ class EnvelopeParser:
             inside = isinstance(change, dict) and "payload" in change
             return (
                 None,
-                "the change stands in a payload: 'debezium-json.schema-include' = 'true'"
+                "the change is in a payload: 'debezium-json.schema-include' = 'true'"
                 if inside
                 else _ENVELOPE,
             )

@@ -88,7 +88,7 @@ class JsonParser:
         lines = lines_of(data) if self._maps else None
         # columns from both readers must have the same rows: two objects in a line would shift them
         if lines is not None and len(lines) != table.num_rows:
-            raise pa.ArrowInvalid("a line must hold exactly one object")
+            raise pa.ArrowInvalid("a line must contain exactly one object")
         arrays = []
         # column by column: the first that fails alone is at fault
         for field in self._wanted:
@@ -114,19 +114,19 @@ class JsonParser:
             return None, "not JSON that can be read: nested too deep, or a number with too many digits"
         # valid JSON, but no object
         if not isinstance(value, dict):
-            return None, f"{_KINDS[type(value)]} stands where a line must hold one object"
+            return None, f"{_KINDS[type(value)]} is where a line must contain one object"
         for field in self._wanted:
             try:
                 rows = JsonParser((field,))._typed(raw)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 if "twice" in str(error):
-                    return field.name, "the name stands twice in the object"
+                    return field.name, "the name occurs twice in the object"
                 shown = escaped(json.dumps(value.get(field.name), ensure_ascii=False).encode())
                 return field.name, f"{shown} is not a valid {field.type}"
             # {"a": 1}{"a": 2} in one line
             if rows.num_rows != 1:
                 break
-        return None, "a line must hold exactly one object"
+        return None, "a line must contain exactly one object"
 
 
 def begins_with_null(data: bytes) -> bool:

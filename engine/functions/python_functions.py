@@ -108,7 +108,8 @@ class PythonTableRows:
         # (row numbers, column, column, ..)
         if not isinstance(result, tuple | list) or len(result) != wanted + 1:
             raise _bad(
-                function, f"gave no tuple of {wanted + 1}: the rows its rows belong to, and {wanted} columns"
+                function,
+                f"returned no tuple of {wanted + 1}: the row numbers of its input rows, and {wanted} columns",
             )
         rows = as_column(
             function, result[0], pa.int64(), len(result[0]) if hasattr(result[0], "__len__") else -1
@@ -120,7 +121,7 @@ class PythonTableRows:
         )
         # ascending, so the first and the last number bound the others
         if parents.size and (parents[0] < 0 or parents[-1] >= count or (np.diff(parents) < 0).any()):
-            raise _bad(function, f"gave rows that are not the ascending numbers of {count} rows")
+            raise _bad(function, f"returned row numbers that do not ascend within the {count} rows")
         return parents, [
             as_column(function, column, kind, parents.size)
             for column, kind in zip(result[1:], self._kinds, strict=True)
@@ -163,7 +164,9 @@ class PythonTableRows:
         width = len(self._kinds)
         # the set of lengths, so that the usual case is one comparison
         if any(length != width for length in set(map(len, values))):
-            raise _bad(self._function, f"gave a row that has not {width} value{'s' if width != 1 else ''}")
+            raise _bad(
+                self._function, f"returned a row that has not {width} value{'s' if width != 1 else ''}"
+            )
         # rows to columns
         turned = list(zip(*values, strict=True)) or [()] * width
         columns = [
@@ -175,7 +178,7 @@ class PythonTableRows:
 
 def _iterator(function: PythonTable, returned: Any) -> Iterator[Any]:
     if not isinstance(returned, Iterable):
-        raise _bad(function, f"gave a {type(returned).__name__}, not an iterable of rows")
+        raise _bad(function, f"returned a {type(returned).__name__}, not an iterable of rows")
     try:
         return iter(returned)
     except Exception as error:  # an iterable of the program may raise anything
@@ -202,5 +205,8 @@ def _size(value: Any) -> int:
 def _bad(function: PythonTable, what: str) -> Fault:
     columns = ", ".join(f"{field.name} {field.type}" for field in function.result)
     return Fault(
-        "RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give ({columns})"
+        "RUN-2011",
+        "39004",
+        f"Python function {function.name} {what}",
+        f"it is declared to return ({columns})",
     )

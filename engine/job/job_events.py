@@ -78,7 +78,7 @@ class JobEvents:
             # many subtasks report one outage of an external system: list it once
             case Warned(code, sentence) if (code, sentence) not in warned:
                 warned.add((code, sentence))
-                self._append("WARNING", f"{report.operator}: {code}: {sentence}; the job goes on")
+                self._append("WARNING", f"{report.operator}: {code}: {sentence}; the job continues")
             # the outage is over: the next one is listed again
             case Recovered(sentence) if warned:
                 warned.clear()
@@ -93,7 +93,7 @@ class JobEvents:
             # Its age is what would be lost if the job failed now.
             else f"last good: {newest[0]} ({newest[1]:.1f} s ago)"
         )
-        self._append("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
+        self._append("CHECKPOINT FAILED", f"{cause}; {last}; the job continues")
 
     def failed(self, error: PenstockError, budget: RestartBudget) -> None:
         """The job has failed. After restarts, the error's detail names their number, whether they had one

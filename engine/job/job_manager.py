@@ -157,7 +157,7 @@ class JobManager:
             )
             raise PenstockError(
                 "STA-3038",
-                f"job {job.job_id} keeps no checkpoints to go on from",
+                f"job {job.job_id} has no checkpoints to resume from",
                 hint=hint,
                 sqlstate="55000",
             )
@@ -167,7 +167,7 @@ class JobManager:
             hint = "STOP JOB 'id' and start it again at the parallelism wanted"
             raise PenstockError(
                 "STA-3039",
-                f"job {job.job_id} keeps other state at that parallelism",
+                f"job {job.job_id} has other state at that parallelism",
                 hint=hint,
                 sqlstate="55000",
             )

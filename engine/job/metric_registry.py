@@ -139,7 +139,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         MetricScope.TASK,
         _COUNTER,
         "batches",
-        "batches taken from input channels, or emitted by the source",
+        "batches read from input channels, or emitted by the source",
     ),
     (
         "numBytesIn",
@@ -177,14 +177,14 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         MetricScope.TASK,
         _GAUGE,
         "ms",
-        "how long the last snapshot kept rows waiting",
+        "how long the last snapshot delayed rows",
     ),
     (
         "checkpointSyncDurationMax",
         MetricScope.TASK,
         _GAUGE,
         "ms",
-        "the longest any snapshot kept rows waiting",
+        "the longest any snapshot delayed rows",
     ),
     (
         "checkpointEndToEndDuration",
@@ -201,7 +201,7 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "what the files of the task's part of the last checkpoint hold, shared ones included",
     ),
     # Of each operator.
-    ("numRecordsIn", MetricScope.OPERATOR, _COUNTER, "rows", "rows taken"),
+    ("numRecordsIn", MetricScope.OPERATOR, _COUNTER, "rows", "rows received"),
     ("numRecordsOut", MetricScope.OPERATOR, _COUNTER, "rows", "rows emitted"),
     (
         "numLateRecordsDropped",

@@ -89,7 +89,8 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
         hint = (
             elsewhere
             if diff.refusals
-            else f"--allow-changed-query, or SET '{ALLOWED}' = 'true', goes on like that; or {elsewhere}"
+            else f"--allow-changed-query, or SET '{ALLOWED}' = 'true', resumes with these changes; or "
+            f"{elsewhere}"
         )
         message = f"the state of checkpoint {manifest.checkpoint_id} belongs to another query than this one"
         raise PenstockError(
@@ -138,8 +139,7 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
         # one operator cannot both resume for an old sink and start over for a new one
         elif fresh:
             refusals.append(
-                f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where "
-                f"{resumed[0].name} is"
+                f"{fresh[0].name} needs all rows of {operator.name}, which resumes where {resumed[0].name} is"
             )
     sizes = _sizes(manifest)
     retained = [
@@ -216,7 +216,7 @@ def _describe_continued(
             operator,
             Fate.KEPT,
             size_bytes,
-            "" if one == operator.operator_id else f", was {one}: goes on from where it is",
+            "" if one == operator.operator_id else f", was {one}: resumes from its position",
         )
     return StateChange(
         operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.note or 'what it reads is wider'}"

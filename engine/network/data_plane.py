@@ -223,7 +223,7 @@ class DataPlane:
                 one,
                 network_error(
                     INTERNAL,
-                    f"the connection with {who} was given up: a fault of penstock",
+                    f"the connection with {who} was closed: a fault of penstock",
                     detail=repr(error)[:300],
                 ),
             )

@@ -130,9 +130,7 @@ class ElementDecoder:
             MemoryError,
             StopIteration,
         ) as error:
-            raise network_error(
-                PAYLOAD, "a message carries what cannot be read", detail=str(error)[:300]
-            ) from error
+            raise network_error(PAYLOAD, "a message cannot be decoded", detail=str(error)[:300]) from error
 
     def _decode(self, kind: int, payload: memoryview, now_ms: float) -> Element | None:
         match kind:

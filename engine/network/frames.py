@@ -157,7 +157,7 @@ class FrameReader:
                 TOO_LONG, f"a message says it is {length} bytes long; {self.max_payload} are allowed"
             )
         if self._checksum and check != _check(kind, flags, channel, sequence, length):
-            raise network_error(CHECKSUM, "the header of a message was changed on its way")
+            raise network_error(CHECKSUM, "the header of a message was changed in transit")
         # a lost or repeated frame
         if self._checksum and sequence != self._sequence:
             raise network_error(SEQUENCE, f"message {self._sequence} was due, {sequence} came")
@@ -177,7 +177,7 @@ class FrameReader:
         kind, flags, channel, crc = self._head
         payload, self._payload, self._head, self._filled = self._payload, memoryview(b""), None, 0
         if self._checksum and zlib.crc32(payload, zlib.crc32(self._head_bytes)) != crc:
-            raise network_error(CHECKSUM, "a message was changed on its way: its checksum is wrong")
+            raise network_error(CHECKSUM, "a message was changed in transit: its checksum is wrong")
         return NetworkFrame(kind, flags, channel, payload.toreadonly())
 
 
@@ -193,7 +193,7 @@ def _guess(start: bytes) -> str:
     if start[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"PRI ", b"HTTP"):
         return "HTTP"
     if start[:2] == b"\x16\x03":
-        return "TLS: one side has been given certificates, the other has not"
+        return "TLS: one side has certificates, the other has none"
     if start[:4] == b"SSH-":
         return "SSH"
     return f"something else that begins with {start.hex()}"

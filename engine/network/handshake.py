@@ -72,7 +72,7 @@ def check_identity(peer: Identity, mine: Identity) -> None:
         )
     if peer.name == mine.name:
         raise network_error(
-            UNEXPECTED, f"a connection was refused: it has the name {peer.name}, which is taken here"
+            UNEXPECTED, f"a connection was refused: it has the name {peer.name}, which is in use here"
         )
 
 

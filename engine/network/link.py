@@ -154,7 +154,7 @@ class Link:
         ended.
         """
         if not self.is_open:
-            raise network_error(LEFT, "the connection ended before the peer had said who it is")
+            raise network_error(LEFT, "the connection ended before the peer identified itself")
         if not self._left:
             self._reader.end()
             raise network_error(LEFT, f"the connection with {self.peer} broke")
@@ -356,7 +356,7 @@ class Link:
     def _on_credit(self, frame: NetworkFrame) -> None:
         if frame.channel >= len(self._outgoing) or len(frame.payload) != _CREDIT.size:
             raise network_error(
-                UNEXPECTED, f"{self.peer} gave credit to a channel there is not: {frame.channel}"
+                UNEXPECTED, f"{self.peer} granted credit to an unknown channel: {frame.channel}"
             )
         channel = self._outgoing[frame.channel]
         credit, credit_bytes = _CREDIT.unpack(frame.payload)

@@ -191,7 +191,7 @@ def _inserts(batch: Batch, spec: OperatorSpec[Sink, SinkFacts]) -> Batch:
     if (batch.weights < 0).any():
         raise PenstockError(
             "INT-9005",
-            f"sink {spec.name} only appends but was given retractions",
+            f"sink {spec.name} only appends but received retractions",
             kind=Kind.INTERNAL,
             sqlstate="XX000",
         )

@@ -52,7 +52,7 @@ class LocalStorage:
         try:
             make_private(root)
         except OSError as error:
-            message = f"state cannot be kept in {root}: {(error.strerror or str(error)).lower()}"
+            message = f"state cannot be stored in {root}: {(error.strerror or str(error)).lower()}"
             hint = "--state and execution.checkpointing.dir take a directory, made when it is missing"
             raise PenstockError(
                 "STA-3030", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030"
@@ -166,7 +166,7 @@ class LocalStorage:
         return False
 
     def renew(self) -> bool:
-        assert self._lock is not None, "the lock is held"
+        assert self._lock is not None, "this process has the lock"
         # a take-over replaces the file: our descriptor then has another inode than the name
         mine = os.fstat(self._lock)
         try:

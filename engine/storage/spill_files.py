@@ -113,7 +113,7 @@ class SpillFiles:
         return PenstockError(
             "STA-3051",
             f"state cannot be written to {where}: {error.strerror or error}",
-            hint="make room there, or SET 'state.spill.dir' to a directory with more of it",
+            hint="free space there, or SET 'state.spill.dir' to a directory with more space",
             kind=Kind.EXTERNAL,
             retriable=True,
             sqlstate="53100",

@@ -280,10 +280,10 @@ def _view_names(statement: CreateView | CreateMaterializedView, relation: Relati
         return list(relation.names)
     if len(statement.columns) != len(relation.fields):
         message = (
-            f'view "{statement.name.text}" names {len(statement.columns)} columns, its query gives '
+            f'view "{statement.name.text}" names {len(statement.columns)} columns, its query returns '
             f"{len(relation.fields)}"
         )
-        hint = f"the query gives {', '.join(relation.names)}"
+        hint = f"the query returns {', '.join(relation.names)}"
         raise PenstockError("SQL-1046", message, span=statement.columns[0].span, hint=hint, sqlstate="42P10")
     return [name.text for name in statement.columns]
 

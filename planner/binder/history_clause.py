@@ -43,7 +43,7 @@ def refuse_history(tree: exp.Expr) -> None:
         message = (
             "WITH HISTORY is the last clause of an INSERT"
             if clause is not None
-            else "BACKFILL stands behind the first SELECT of an INSERT"
+            else "BACKFILL follows the first SELECT of an INSERT"
         )
         hint = "write INSERT INTO .. SELECT .. WITH HISTORY"
         raise PenstockError("SQL-1714", message, span=spans[0], hint=hint, sqlstate="42601")

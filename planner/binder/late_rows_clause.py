@@ -49,7 +49,7 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
         hint = f"the query reads rows through one window function, {window_functions_text('or')}"
         raise PenstockError(
             "SQL-1712",
-            f"LATE ROWS INTO goes with one window, here are {count}",
+            f"LATE ROWS INTO needs exactly one window, here are {count}",
             span=span_of(clause),
             hint=hint,
             sqlstate="0A000",

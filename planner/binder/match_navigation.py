@@ -81,7 +81,7 @@ class RowBinder(ExpressionBinder):
         if isinstance(tree, FunctionCall) and (
             tree.this.lower() in _MATCH_FUNCTIONS or is_aggregate(tree.this)
         ):
-            message = f"{tree.this.upper()} cannot stand inside another call that looks around in the match"
+            message = f"{tree.this.upper()} cannot be used inside another navigation call"
             hint = "only PREV goes around FIRST or LAST: PREV(LAST(A.x), 2)"
             raise PenstockError("SQL-1746", message, span=span_of(tree), hint=hint, sqlstate="42601")
         return _without_clock(super()._bind(tree))
@@ -151,7 +151,7 @@ class MatchBinder(ExpressionBinder):
             )
         # DEFINE is evaluated while the match grows.
         if self.defining is not None and word == "FINAL":
-            message = "FINAL cannot stand in DEFINE: while a row is tried the match has not ended"
+            message = "FINAL cannot be used in DEFINE: the match has not ended while DEFINE tests a row"
             raise PenstockError(
                 "SQL-1746",
                 message,
@@ -311,7 +311,7 @@ class MatchBinder(ExpressionBinder):
             )
         # while a row is tried, neither its variable nor the match's number is settled
         if self.defining is not None:
-            message = f"{fact.value} cannot stand in DEFINE: it is known of whole matches"
+            message = f"{fact.value} cannot be used in DEFINE: only whole matches have it"
             raise PenstockError("SQL-1746", message, span=span, hint="use it in MEASURES", sqlstate="42601")
         kind = {Fact.CLASSIFIER: STRING, Fact.NUMBER: BIGINT, Fact.ROWTIME: self.time}[fact]
         return self._value(MatchFact(kind, False, final=self.ends, fact=fact), span)

@@ -114,7 +114,7 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
         if name.lower() in seen:
             raise PenstockError(
                 "SQL-1045",
-                f'the name "{name}" stands twice in WITH',
+                f'the name "{name}" occurs twice in WITH',
                 span=span_of(alias.this),
                 sqlstate="42712",
             )

@@ -163,7 +163,7 @@ class Scope:
         if len(set(tables)) < len(matches):
             raise PenstockError(
                 "SQL-1043",
-                f'column "{name}" stands for {len(matches)} columns of one table',
+                f'column "{name}" names {len(matches)} columns of one table',
                 span=span,
                 hint="rename them with AS in FROM",
             )

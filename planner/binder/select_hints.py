@@ -181,8 +181,8 @@ class BlockHints:
                     "are freed by the watermark, "
                 )
                 instead += (
-                    "MATCH_RECOGNIZE goes by 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps all "
-                    "rows that may come to be first"
+                    "MATCH_RECOGNIZE uses 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps every "
+                    "row that may become one of the first"
                 )
             raise PenstockError(
                 "SQL-1602",
@@ -220,7 +220,7 @@ def _known(written: str, span: Span, names: Sequence[str], hint: SelectHint) -> 
         return written.lower()
     near = did_you_mean(written, names, others=True) or "name a table of FROM by its alias, where it has one"
     if hint.name == "STATE_TTL" and not names:
-        near = "MATCH_RECOGNIZE goes by 'table.exec.state.ttl'; " + near
+        near = "MATCH_RECOGNIZE uses 'table.exec.state.ttl'; " + near
     raise PenstockError(
         "SQL-1602",
         f'{hint.name} names "{written}", which is no table of this FROM',
@@ -235,6 +235,6 @@ def _duration(text: str, span: Span) -> int:
     if duration is None:
         hint = "it takes a duration such as '30 min', '12 h' or '1 d'; 0 is for ever"
         raise PenstockError(
-            "SQL-1602", f"'{text}' is no time for state to live", span=span, hint=hint, sqlstate="22023"
+            "SQL-1602", f"'{text}' is no valid TTL of state", span=span, hint=hint, sqlstate="22023"
         )
     return duration

@@ -157,9 +157,9 @@ def with_generator(
         return source, tree.expressions
     if len(generators) > 1 or tree.args.get("group") is not None or tree.args.get("group_window") is not None:
         why = (
-            "a list has one function that gives rows"
+            "a SELECT list has at most one table function"
             if len(generators) > 1
-            else "a function that gives rows does not stand beside GROUP BY"
+            else "a table function cannot be used beside GROUP BY"
         )
         hint = "write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x"
         raise PenstockError("SQL-1111", why, span=span_of(generators[-1]), hint=hint, sqlstate="42601")

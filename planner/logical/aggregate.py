@@ -335,7 +335,7 @@ class WindowAggregate(UnaryNode):
     def update_cause(self) -> str:
         if not self.emission.corrects:
             return super().update_cause()
-        return "EMIT CHANGES and WITH LATENESS take back what windows gave too early"
+        return "EMIT CHANGES and WITH LATENESS retract results that windows emitted early"
 
     @property
     def clock_ports(self) -> tuple[int, ...]:

@@ -392,8 +392,8 @@ class MatchRecognize(UnaryNode):
     def refuse_updates(self, port: int) -> PenstockError | None:
         return PenstockError(
             "SQL-1316",
-            "MATCH_RECOGNIZE reads rows that stay, but its input takes rows back: a match "
-            "would have to be taken back with them",
+            "MATCH_RECOGNIZE needs an append-only input, but its input retracts rows: a match would "
+            "be retracted with them",
             span=self.span,
             hint="match over the rows before they are aggregated, or over windows: GROUP BY "
             "window_start, window_end gives each row once",

@@ -218,7 +218,7 @@ class LogicalPlan:
 
     def update_cause(self) -> str:
         """Return in words why the node retracts rows although its inputs do not."""
-        return f"{self.written_name} takes rows back"
+        return f"{self.written_name} retracts rows"
 
     @property
     def clock_ports(self) -> tuple[int, ...]:

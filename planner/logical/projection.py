@@ -178,7 +178,8 @@ class Project(UnaryNode):
         if not any(map(reads_clock, self.expressions)):
             return None
         return clock_over_updates(
-            "the current time cannot be shown beside rows that are taken back: it would have gone on by then"
+            "the current time cannot be selected beside rows that are retracted: the retraction "
+            "would have a later time"
         )
 
 
@@ -202,6 +203,7 @@ def select_columns(
 def clock_over_updates(message: str) -> PenstockError:
     """Return the error SQL-1315 of a plan that reads the clock for rows that are retracted."""
     hint = (
-        "read the clock before the rows are grouped or joined, or window the rows so that each is given once"
+        "read the clock before the rows are grouped or joined, or window the rows so that each is "
+        "emitted once"
     )
     return PenstockError("SQL-1315", message, hint=hint, sqlstate="0A000")

@@ -149,7 +149,7 @@ class TopN(PassThroughNode):
         return self._grows(facts, "every row", "a row taken back may let any other row into the first")
 
     def update_cause(self) -> str:
-        return "ORDER BY .. LIMIT takes back rows that fall out of the first"
+        return "ORDER BY .. LIMIT retracts rows that fall out of the first"
 
     @property
     def clock_ports(self) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ class TemporalSort(PassThroughNode):
     def __post_init__(self) -> None:
         demand(
             isinstance(self.keys[0].expression, Column) and not self.keys[0].descending,
-            "an order that time does not keep",
+            "the first sort key is not an ascending column",
         )
 
     @property

@@ -176,7 +176,7 @@ class ProcessingTime(UnaryNode):
         return StateBound("the last time given")
 
     def refuse_updates(self, port: int) -> PenstockError | None:
-        return clock_over_updates("windows and OVER by processing time take rows that are given once")
+        return clock_over_updates("windows and OVER by processing time need an append-only input")
 
 
 _KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)
@@ -243,7 +243,7 @@ def up_to(plan: LogicalPlan, moment: str, span: Span) -> LogicalPlan:
         hint = "declare WATERMARK FOR in a table of the query, or leave UP TO out"
         raise PenstockError(
             "VER-7003",
-            "no table of the query has a watermark, so nothing says what is up to a moment",
+            "no table of the query has a watermark, so no point in time bounds its rows",
             span=span,
             hint=hint,
         )

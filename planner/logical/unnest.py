@@ -69,11 +69,11 @@ class Unnest(UnaryNode):
     def __post_init__(self) -> None:
         demand(
             all(0 <= i < len(self.input.schema) for i in self.keep),
-            "a table function keeps a column that is not there",
+            "a table function keeps a column that does not exist",
         )
         demand(
             all(0 <= i < len(self.call.columns) for i in self.gives),
-            "a table function gives a column it does not have",
+            "a table function emits a column it does not have",
         )
         # arguments are over the input, the condition over input and function columns
         reads = frozenset[int]().union(*(arg.columns() for arg in self.call.args))

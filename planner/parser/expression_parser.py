@@ -459,7 +459,7 @@ class ExpressionParser:
         if self._tokens.at(TokenType.STAR):
             return PenstockError(
                 "SQL-1001",
-                "* stands for all columns only in the SELECT list and in COUNT(*)",
+                "* means all columns only in the SELECT list and in COUNT(*)",
                 span=self._tokens.current_span(),
                 sqlstate="42601",
             )

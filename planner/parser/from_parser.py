@@ -447,7 +447,7 @@ def _instead_of(text: str) -> str:
     CREATE TABLE.
     """
     if re.fullmatch(r"\w+(\.\w+){0,2}", text) and "." + text.rpartition(".")[2].lower() not in _FILE_ENDINGS:
-        return f"a table's name stands without quotes: {text}"
+        return f"a table's name is written without single quotes: {text}"
     path = text[:60].replace("'", "''")
     kind = next((ending[1:] for ending in _FILE_ENDINGS if ending in text.lower()), "csv")
     kind = {"jsonl": "json", "ndjson": "json"}.get(kind, kind)

@@ -165,7 +165,7 @@ def _stray(piece: str, start: int) -> PenstockError:
     )
     return PenstockError(
         "SQL-1002",
-        f"the character {shown} has no place in SQL",
+        f"the character {shown} is not allowed in SQL",
         span=Span(start, start + 1),
         hint=hint,
         sqlstate="42601",

@@ -173,7 +173,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         for token in tokens:
             # `a.b` as one name would look like a path
             if "." in _text(token):
-                hint = "dots stand between catalog, database and table"
+                hint = "dots separate catalog, database and table"
                 raise PenstockError(
                     "SQL-1353",
                     "a name cannot have a dot in it",

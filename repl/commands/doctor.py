@@ -111,9 +111,7 @@ def _check_directories(state: str | None) -> Iterator[Finding]:
         else Finding(cache.what, State.NOTE, f"{cache.found}: Spark starts slower without", cache.mend)
     )
     if state is None:
-        yield Finding(
-            "state", State.NOTE, "no directory is named: jobs keep their checkpoints in memory", None
-        )
+        yield Finding("state", State.NOTE, "no directory is set: jobs keep their checkpoints in memory", None)
     elif "://" in state:
         yield Finding("state", State.NOTE, f"{state} (not asked)")
     else:

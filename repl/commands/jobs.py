@@ -126,7 +126,7 @@ def _row(job: RecordedJob) -> tuple[str, str, str, int, str, str]:
     record = job.record
     started = f"{datetime.fromtimestamp(record.started_at_ms / 1e3, UTC):%Y-%m-%d %H:%M:%S}"
     statement = (
-        "(not kept: the statements hold secrets)"
+        "(not stored: the statements contain secrets)"
         if record.withheld
         else " ".join(record.statement.split())[:80]
     )

@@ -186,12 +186,12 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--var", action="append", default=[], metavar="N=V", help="value of ${N} in quotes (repeatable)"
     )
-    parser.add_argument("--state", metavar="DIR", help="keep checkpoints here and go on from the last one")
+    parser.add_argument("--state", metavar="DIR", help="store checkpoints here and resume from the last one")
     parser.add_argument("--force", action="store_true", help="drop a state that is of another query")
     parser.add_argument(
         "--allow-changed-query",
         action="store_true",
-        help="keep of a state of another query what is the same, and say what",
+        help="restore the state of unchanged operators of a changed query, and report the rest",
     )
     parser.add_argument(
         "--take-over", action="store_true", help="fence off another process that has the job's state"
@@ -214,7 +214,7 @@ def jobs_parser() -> Parser:
         description="List the jobs of a state directory and how each ended.",
         allow_abbrev=False,
     )
-    parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
+    parser.add_argument("--state", metavar="DIR", required=True, help="the --state directory of penstock run")
     _add_output(parser)
     _add_session(parser)
     return parser
@@ -229,12 +229,12 @@ def recover_parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
+    parser.add_argument("--state", metavar="DIR", required=True, help="the --state directory of penstock run")
     parser.add_argument(
         "--job", metavar="ID", help="only the job of this id, or those of this name, however they ended"
     )
     parser.add_argument(
-        "--take-over", action="store_true", help="also jobs whose process lives: it is fenced off"
+        "--take-over", action="store_true", help="also jobs whose process is running: it is fenced off"
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
@@ -246,13 +246,14 @@ def doctor_parser() -> Parser:
     """Return the parser of ``penstock doctor``."""
     parser = Parser(
         prog="penstock doctor",
-        description="Say what Python, packages, Java and Spark there are, what can be written, and how to mend "
+        description="Say what Python, packages, Java and Spark there are, what can be written, and how to "
+        "mend "
         "what is missing.",
         epilog=_DOCTOR_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--state", metavar="DIR", help="where jobs are to keep their checkpoints")
+    parser.add_argument("--state", metavar="DIR", help="the directory of checkpoints")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
     parser.add_argument(
         "--compile",
@@ -268,7 +269,7 @@ def spark_parser() -> Parser:
     """Return the parser of ``penstock spark``."""
     parser = Parser(
         prog="penstock spark",
-        description="Say which Sparks are kept alive for this user (setting spark.keep-alive), or end them. "
+        description="List the Sparks kept alive for this user (setting spark.keep-alive), or end them. "
         "Starts nothing.",
         epilog=_SPARK_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -378,7 +379,7 @@ def _add_session(parser: Parser) -> None:
         metavar="K=V",
         help="set a setting (repeatable)",
     )
-    parser.add_argument("--catalog", metavar="DIR", help="keep permanent tables and views here")
+    parser.add_argument("--catalog", metavar="DIR", help="store permanent tables and views here")
     parser.add_argument("-p", "--parallelism", type=_count, metavar="N", help="subtasks of each operator")
 
 

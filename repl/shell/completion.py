@@ -75,7 +75,7 @@ class SqlCompleter(Completer):
             # WITH (.., '..: the options of that connector
             if named and named[1] in CONNECTORS:
                 return [(option.key, option.help) for option in CONNECTORS[named[1]].options]
-            return [("connector", "where the table lives")]
+            return [("connector", "the connector of the table")]
         return []
 
     def _names(self, text: str, before: str) -> list[tuple[str, str]]:

@@ -108,7 +108,7 @@ class Editor:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         except OSError as error:
-            self.history_note = f"history is not kept: {path}: {error.strerror}"
+            self.history_note = f"history is not saved: {path}: {error.strerror}"
             return InMemoryHistory()
         return _HistoryFile(str(path))
 

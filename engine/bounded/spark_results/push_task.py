@@ -129,7 +129,7 @@ def pulling_task(
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             wire.sendall(struct.pack(hello, token, number, context.attemptNumber(), context.taskAttemptId()))
             if incoming.read(1) != go:
-                raise ConnectionError("PENSTOCK_REFUSED nobody gives these rows any more")
+                raise ConnectionError("PENSTOCK_REFUSED nobody reads these rows any more")
             _, size = struct.unpack(header, incoming.read(struct.calcsize(header)))
             segment = bytearray(size)
             # the query was closed while its task fetched

@@ -237,8 +237,8 @@ class PushedRows:
         """
         if partition.handed:
             message = (
-                f"Spark runs partition {wire.partition} of a query again whose first rows have been "
-                "given to the reader"
+                f"Spark runs partition {wire.partition} of a query again after the reader received "
+                "its first rows"
             )
             hint = (
                 "run the query again; INSERT INTO a table, or a query of a job with checkpoints, "
@@ -297,7 +297,7 @@ class PushListeners:
                 try:
                     self._listeners[bind, port] = RowListener(bind, port)
                 except OSError as error:
-                    message = f"rows of Spark cannot be taken at {bind}:{port}: {error.strerror or error}"
+                    message = f"rows of Spark cannot be received at {bind}:{port}: {error.strerror or error}"
                     hint = (
                         "SET 'spark.results.bind' and 'spark.results.port' to an address of this "
                         "machine that is free"

@@ -132,7 +132,7 @@ class DatabaseSink:
             f"checkpoint {items[0]['checkpoint']} cannot be committed to table {self._table.name}: the "
             "database refuses its rows"
         )
-        hint = "put right what it says there and start the job again: it goes on with these rows"
+        hint = "correct what it reports and start the job again: it resumes with these rows"
         return PenstockError(
             "DAT-4707", message, detail=error.detail, hint=hint, kind=Kind.USER, sqlstate="40000"
         )

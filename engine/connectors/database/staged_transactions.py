@@ -210,5 +210,5 @@ class StagedTransactions:
         rows = self._database.run(text, (*self._sink, self._subtask))
         if not rows or rows[0][0] != self._epoch:
             message = f"job {self._job} is superseded: a later attempt writes to the table now"
-            hint = "another process has taken the job over, and goes on with it"
+            hint = "another process has taken the job over, and continues it"
             raise PenstockError("STA-3504", message, hint=hint, kind=Kind.EXTERNAL)

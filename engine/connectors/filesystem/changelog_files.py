@@ -106,6 +106,6 @@ class ChangeSequence:
 
 
 def _out_of_order(path: str, last: str) -> PenstockError:
-    message = f"file {redact_url(path)} came after {redact_url(last)} was read, but stands before it"
+    message = f"file {redact_url(path)} came after {redact_url(last)} was read, but sorts before it"
     hint = "give files of changes names that sort in the order they are written in"
     return PenstockError("DAT-4111", message, hint=hint, kind=Kind.EXTERNAL)

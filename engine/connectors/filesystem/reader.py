@@ -201,7 +201,7 @@ def partition_value(field: Field, partitions: Mapping[str, str | None], split: F
     not of the column's type.
     """
     if field.name.lower() not in partitions:
-        message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
+        message = f"{redact_url(split.path)} is in no directory {field.name}=.."
         raise PenstockError(
             "DAT-4110",
             message,

@@ -66,7 +66,7 @@ class StagedFiles:
             yield
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
-            hint = "make room there, or see to the disk: what is not committed yet is written again"
+            hint = "free space there, or check the disk: what is not committed yet is written again"
             message = f"files cannot be written to {self.root}: {why}"
             raise PenstockError(
                 "DAT-4606", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="53100"

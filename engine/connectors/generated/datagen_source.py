@@ -46,7 +46,9 @@ class DatagenSource:
         # rows are numbered by the number of splits: another number would repeat and lose rows
         if sorted(split_ids) != self.splits():
             message = f"table {self._request.table.name} had {len(split_ids)} splits, it has {self._splits}"
-            raise PenstockError("DAT-4107", message, hint="set 'splits' as it was to go on from a checkpoint")
+            raise PenstockError(
+                "DAT-4107", message, hint="set 'splits' to its former value to resume from a checkpoint"
+            )
 
     def open(self, split_id: str, position: Position | None) -> GeneratedReader:
         split = int(split_id.partition("/")[0])

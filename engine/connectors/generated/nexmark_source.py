@@ -394,7 +394,9 @@ class NexmarkSource:
     def recall(self, split_ids: list[str]) -> None:
         if sorted(split_ids) != self.splits():
             message = f"table {self._request.table.name} had {len(split_ids)} splits, it has {self._splits}"
-            raise PenstockError("DAT-4107", message, hint="set 'splits' as it was to go on from a checkpoint")
+            raise PenstockError(
+                "DAT-4107", message, hint="set 'splits' to its former value to resume from a checkpoint"
+            )
 
     def open(self, split_id: str, position: Position | None) -> GeneratedReader:
         split = int(split_id.partition("/")[0])

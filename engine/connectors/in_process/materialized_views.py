@@ -144,7 +144,7 @@ class MaterializedContents:
         """Return a pinned state. DAT-4112 when it is no longer stored."""
         with self._changed:
             if version not in self._snapshots:
-                message = f"state {version} of materialized view {self.name} is kept no more"
+                message = f"state {version} of materialized view {self.name} no longer exists"
                 raise PenstockError("DAT-4112", message, hint="run the query again", kind=Kind.EXTERNAL)
             return self._snapshots[version]
 

@@ -50,7 +50,7 @@ class RegisteredTableSource:
                 raise PenstockError(
                     "DAT-4107",
                     message,
-                    hint="register the same rows to go on from a checkpoint",
+                    hint="register the same rows to resume from a checkpoint",
                     kind=Kind.EXTERNAL,
                 )
 

@@ -38,7 +38,7 @@ def checked_keys(keys: Lists) -> None:
     if not first.all():
         # the first key that occurs again in its map
         twice = keys.flat[int(np.flatnonzero(~first)[0])].as_py()
-        raise bad_argument(f"the key {twice!r} stands twice in a map")
+        raise bad_argument(f"the key {twice!r} occurs twice in a map")
 
 
 def _part(index: int) -> Kernel:

@@ -68,9 +68,7 @@ def _unbase64(text: str) -> bytes:
 def _url_decode(text: str) -> str:
     # unquote_plus would leave it as it is
     if re.search(r"%(?![0-9A-Fa-f]{2})", text):
-        raise bad_argument(
-            f"{text!r} is no encoded part of a URL", "a % stands before two hexadecimal digits"
-        )
+        raise bad_argument(f"{text!r} is no encoded part of a URL", "a % precedes two hexadecimal digits")
     return unquote_plus(text)
 
 

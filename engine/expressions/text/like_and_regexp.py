@@ -30,7 +30,7 @@ def _like_pattern(pattern: str, escape: str) -> str:
             if follower is None or follower not in ("%", "_", escape):
                 raise bad_argument(
                     f"the LIKE pattern {pattern!r} escapes {follower!r}",
-                    f"{escape} may stand before %, _ and {escape}",
+                    f"{escape} may precede only %, _ and {escape}",
                 )
             out.append((_ESCAPED_BY_ARROW if follower in ("%", "_", _ESCAPED_BY_ARROW) else "") + follower)
         else:

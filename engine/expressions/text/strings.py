@@ -181,7 +181,7 @@ def _replace(bound: BoundCall) -> Kernel:
     # bytes that replacing adds: occurrences times the length of the replacement
     growth = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
     too_large = (
-        f"{growth} > {MOST['bytes']} THEN error('replace would give ' || {growth} || ' bytes, over the "
+        f"{growth} > {MOST['bytes']} THEN error('replace would return ' || {growth} || ' bytes, over the "
         f"limit of {MOST['bytes']}')"
     )
     return duckdb_kernel(

@@ -369,7 +369,7 @@ class MaterializedViewSourceOperator(HeadOperator):
             return SourceStatus(ended=True)
         standing = self._view.standing()
         if standing.error is not None:
-            message = f"materialized view {self._name} has failed, so what follows it cannot go on"
+            message = f"materialized view {self._name} has failed, so its readers cannot continue"
             raise PenstockError(
                 "DAT-4113", message, detail=standing.error.message, kind=Kind.EXTERNAL
             ) from standing.error

@@ -162,7 +162,7 @@ def _plain_part(call: AggregateCall, kind: pa.DataType, insert_only: bool, count
     if call.function in _PAIRS:
         return PairPart()
     raise PenstockError(
-        "INT-9045", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000"
+        "INT-9045", f"cannot compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000"
     )
 
 

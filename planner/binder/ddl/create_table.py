@@ -64,10 +64,7 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     for column in statement.columns:
         if isinstance(column, MetadataColumnDef):
             message = f'column "{column.name.text}": a table of changes has no metadata columns'
-            hint = (
-                "a row taken back would carry other metadata than the row that was given; leave the "
-                "column out"
-            )
+            hint = "a retraction would carry other metadata than its row; leave the column out"
             raise PenstockError("SQL-1515", message, span=column.name.span, hint=hint, sqlstate="0A000")
     if statement.partitioned_by:
         hint = "an update may move a row from one partition to another; leave PARTITIONED BY out"
@@ -85,9 +82,9 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
             for node in expression_of(computed.expression).walk()
         ):
             message = (
-                f'column "{computed.name}" of a table of changes gives another value each time it is computed'
+                f'column "{computed.name}" of a table of changes has another value each time it is computed'
             )
-            hint = "a row taken back must be the row that was given; compute it from the row's own columns"
+            hint = "a retraction must equal its row; compute the column from the row's own columns"
             raise PenstockError("SQL-1515", message, span=names[computed.name], hint=hint, sqlstate="0A000")
 
 
@@ -103,7 +100,7 @@ def _check_written(table: CatalogTable, statement: CreateTable) -> None:
         fault = (
             "files of changes have no partitions"
             if table.partitioned_by
-            else 'column "op" is taken: it tells what happened to each row'
+            else 'column "op" is reserved: it has the kind of each change'
         )
         raise PenstockError(
             "SQL-1516",
@@ -228,7 +225,7 @@ def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
     # timestamp TIMESTAMP METADATA FROM 'key'
     known = metadata_keys(connector)
     if column.key not in known:
-        hint = did_you_mean(column.key, known, others=True) or f"connector {connector} gives no metadata"
+        hint = did_you_mean(column.key, known, others=True) or f"connector {connector} has no metadata"
         message = f"connector {connector} has no metadata '{column.key}'"
         raise PenstockError("SQL-1306", message, span=column.key_span, hint=hint, sqlstate="42703")
     # A metadata column may have any type that the connector's own casts to.
@@ -335,7 +332,7 @@ def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...
         # PRIMARY KEY (a, A)
         if schema[index].name in resolved:
             raise PenstockError(
-                "SQL-1301", f'column "{name.text}" stands twice in {clause}', span=name.span, sqlstate="42701"
+                "SQL-1301", f'column "{name.text}" occurs twice in {clause}', span=name.span, sqlstate="42701"
             )
         resolved.append(schema[index].name)
     return tuple(resolved)

@@ -66,7 +66,7 @@ def _targets(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Fie
             raise _no_target(name, table, list(physical))
         if name.text.lower() in seen:
             raise PenstockError(
-                "SQL-1045", f'column "{name.text}" stands twice in the list', span=name.span, sqlstate="42701"
+                "SQL-1045", f'column "{name.text}" occurs twice in the list', span=name.span, sqlstate="42701"
             )
         seen.add(name.text.lower())
     return [physical[name.text.lower()] for name in names]
@@ -97,7 +97,7 @@ def _wrong_width(
     statement: Insert, table: CatalogTable, targets: Sequence[Field], relation: Relation
 ) -> PenstockError:
     message = (
-        f'"{table.name}" takes {len(targets)} column{"s" if len(targets) != 1 else ""}, the query gives '
+        f'"{table.name}" takes {len(targets)} column{"s" if len(targets) != 1 else ""}, the query returns '
         f"{len(relation.fields)}"
     )
     hint = f"the columns are {', '.join(field.name for field in targets)}"
@@ -130,7 +130,7 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
             sqlstate="23502",
         )
     if not storable(source.type, field.type):
-        message = f'column "{field.name}" is {field.type}, the query gives {source.type}'
+        message = f'column "{field.name}" is {field.type}, the query returns {source.type}'
         hint = (
             f"write CAST({source.name or '..'} AS {field.type})"
             if can_cast(source.type, field.type)

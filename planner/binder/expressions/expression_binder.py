@@ -212,7 +212,7 @@ class ExpressionBinder:
     def _star(self, tree: exp.Expr) -> Expression:
         raise PenstockError(
             "SQL-1001",
-            "* stands for all columns only in the SELECT list and in COUNT(*)",
+            "* means all columns only in the SELECT list and in COUNT(*)",
             span=span_of(tree),
             sqlstate="42601",
         )
@@ -295,7 +295,7 @@ class ExpressionBinder:
             hint = "put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here"
             raise PenstockError(
                 "SQL-1601",
-                f"a subquery cannot stand in {self.clause}",
+                f"a subquery cannot be used in {self.clause}",
                 span=span_of(tree),
                 hint=hint,
                 sqlstate="0A000",
@@ -402,7 +402,7 @@ class ExpressionBinder:
             return self.windows.add(tree, replace(self, clause="a call with OVER"))
         # ROW_NUMBER() without OVER
         if name.lower() in OVER_ONLY and not is_aggregate(name):
-            message = f"{name.lower()} stands only with OVER"
+            message = f"{name.lower()} is allowed only with OVER"
             raise PenstockError(
                 "SQL-1065",
                 message,
@@ -470,7 +470,7 @@ class ExpressionBinder:
             hint = f"write FROM t, LATERAL TABLE({name}(..)) AS f(..)"
             raise PenstockError(
                 "SQL-1107",
-                f"{name} gives rows: it is a table function",
+                f"{name} returns rows: it is a table function",
                 span=span,
                 hint=hint,
                 sqlstate="42809",
@@ -495,7 +495,7 @@ class ExpressionBinder:
         hint = "compute it in the select list of a subquery, give it a name, and use that name here"
         return PenstockError(
             "SQL-1065",
-            f"{name.lower()} OVER cannot stand in {self.clause}",
+            f"{name.lower()} OVER cannot be used in {self.clause}",
             span=span,
             hint=hint,
             sqlstate="42P20",
@@ -517,7 +517,7 @@ class ExpressionBinder:
             )
         return PenstockError(
             "SQL-1062",
-            f"the aggregate {name.lower()} cannot stand in {self.clause}",
+            f"the aggregate {name.lower()} cannot be used in {self.clause}",
             span=span,
             hint=hint,
             sqlstate="42803",
@@ -527,7 +527,7 @@ class ExpressionBinder:
         word = "FINAL" if tree.args.get("final") else "RUNNING"
         raise PenstockError(
             "SQL-1746",
-            f"{word} stands in MEASURES only",
+            f"{word} is allowed in MEASURES only",
             span=span_of(tree),
             hint="leave it out",
             sqlstate="42601",

@@ -49,7 +49,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
     declared = LAMBDA_NAMES.get(name)
     if declared is None:
         first = next(arg for arg in args if isinstance(arg, LambdaFunction))
-        raise _misplaced(f"{name} is not given a function", span_of(first))
+        raise _misplaced(f"{name} takes no function as argument", span_of(first))
     least, most = declared.arity
     if not least <= len(args) <= (most or least):
         raise PenstockError(
@@ -65,7 +65,7 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
     for arg in args:
         if isinstance(arg, LambdaFunction) != (arg in bodies):
             raise _misplaced(
-                f"{declared.name} is given its functions last", span_of(arg), f"write {declared.usage}"
+                f"{declared.name} takes its functions last", span_of(arg), f"write {declared.usage}"
             )
     bound = [binder.bind(value) for value in values]
     # zip_with takes two arrays.
@@ -133,7 +133,7 @@ def _function(
     if name in _CONDITIONS:
         if not isinstance(body.type, Boolean | Null):
             message, hint = (
-                f"the function of {name} gives BOOLEAN, this gives {body.type}",
+                f"the function of {name} returns BOOLEAN, this returns {body.type}",
                 "compare it with something",
             )
             raise PenstockError("SQL-1103", message, span=body.span or span, hint=hint, sqlstate="42804")
@@ -181,7 +181,7 @@ def _aggregate(
             message = (
                 f"the function of aggregate makes {merge.type} of {start.type if kind is None else kind}"
             )
-            hint = f"CAST its value to {start.type}, or the start to the type it gives"
+            hint = f"CAST its value to {start.type}, or the start to the type it returns"
             raise PenstockError("SQL-1103", message, span=merge.span or span, hint=hint, sqlstate="42804")
         start = coerced(start, kind)
     args: list[Expression] = [array, start, merge]
@@ -192,10 +192,10 @@ def _aggregate(
 
 
 def _misplaced(message: str, span: Span | None, hint: str | None = None) -> PenstockError:
-    hint = hint or f"functions are given to {', '.join(sorted(LAMBDA_NAMES))}"
+    hint = hint or f"functions are arguments of {', '.join(sorted(LAMBDA_NAMES))}"
     return PenstockError("SQL-1113", message, span=span, hint=hint, sqlstate="42601")
 
 
 def refuse_lambda(binder: BodyBinder, tree: exp.Expr) -> Expression:
     """Raise SQL-1113 for a lambda outside of a call."""
-    raise _misplaced(f"a function cannot stand in {binder.clause} by itself", span_of(tree))
+    raise _misplaced(f"a function cannot be used in {binder.clause} by itself", span_of(tree))

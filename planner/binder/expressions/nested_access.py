@@ -55,7 +55,7 @@ def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> l
     one of them.
     """
     if not isinstance(row.type, Row):
-        hint = "a star stands behind a table or a ROW"
+        hint = "a star follows a table or a ROW"
         raise PenstockError(
             "SQL-1108", f"{row.type} has no fields", span=span_of(name), hint=hint, sqlstate="42809"
         )

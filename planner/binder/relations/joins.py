@@ -196,7 +196,7 @@ def _reject_duplicate_table(scope: Scope, name: str, join: exp.Expr) -> None:
         hint = f"give one of them an alias: {name} AS other"
         raise PenstockError(
             "SQL-1045",
-            f'table name "{name}" stands twice in FROM',
+            f'table name "{name}" occurs twice in FROM',
             span=span_of(join.this),
             hint=hint,
             sqlstate="42712",

@@ -120,10 +120,10 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
             return bind_window(tree, context, bind_source)
         # FOR SYSTEM_TIME AS OF needs a left side; ``joins`` binds it there.
         case AsOf():
-            hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"
+            hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of the table before JOIN"
             raise PenstockError(
                 "SQL-1721",
-                "FOR SYSTEM_TIME AS OF stands behind JOIN only",
+                "FOR SYSTEM_TIME AS OF is allowed after JOIN only",
                 span=span_of(tree),
                 hint=hint,
                 sqlstate="0A000",
@@ -132,7 +132,7 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
             hint = "write FROM a JOIN LATERAL SNAPSHOT(input => TABLE t, ..) AS s ON a.k = s.k"
             raise PenstockError(
                 "SQL-1729",
-                "SNAPSHOT stands behind JOIN LATERAL only",
+                "SNAPSHOT is allowed after JOIN LATERAL only",
                 span=span_of(tree),
                 hint=hint,
                 sqlstate="0A000",
@@ -326,7 +326,7 @@ def bind_values(tree: exp.Expr, context: BindContext) -> Relation:
                 "SQL-1081",
                 message,
                 span=span_of(node),
-                hint="NULL stands for a missing value",
+                hint="write NULL for a missing value",
                 sqlstate="42601",
             )
     # VALUES (1), (2.5): each column has the common type of its cells.

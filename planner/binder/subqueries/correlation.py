@@ -210,7 +210,7 @@ def correlation_error(error: PenstockError, tree: exp.Expr, outer: Scope) -> Pen
         inside = any(span_of(part) == error.span for part in (node, *parts))
         if inside and _resolves(outer, node):
             name = ".".join(part.name for part in parts) + (".*" if isinstance(node, AllColumns) else "")
-            message = f'a subquery cannot read "{name}" of a query around it in this place'
+            message = f'a subquery cannot read "{name}" of an outer query here'
             hint = (
                 "a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, "
                 "WITH or UNION"

@@ -174,7 +174,7 @@ def _filled(value: Expression, span: Span | None) -> Expression:
     if zero is None:
         if isinstance(value.type, Array | Map | Row | Binary):
             hint = "say that the column is NOT NULL, or join with a query in FROM"
-            message = f"a subquery that is a value cannot be found by a {value.type} that may be NULL"
+            message = f"a scalar subquery cannot be correlated by a {value.type} that may be NULL"
             raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
         # Types without a zero are compared by a value that maps one to one: microseconds or text.
         if isinstance(value.type, TimestampLtz):  # as text two instants of an hour that comes twice are one
@@ -212,7 +212,7 @@ def first_rows(
     limit = query.args.get("limit")
     # Top-N per outer row: LIMIT without an order would choose rows at random.
     if limit is None or query.args.get("offset") is not None or query.args.get("order") is None:
-        message = "in a query that reads the rows around it ORDER BY and LIMIT stand together, without OFFSET"
+        message = "a correlated subquery needs ORDER BY and LIMIT together, without OFFSET"
         raise PenstockError(
             "SQL-1601", message, span=span, hint="write ORDER BY .. LIMIT n", sqlstate="0A000"
         )

@@ -387,7 +387,7 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
     """Return an aggregate's result as a column. A key without rows has no group, and COUNT is then 0."""
     # SELECT x, MAX(y) FROM t, without GROUP BY
     if isinstance(node, Column):
-        message = f'column "{node.name}" stands beside an aggregate in a subquery'
+        message = f'column "{node.name}" is used beside an aggregate in a subquery'
         hint = f"write any_value({node.name}), or read it outside of the subquery"
         raise PenstockError("SQL-1061", message, span=node.span, hint=hint, sqlstate="42803")
     if not isinstance(node, AggregateResult):
@@ -441,7 +441,7 @@ def _is_first(plan: LogicalPlan) -> bool:
 def _several(span: Span | None) -> PenstockError:
     hint = "aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1"
     return PenstockError(
-        "SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000"
+        "SQL-1086", "a scalar subquery may return one row only", span=span, hint=hint, sqlstate="21000"
     )
 
 
@@ -472,7 +472,7 @@ def _value(
 
 def _one_column(count: int, span: Span | None) -> None:
     if count != 1:
-        message = f"a subquery that is a value gives one column, this gives {count}"
+        message = f"a scalar subquery returns one column, this returns {count}"
         raise PenstockError("SQL-1085", message, span=span, hint="list one column", sqlstate="42601")
 
 

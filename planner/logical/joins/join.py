@@ -334,7 +334,7 @@ class BinaryJoin(LogicalPlan):
         return next(((port,) for port in (1, 0) if facts.bounded(self.inputs[port])), ())
 
     def update_cause(self) -> str:
-        return f"the {self.kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
+        return f"the {self.kind.value.upper()} JOIN retracts a row without a match when its match arrives"
 
     @property
     def clock_ports(self) -> tuple[int, ...]:

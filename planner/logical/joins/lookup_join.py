@@ -143,8 +143,8 @@ class LookupJoin(LogicalPlan):
     def refuse_updates(self, port: int) -> PenstockError | None:
         return PenstockError(
             "SQL-1322",
-            "a lookup join takes rows that stay, but its input takes rows back: by then the "
-            "table it looked up may say something else",
+            "a lookup join needs an append-only input, but its input retracts rows: by then the "
+            "lookup may return another row",
             hint="look up before the rows are grouped or joined, or window them, or write EMIT FINAL",
             sqlstate="0A000",
         )

@@ -98,8 +98,8 @@ class SnapshotJoin(BinaryJoin):
             return None
         return PenstockError(
             "SQL-1323",
-            "LATERAL SNAPSHOT joins rows that stay, but the left side takes rows back: by "
-            "then the table may say something else",
+            "LATERAL SNAPSHOT needs an append-only left side, but it retracts rows: by then the "
+            "table may have another row",
             hint="join before the rows are grouped or joined, or window them, or write EMIT "
             "FINAL; or join the table itself: JOIN t ON ..",
             sqlstate="0A000",

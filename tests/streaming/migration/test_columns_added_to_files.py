@@ -100,7 +100,7 @@ def test_a_source_goes_on_in_the_middle_of_a_file_without_the_column(kind: str, 
         assert job.wait(PATIENCE_S) and job.error is None, job.error
         changes = changes_of(job)
     assert {change.split(":")[0] for change in changes} == {"kept"} and any(
-        "source t" in c and "goes on from where it is" in c for c in changes
+        "source t" in c and "resumes from its position" in c for c in changes
     )
     assert given(tmp_path) == expected
 

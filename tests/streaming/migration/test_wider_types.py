@@ -61,7 +61,9 @@ def test_rows_kept_are_widened_and_have_null_in_a_column_added_to_the_end(tmp_pa
     }
     kept.stop_in_mid_run(NARROW, kept.statement(without))
     changes = kept.finish(LONGER, parallelism_default="2")
-    assert sum("note STRING is added, NULL in what is kept" in change for change in changes) >= len(CARRIED)
+    assert sum("note STRING is added, NULL in the restored state" in change for change in changes) >= len(
+        CARRIED
+    )
     assert kept.results() == fresh.results()
     assert all(
         any("note" in row for row in rows)
@@ -109,7 +111,7 @@ REFUSED = {
     ),
     "more words": (
         NARROW.replace("(10, 2)", "(20, 2)"),
-        ["max(d) was DECIMAL(10, 2) and is DECIMAL(20, 2): what is aggregated of more than 18"],
+        ["max(d) was DECIMAL(10, 2) and is DECIMAL(20, 2): aggregates of more than 18"],
     ),
     "mean of bigint": (
         NARROW.replace("k TINYINT", "k BIGINT"),
@@ -123,10 +125,13 @@ REFUSED = {
         NARROW.replace(", d DECIMAL(10, 2)", ""),
         ["there is left join (id INT, id INT, v SMALLINT, d DECIMAL(10, 2))"],
     ),
-    "computed column": (NARROW, ["its rows have a column", "that those kept have not, and it is computed"]),
+    "computed column": (
+        NARROW,
+        ["its rows have a column", "that the restored rows do not have, and it is computed"],
+    ),
     "known column": (
         NARROW,
-        ["its rows have a column name STRING that those kept have not, and table b had it then"],
+        ["its rows have a column name STRING that the restored rows do not have, and table b had it then"],
     ),
     "added in the middle": (
         NARROW.replace("k TINYINT", "note STRING, k TINYINT"),

@@ -103,7 +103,7 @@ def test_a_failure_keeps_what_was_read_and_is_told_once(
         assert met == {"old"}
         assert {kind for kind, _ in told(cursor)} == {"WARNING"}
         sentence = (
-            "lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job goes on"
+            "lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job continues"
         )
         assert any(re.search(sentence, text) for _, text in told(cursor))
         write(tmp_path / "dim.csv", "new")

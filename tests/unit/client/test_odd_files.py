@@ -106,8 +106,8 @@ ERRORS = {
     "json": [
         (1, "id", '"x" is not a valid INT'),
         (2, None, "not JSON: expecting value at character 1"),
-        (3, None, "an array stands where a line must hold one object"),
-        (4, None, "null stands where a line must hold one object"),
+        (3, None, "an array is where a line must contain one object"),
+        (4, None, "null is where a line must contain one object"),
     ],
 }
 READERS = ["streaming", "duckdb", pytest.param("spark", marks=pytest.mark.spark)]

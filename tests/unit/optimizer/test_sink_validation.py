@@ -33,11 +33,11 @@ def into(connector: str, text: str) -> LogicalPlan:
         ("SELECT COUNT(*) AS n FROM orders", "the aggregate of all rows changes with every row"),
         (
             "SELECT o.a, p.id FROM orders AS o LEFT JOIN arrivals AS p ON o.k = p.k",
-            "the LEFT JOIN takes back a row that stood alone when its match comes",
+            "the LEFT JOIN retracts a row without a match when its match arrives",
         ),
         (
             "SELECT id FROM arrivals ORDER BY id LIMIT 2",
-            "ORDER BY .. LIMIT takes back rows that fall out of the first",
+            "ORDER BY .. LIMIT retracts rows that fall out of the first",
         ),
     ],
 )

@@ -54,7 +54,7 @@ class Case:
 
     @property
     def wrong(self) -> Rows:
-        """What a runtime would give that drops every row behind its split's watermark, or that orders rows
+        """What a runtime would return that drops every row behind its split's watermark, or that orders rows
         of one time by value.
         """
         found = {}

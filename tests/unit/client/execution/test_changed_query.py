@@ -153,7 +153,7 @@ def test_a_statement_said_again_after_a_stop_begins_anew_and_says_so(kept: Kept)
         again = made.execute(PLAIN).job
         assert (
             again is not None
-            and "goes on from its state as the 1. of that name in another session" in again.start_notes[0]
+            and "resumes from its state as the 1. of that name in another session" in again.start_notes[0]
         )
 
 
@@ -182,7 +182,7 @@ def test_columns_added_at_the_end_keep_all_state(kept: Kept) -> None:
     changes = kept.go_on(made, BOTH.format(plain, counted))
     assert {change.split(":")[0] for change in changes} == {"kept"}
     assert any("tumble aggregate" in change and "was" not in change for change in changes)
-    assert sum("goes on from where it is" in change for change in changes) == 2  # the sinks
+    assert sum("resumes from its position" in change for change in changes) == 2  # the sinks
     assert sorted(kept.column("rows", "id")) == list(range(1, ROWS + 1))
     assert (kept.total("counts", "n"), kept.total("counts", "ids")) == (ROWS, ROWS * (ROWS + 1) // 2)
     newest = ds.dataset(

@@ -187,7 +187,7 @@ def test_an_insert_that_is_waited_for_can_be_ended_by_another_thread(
     assert [type(error) for error in raised] == [penstock.OperationalError]
     assert raised[0].code == "RUN-2903"
     connection.close()
-    assert ("was stopped before its sources ended, and keeps no state" in capsys.readouterr().err) is (
+    assert ("was stopped before its sources ended, and has no state" in capsys.readouterr().err) is (
         how == "close"
     )
 
@@ -201,7 +201,7 @@ def test_a_connection_that_is_closed_stops_its_jobs_with_a_checkpoint(
         await_that(lambda: job.metrics().rows_in >= ROWS // 4, "a quarter of the rows")
     assert job.stopped
     assert (
-        "job insert-into-o-1 was stopped; the same statement goes on from checkpoint 1"
+        "job insert-into-o-1 was stopped; the same statement resumes from checkpoint 1"
         in capsys.readouterr().err
     )
     before = rows_of(tmp_path, "o")

@@ -20,7 +20,7 @@ def task(name: str, busy: float, idle: float, backpressured: float) -> TaskFigur
     [
         (
             [task("source t", 40, 10, 950), task("join", 980, 20, 0)],
-            "slowest: task 0 of join, busy 98% of the time; source t waits for room",
+            "slowest: task 0 of join, busy 98% of the time; source t waits for buffers",
         ),
         (
             [task("source t", 900, 100, 0), task("sink s", 10, 990, 0)],

@@ -46,12 +46,10 @@ def test_a_window_that_has_not_closed(session: Session) -> None:
     await_that(lambda: any(operator.state_entries for operator in job.metrics().operators), "a row in state")
     said = lines(session, f"EXPLAIN WHY NO OUTPUT FOR JOB '{job.job_id}'")
     assert " is running: " in said[0] and ", 0 out, 0 late" in said[0]
-    assert said[1].startswith("watermark ts: 1 open split") and said[2].endswith(
-        "<- holds the watermark back"
-    )
+    assert said[1].startswith("watermark ts: 1 open split") and said[2].endswith("<- delays the watermark")
     assert "its next window closes at 2020-01-02 00:00:00" in said[3] and "short of it" in said[3]
     assert said[-1].startswith(
-        "so: tumble aggregate by k holds its rows until time has passed them, and split "
+        "so: tumble aggregate by k buffers its rows until the watermark passes them, and split "
     )
     plan = lines(session, f"EXPLAIN ANALYZE JOB '{job.job_id}'")
     assert any(
@@ -67,9 +65,9 @@ def test_a_window_that_has_not_closed(session: Session) -> None:
 @pytest.mark.parametrize(
     ("query", "verdict"),
     [
-        (WINDOWS.format("(SELECT * FROM events WHERE k > 99)", "'1' HOUR"), "has let no row pass"),
-        ("SELECT k, 1 FROM events WHERE k > 99", "has let no row pass"),
-        ("SELECT k, 1 FROM events", "there is output: 4 rows have come to the sinks"),
+        (WINDOWS.format("(SELECT * FROM events WHERE k > 99)", "'1' HOUR"), "has emitted no row"),
+        ("SELECT k, 1 FROM events WHERE k > 99", "has emitted no row"),
+        ("SELECT k, 1 FROM events", "there is output: 4 rows have reached the sinks"),
     ],
 )
 def test_a_job_that_has_ended(session: Session, query: str, verdict: str) -> None:

@@ -97,11 +97,11 @@ def test_one_answer_on_spark() -> None:
 
 MISTAKES = {
     "SELECT tell(a - 1) FROM t": ("RUN-2010", "ZeroDivisionError", "in tell"),
-    "SELECT shortened(a) FROM t": ("RUN-2011", "gave 1 values for", "declared to give BIGINT"),
+    "SELECT shortened(a) FROM t": ("RUN-2011", "returned 1 values for", "declared to return BIGINT"),
     "SELECT worded(a) FROM t": (
         "RUN-2011",
-        "gave string values that are no int64",
-        "declared to give BIGINT",
+        "returned string values that are no int64",
+        "declared to return BIGINT",
     ),
     "SELECT tell(s, a) FROM t": ("SQL-1102", "tell takes 1 argument, not 2", "write tell(BIGINT)"),
     "SELECT tell(TRUE) FROM t": ("SQL-1103", "argument 1 is BOOLEAN, wanted BIGINT", "CAST(.. AS BIGINT)"),
@@ -109,17 +109,17 @@ MISTAKES = {
     "SELECT tell(DISTINCT a) FROM t": ("SQL-1105", "DISTINCT goes with aggregate functions", ""),
     "SELECT wavering(n) FROM (SELECT COUNT(*) AS n FROM t)": (
         "SQL-1315",
-        "wavering may give another value",
+        "wavering may return another value",
         "deterministic",
     ),
     "SELECT SUM(wavering(n)) FROM (SELECT COUNT(*) AS n FROM t GROUP BY a)": (
         "SQL-1315",
-        "wavering may give another value",
+        "wavering may return another value",
         "deterministic",
     ),
     "SELECT n FROM (SELECT COUNT(*) AS n FROM t) JOIN t AS u ON u.a < wavering(n)": (
         "SQL-1315",
-        "wavering may give another value",
+        "wavering may return another value",
         "deterministic",
     ),
     "SELECT COUNT(*) FILTER (WHERE wavering(n) > 1) FROM (SELECT COUNT(*) AS n FROM t)": (

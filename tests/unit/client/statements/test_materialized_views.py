@@ -173,7 +173,7 @@ REFUSED = {
     "CREATE MATERIALIZED VIEW x (a, a) AS SELECT a, b FROM t": ("SQL-1301", 'view column "a" is given twice'),
     "CREATE MATERIALIZED VIEW x (a) AS SELECT a, b FROM t": (
         "SQL-1046",
-        'view "x" names 1 columns, its query gives 2',
+        'view "x" names 1 columns, its query returns 2',
     ),
 }
 
@@ -198,7 +198,9 @@ def test_what_is_refused() -> None:
         assert job is not None
         job.cancel()
         job.wait()
-        with pytest.raises(PenstockError, match="materialized view v is kept no more: its job is canceled"):
+        with pytest.raises(
+            PenstockError, match="materialized view v is no longer updated: its job is canceled"
+        ):
             session.execute("SELECT * FROM v")
     finally:
         session.close()

@@ -201,7 +201,7 @@ def test_aggregates_run_in_spark() -> None:
         assert "bounded t on spark" in explained(made, filtered)
         for query, code, message in (
             ("failing(n)", "RUN-2010", "KeyError: 'no'"),
-            ("too_few(n)", "RUN-2011", "gave 1 values for"),
+            ("too_few(n)", "RUN-2011", "returned 1 values for"),
         ):
             with pytest.raises(penstock.Error) as caught:
                 made.execute(f"SELECT k, {query} FROM t GROUP BY k").fetchall()
@@ -211,12 +211,12 @@ def test_aggregates_run_in_spark() -> None:
 MISTAKES = {
     "SELECT longest(1, 2) FROM t": ("SQL-1102", "longest takes 1 argument, not 2"),
     "SELECT longest(s ORDER BY k) FROM t": ("SQL-1105", "ORDER BY does not go with longest"),
-    "SELECT k FROM t WHERE longest(s) = 'x'": ("SQL-1062", "cannot stand in WHERE"),
+    "SELECT k FROM t WHERE longest(s) = 'x'": ("SQL-1062", "cannot be used in WHERE"),
     "SELECT words(s) FROM t": ("SQL-1107", "it is a table function"),
     "SELECT failing(n) FROM t": ("RUN-2010", "Python function failing: KeyError: 'no'"),
     "SELECT i FROM t, LATERAL TABLE(backwards(n)) AS l(i)": (
         "RUN-2011",
-        "not the ascending numbers of 5 rows",
+        "do not ascend within the 5 rows",
     ),
 }
 

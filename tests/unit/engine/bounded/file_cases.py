@@ -506,7 +506,7 @@ CASES: dict[str, FileCase] = {
     "parquet, a file without a partition": FileCase(
         parted("parquet", "k=1", "j=2"),
         {"k": INT, "n": BIGINT},
-        "DAT-4110: /j=2/1.parquet stands in no directory k=..",
+        "DAT-4110: /j=2/1.parquet is in no directory k=..",
         partitions=("k",),
         kind="parquet",
     ),
@@ -640,7 +640,7 @@ CASES: dict[str, FileCase] = {
     "csv, a file without a partition": FileCase(
         parted("csv", "k=1", "j=2"),
         {"k": INT, "n": BIGINT},
-        "DAT-4110: /j=2/1.csv stands in no directory k=..",
+        "DAT-4110: /j=2/1.csv is in no directory k=..",
         partitions=("k",),
         kind="csv",
     ),

@@ -227,6 +227,6 @@ def test_what_is_computed_of_too_much_for_one_batch_goes_on_with_fewer_rows(
     found = session.execute(query).final_rows().sort_by("k")
     assert found.equals(expected) and found.num_rows == (50 if kept else 100)
     monkeypatch.setitem(MOST, "bytes", 80)
-    with pytest.raises(PenstockError, match="repeat would give") as caught:
+    with pytest.raises(PenstockError, match="repeat would return") as caught:
         session.execute(query).final_rows()
     assert caught.value.code == "RUN-2006", "one row by itself is too large"

@@ -31,13 +31,13 @@ GOOD = [
     {"before": {"id": 2, "name": None, "at": None}, "after": None, "op": "d"},
 ]
 BAD = {
-    "null": "a tombstone tells of no change",
+    "null": "a tombstone contains no change",
     '{"before": null, "after": null, "op": "c"}': "op is c, a row is created, but there is no after",
     '{"after": {"id": 3}, "op": "u"}': "op is u, a row is updated, but there is no before: a source must log whole rows (REPLICA IDENTITY FULL)",
     '{"before": null, "op": "d"}': "op is d, a row is deleted, but there is no before: a source must log whole rows (REPLICA IDENTITY FULL)",
     '{"before": null, "after": {"id": 3}, "op": "x"}': 'op is "x"; a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}',
     '{"id": 3, "name": "c"}': 'a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}',
-    '{"schema": {}, "payload": {"after": {"id": 3}, "op": "c"}}': "the change stands in a payload: 'debezium-json.schema-include' = 'true'",
+    '{"schema": {}, "payload": {"after": {"id": 3}, "op": "c"}}': "the change is in a payload: 'debezium-json.schema-include' = 'true'",
     '{"before": null, "after": {"id": "three"}, "op": "c"}': 'after: "three" is not a valid INT',
     '{"before": null, "after": [], "op": "c"}': "op is c, a row is created, but there is no after",
     "{": "not JSON: expecting property name enclosed in double quotes",
@@ -143,7 +143,7 @@ def test_a_file_that_comes_too_late_is_refused(session: Session, tmp_path: Path)
     assert following.weights is not None
     _arrive(tmp_path / "a.json", text(GOOD[:1]))
     with pytest.raises(
-        PenstockError, match=r"a\.json came after .*c\.json was read, but stands before it"
+        PenstockError, match=r"a\.json came after .*c\.json was read, but sorts before it"
     ) as caught:
         result.next(PATIENCE_S)
     assert caught.value.code == "DAT-4111"

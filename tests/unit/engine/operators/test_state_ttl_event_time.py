@@ -145,8 +145,8 @@ def test_what_time_frees_has_no_ttl(session: Session) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("SELECT k FROM a ORDER BY v LIMIT 3", "ORDER BY .. LIMIT keeps all rows"),
-        (PAIRS, "MATCH_RECOGNIZE goes by 'table.exec.state.ttl'"),
+        ("SELECT k FROM a ORDER BY v LIMIT 3", "ORDER BY .. LIMIT keeps every row"),
+        (PAIRS, "MATCH_RECOGNIZE uses 'table.exec.state.ttl'"),
     ],
 )
 def test_hints_that_make_no_sense_are_refused(session: Session, query: str, said: str) -> None:

@@ -35,7 +35,7 @@ hint: there is b
 ====
 SELECT /*+ STATE_TTL('b' = '1 hour long') */ COUNT(*) FROM bid AS b
 ---
-error[SQL-1602]: '1 hour long' is no time for state to live
+error[SQL-1602]: '1 hour long' is no valid TTL of state
   1 | SELECT /*+ STATE_TTL('b' = '1 hour long') */ COUNT(*) FROM bid AS b
     |                            ^^^^^^^^^^^^^
 hint: it takes a duration such as '30 min', '12 h' or '1 d'; 0 is for ever
@@ -45,7 +45,7 @@ SELECT /*+ STATE_TTL('bid' = '1 h') */ price FROM bid
 error[SQL-1602]: STATE_TTL of "bid" has no effect in this SELECT
   1 | SELECT /*+ STATE_TTL('bid' = '1 h') */ price FROM bid
     |                      ^^^^^
-hint: it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark, MATCH_RECOGNIZE goes by 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps all rows that may come to be first
+hint: it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark, MATCH_RECOGNIZE uses 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps every row that may become one of the first
 ====
 SELECT /*+ STATE_TTL('bids' = '1 h') */ COUNT(*) FROM bid
 ---

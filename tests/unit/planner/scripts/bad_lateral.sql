@@ -7,14 +7,14 @@ hint: select the query's own columns, and compute with them outside of it
 ====
 SELECT * FROM bid AS b, LATERAL (SELECT b.price, count(*) FROM city GROUP BY b.price) AS c
 ---
-error[SQL-1601]: a subquery cannot read "b.price" of a query around it in this place
+error[SQL-1601]: a subquery cannot read "b.price" of an outer query here
   1 | SELECT * FROM bid AS b, LATERAL (SELECT b.price, count(*) FROM city GROUP BY b.price) AS c
     |                                         ^
 hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
 ====
 SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel LIMIT 1) AS c
 ---
-error[SQL-1601]: in a query that reads the rows around it ORDER BY and LIMIT stand together, without OFFSET
+error[SQL-1601]: a correlated subquery needs ORDER BY and LIMIT together, without OFFSET
   1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel LIMIT 1) AS c
     |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write ORDER BY .. LIMIT n
@@ -36,7 +36,7 @@ hint: did you mean "name"?
 # caret: LATERAL (SELECT size FROM city)
 SELECT * FROM bid AS b, LATERAL (SELECT size FROM city) AS b
 ---
-error[SQL-1045]: table name "b" stands twice in FROM
+error[SQL-1045]: table name "b" occurs twice in FROM
   1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city) AS b
     |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: give one of them an alias: b AS other

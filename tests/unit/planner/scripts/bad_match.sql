@@ -236,14 +236,14 @@ hint: in DEFINE there are COUNT, SUM, MIN, MAX, and AVG of numbers that are not 
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A B) DEFINE B AS FINAL LAST(B.price) > 1)
 ---
-error[SQL-1746]: FINAL cannot stand in DEFINE: while a row is tried the match has not ended
+error[SQL-1746]: FINAL cannot be used in DEFINE: the match has not ended while DEFINE tests a row
   1 | T * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A B) DEFINE B AS FINAL LAST(B.price) > 1)
     |                                                                                           ^^^^^^^^^^^^^^^^^^^
 hint: leave FINAL out, or test it with WHERE
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A B) DEFINE B AS MATCH_NUMBER() > 1)
 ---
-error[SQL-1746]: MATCH_NUMBER cannot stand in DEFINE: it is known of whole matches
+error[SQL-1746]: MATCH_NUMBER cannot be used in DEFINE: only whole matches have it
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A B) DEFINE B AS MATCH_NUMBER() > 1)
     |                                                                                                ^^^^^^^^^^^^^^
 hint: use it in MEASURES
@@ -264,7 +264,7 @@ hint: write a call for each variable: SUM(A.x) + SUM(B.x)
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES FIRST(LAST(A.price)) AS p PATTERN (A B) DEFINE B AS TRUE)
 ---
-error[SQL-1746]: LAST cannot stand inside another call that looks around in the match
+error[SQL-1746]: LAST cannot be used inside another navigation call
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES FIRST(LAST(A.price)) AS p PATTERN (A B) DEFINE B AS TRUE)
     |                                                               ^^^^^^^^^^^^^
 hint: only PREV goes around FIRST or LAST: PREV(LAST(A.x), 2)
@@ -313,7 +313,7 @@ hint: give the measure another name
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES (SELECT 1) AS p PATTERN (A B) DEFINE B AS TRUE)
 ---
-error[SQL-1601]: a subquery cannot stand in MEASURES
+error[SQL-1601]: a subquery cannot be used in MEASURES
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES (SELECT 1) AS p PATTERN (A B) DEFINE B AS TRUE)
     |                                                         ^^^^^^^^^^
 hint: put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here
@@ -326,13 +326,13 @@ error[SQL-1001]: unexpected "PATTERN": AS was expected
 ====
 SELECT price, SUM(bid.*) FROM bid
 ---
-error[SQL-1001]: * stands for all columns only in the SELECT list and in COUNT(*)
+error[SQL-1001]: * means all columns only in the SELECT list and in COUNT(*)
   1 | SELECT price, SUM(bid.*) FROM bid
     |                   ^^^^^
 ====
 SELECT FINAL SUM(price) FROM bid
 ---
-error[SQL-1746]: FINAL stands in MEASURES only
+error[SQL-1746]: FINAL is allowed in MEASURES only
   1 | SELECT FINAL SUM(price) FROM bid
     |        ^^^^^^^^^^^^^^^^
 hint: leave it out

@@ -56,7 +56,7 @@ hint: write airline.name or city.name
 ====
 SELECT * FROM bid, bid
 ---
-error[SQL-1045]: table name "bid" stands twice in FROM
+error[SQL-1045]: table name "bid" occurs twice in FROM
   1 | SELECT * FROM bid, bid
     |                    ^^^
 hint: give one of them an alias: bid AS other
@@ -64,7 +64,7 @@ hint: give one of them an alias: bid AS other
 # caret: person
 SELECT * FROM bid a JOIN person A ON a.bidder = a.id
 ---
-error[SQL-1045]: table name "A" stands twice in FROM
+error[SQL-1045]: table name "A" occurs twice in FROM
   1 | SELECT * FROM bid a JOIN person A ON a.bidder = a.id
     |                          ^^^^^^
 hint: give one of them an alias: A AS other
@@ -222,7 +222,7 @@ hint: add it to the list, or order by what is there
 ====
 WITH a AS (SELECT 1), a AS (SELECT 2) SELECT * FROM a
 ---
-error[SQL-1045]: the name "a" stands twice in WITH
+error[SQL-1045]: the name "a" occurs twice in WITH
   1 | WITH a AS (SELECT 1), a AS (SELECT 2) SELECT * FROM a
     |                       ^
 ====

@@ -154,7 +154,7 @@ SELECT price.* FROM bid
 error[SQL-1108]: DECIMAL(10, 2) has no fields
   1 | SELECT price.* FROM bid
     |        ^^^^^
-hint: a star stands behind a table or a ROW
+hint: a star follows a table or a ROW
 ====
 SELECT r.* EXCEPT (prise) FROM (SELECT struct(channel, price) AS r FROM bid)
 ---
@@ -185,10 +185,10 @@ error[SQL-1103]: ORDER BY cannot compare MAP<STRING, DECIMAL(10, 2)>
 ====
 SELECT upper(x -> x) FROM bid
 ---
-error[SQL-1113]: upper is not given a function
+error[SQL-1113]: upper takes no function as argument
   1 | SELECT upper(x -> x) FROM bid
     |              ^^^^^^
-hint: functions are given to aggregate, exists, filter, forall, map_filter, reduce, transform, transform_keys, transform_values, zip_with
+hint: functions are arguments of aggregate, exists, filter, forall, map_filter, reduce, transform, transform_keys, transform_values, zip_with
 ====
 SELECT transform(ARRAY[auction], 1) FROM bid
 ---
@@ -206,7 +206,7 @@ hint: usage: transform(a, x -> ..)
 ====
 SELECT transform(x -> x, ARRAY[auction]) FROM bid
 ---
-error[SQL-1113]: transform is given its functions last
+error[SQL-1113]: transform takes its functions last
   1 | SELECT transform(x -> x, ARRAY[auction]) FROM bid
     |                  ^^^^^^
 hint: write transform(a, x -> ..)
@@ -227,7 +227,7 @@ hint: give them different names
 ====
 SELECT filter(ARRAY[auction], x -> x + 1) FROM bid
 ---
-error[SQL-1103]: the function of filter gives BOOLEAN, this gives BIGINT
+error[SQL-1103]: the function of filter returns BOOLEAN, this returns BIGINT
   1 | SELECT filter(ARRAY[auction], x -> x + 1) FROM bid
     |                                    ^^^^^
 hint: compare it with something
@@ -244,7 +244,7 @@ SELECT aggregate(ARRAY[auction], 0, (s, x) -> ARRAY[s]) FROM bid
 error[SQL-1103]: the function of aggregate makes ARRAY<INT> of INT
   1 | SELECT aggregate(ARRAY[auction], 0, (s, x) -> ARRAY[s]) FROM bid
     |                                     ^^^^^^^^^^^^^^^^^^
-hint: CAST its value to INT, or the start to the type it gives
+hint: CAST its value to INT, or the start to the type it returns
 ====
 SELECT aggregate(ARRAY[auction], x -> x) FROM bid
 ---
@@ -255,7 +255,7 @@ hint: write aggregate(a, start, (s, x) -> ..[, s -> ..])
 ====
 SELECT transform(ARRAY[auction], x -> SUM(x)) FROM bid
 ---
-error[SQL-1062]: the aggregate sum cannot stand in the function of transform
+error[SQL-1062]: the aggregate sum cannot be used in the function of transform
   1 | SELECT transform(ARRAY[auction], x -> SUM(x)) FROM bid
     |                                       ^^^^^^
 hint: aggregate in a query over the table

@@ -1,20 +1,20 @@
 SELECT auction FROM bid WHERE ROW_NUMBER() OVER (ORDER BY price) = 1
 ---
-error[SQL-1065]: row_number OVER cannot stand in WHERE
+error[SQL-1065]: row_number OVER cannot be used in WHERE
   1 | SELECT auction FROM bid WHERE ROW_NUMBER() OVER (ORDER BY price) = 1
     |                                            ^^^^^^^^^^^^^^^^^^^^^
 hint: compute it in the select list of a subquery, give it a name, and use that name here
 ====
 SELECT ROW_NUMBER() FROM bid
 ---
-error[SQL-1065]: row_number stands only with OVER
+error[SQL-1065]: row_number is allowed only with OVER
   1 | SELECT ROW_NUMBER() FROM bid
     |        ^^^^^^^^^^^^
 hint: write OVER (PARTITION BY .. ORDER BY ..) behind it
 ====
 SELECT LAG(price) FROM bid
 ---
-error[SQL-1065]: lag stands only with OVER
+error[SQL-1065]: lag is allowed only with OVER
   1 | SELECT LAG(price) FROM bid
     |        ^^^^^^^^^^
 hint: write OVER (PARTITION BY .. ORDER BY ..) behind it
@@ -145,7 +145,7 @@ hint: add it to GROUP BY, or write any_value(price)
 ====
 SELECT auction FROM bid ORDER BY ROW_NUMBER() OVER (ORDER BY price) LIMIT 3
 ---
-error[SQL-1065]: row_number OVER cannot stand in ORDER BY
+error[SQL-1065]: row_number OVER cannot be used in ORDER BY
   1 | SELECT auction FROM bid ORDER BY ROW_NUMBER() OVER (ORDER BY price) LIMIT 3
     |                                               ^^^^^^^^^^^^^^^^^^^^^
 hint: compute it in the select list of a subquery, give it a name, and use that name here
@@ -173,7 +173,7 @@ hint: filter the rows without a value out in a subquery
 ====
 SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
 ---
-error[SQL-1065]: rank OVER cannot stand in an aggregate
+error[SQL-1065]: rank OVER cannot be used in an aggregate
   1 | SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
     |                   ^^^^^^^^^^^^^^^^^^
 hint: compute it in the select list of a subquery, give it a name, and use that name here

@@ -14,21 +14,21 @@ hint: list 2 values in the subquery
 ====
 SELECT (SELECT size FROM city)
 ---
-error[SQL-1086]: a subquery that is a value may give one row only
+error[SQL-1086]: a scalar subquery may return one row only
   1 | SELECT (SELECT size FROM city)
     |        ^^^^^^^^^^^^^^^^^^^^^^^
 hint: aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1
 ====
 SELECT (SELECT size, name FROM city LIMIT 1)
 ---
-error[SQL-1085]: a subquery that is a value gives one column, this gives 2
+error[SQL-1085]: a scalar subquery returns one column, this returns 2
   1 | SELECT (SELECT size, name FROM city LIMIT 1)
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: list one column
 ====
 SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
 ---
-error[SQL-1601]: a subquery cannot read "bid.channel" of a query around it in this place
+error[SQL-1601]: a subquery cannot read "bid.channel" of an outer query here
   1 | SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
     |                                                 ^^^
 hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
@@ -42,7 +42,7 @@ hint: did you mean "channel"?
 ====
 SELECT * FROM bid WHERE EXISTS (SELECT 1 FROM city WHERE name IN (SELECT name FROM airline WHERE carrier = bid.channel))
 ---
-error[SQL-1601]: a subquery cannot read "bid.channel" of a query around it in this place
+error[SQL-1601]: a subquery cannot read "bid.channel" of an outer query here
   1 |  * FROM bid WHERE EXISTS (SELECT 1 FROM city WHERE name IN (SELECT name FROM airline WHERE carrier = bid.channel))
     |                                                                                                      ^^^
 hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
@@ -252,14 +252,14 @@ hint: write (auction < 1 OR auction < (2))
 ====
 SELECT * FROM bid WHERE auction = ANY (1)
 ---
-error[SQL-1062]: the aggregate any cannot stand in WHERE
+error[SQL-1062]: the aggregate any cannot be used in WHERE
   1 | SELECT * FROM bid WHERE auction = ANY (1)
     |                                   ^^^^^^^
 hint: to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)
 ====
 SELECT * FROM bid WHERE auction = ANY (ARRAY[1, 2])
 ---
-error[SQL-1062]: the aggregate any cannot stand in WHERE
+error[SQL-1062]: the aggregate any cannot be used in WHERE
   1 | SELECT * FROM bid WHERE auction = ANY (ARRAY[1, 2])
     |                                   ^^^^^^^^^^^^^^^^^
 hint: to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)
@@ -311,7 +311,7 @@ SELECT * FROM 'city'
 error[SQL-1001]: a string cannot be a table
   1 | SELECT * FROM 'city'
     |               ^^^^^^
-hint: a table's name stands without quotes: city
+hint: a table's name is written without single quotes: city
 ====
 SELECT rlike FROM bid
 ---

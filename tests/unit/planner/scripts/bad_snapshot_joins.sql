@@ -1,13 +1,13 @@
 SELECT * FROM SNAPSHOT(input => TABLE person, on_time => DESCRIPTOR(joined)) AS s
 ---
-error[SQL-1729]: SNAPSHOT stands behind JOIN LATERAL only
+error[SQL-1729]: SNAPSHOT is allowed after JOIN LATERAL only
   1 | SELECT * FROM SNAPSHOT(input => TABLE person, on_time => DESCRIPTOR(joined)) AS s
     |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write FROM a JOIN LATERAL SNAPSHOT(input => TABLE t, ..) AS s ON a.k = s.k
 ====
 SELECT * FROM bid JOIN SNAPSHOT(input => TABLE person, on_time => DESCRIPTOR(joined)) AS s ON bid.bidder = s.id
 ---
-error[SQL-1729]: SNAPSHOT stands behind JOIN LATERAL only
+error[SQL-1729]: SNAPSHOT is allowed after JOIN LATERAL only
   1 | SELECT * FROM bid JOIN SNAPSHOT(input => TABLE person, on_time => DESCRIPTOR(joined)) AS s ON bid.bidder = s.id
     |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write FROM a JOIN LATERAL SNAPSHOT(input => TABLE t, ..) AS s ON a.k = s.k

@@ -59,14 +59,14 @@ error[SQL-1001]: unexpected ")": FROM was expected
 ====
 SELECT rand() FROM bid
 ---
-error[SQL-1601]: rand is not offered: asked again it gives another value, and a row taken back is not the row given
+error[SQL-1601]: rand is not supported: each call returns another value, so a retraction would not equal its row
   1 | SELECT rand() FROM bid
     |        ^^^^^^
-hint: have the source give each row such a value; pmod(xxhash64(key), 100) < 5 keeps 5 of 100
+hint: let the source add such a value to each row; pmod(xxhash64(key), 100) < 5 keeps 5 of 100
 ====
 SELECT uuid(), auction FROM bid
 ---
-error[SQL-1601]: uuid is not offered: asked again it gives another value, and a row taken back is not the row given
+error[SQL-1601]: uuid is not supported: each call returns another value, so a retraction would not equal its row
   1 | SELECT uuid(), auction FROM bid
     |        ^^^^^^
-hint: have the source give each row such a value; pmod(xxhash64(key), 100) < 5 keeps 5 of 100
+hint: let the source add such a value to each row; pmod(xxhash64(key), 100) < 5 keeps 5 of 100

@@ -162,7 +162,7 @@ USE `main.there`
 error[SQL-1353]: a name cannot have a dot in it
   1 | USE `main.there`
     |     ^^^^^^^^^^^^
-hint: dots stand between catalog, database and table
+hint: dots separate catalog, database and table
 ====
 UPDATE bid SET price = 1
 ---

@@ -202,7 +202,7 @@ error[SQL-1001]: an expression is missing before FROM
 ====
 SELECT count(*) FROM bid WHERE price = *
 ---
-error[SQL-1001]: * stands for all columns only in the SELECT list and in COUNT(*)
+error[SQL-1001]: * means all columns only in the SELECT list and in COUNT(*)
   1 | SELECT count(*) FROM bid WHERE price = *
     |                                        ^
 ====
@@ -232,7 +232,7 @@ SELECT * FROM 'bid'
 error[SQL-1001]: a string cannot be a table
   1 | SELECT * FROM 'bid'
     |               ^^^^^
-hint: a table's name stands without quotes: bid
+hint: a table's name is written without single quotes: bid
 ====
 SELECT 10abc
 ---
@@ -272,14 +272,14 @@ hint: close it with */
 ====
 SELECT ‘price’ FROM bid
 ---
-error[SQL-1002]: the character ‘ has no place in SQL
+error[SQL-1002]: the character ‘ is not allowed in SQL
   1 | SELECT ‘price’ FROM bid
     |        ^
 hint: replace it by the plain '
 ====
 SELECT price FROM bid
 ---
-error[SQL-1002]: the character U+00A0 has no place in SQL
+error[SQL-1002]: the character U+00A0 is not allowed in SQL
   1 | SELECT price�FROM bid
     |             ^
 hint: replace it by a plain space

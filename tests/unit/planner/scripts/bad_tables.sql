@@ -143,7 +143,7 @@ error[SQL-1001]: the statement ends where an expression was expected
 # caret: SUM(a)
 CREATE TABLE t (a INT, b AS SUM(a)) WITH ('connector' = 'datagen')
 ---
-error[SQL-1062]: the aggregate sum cannot stand in column "b"
+error[SQL-1062]: the aggregate sum cannot be used in column "b"
   1 | CREATE TABLE t (a INT, b AS SUM(a)) WITH ('connector' = 'datagen')
     |                             ^^^^^^
 hint: aggregate in a query over the table
@@ -205,7 +205,7 @@ hint: there is a
 ====
 CREATE TABLE t (a INT, PRIMARY KEY (a, a) NOT ENFORCED) WITH ('connector' = 'datagen')
 ---
-error[SQL-1301]: column "a" stands twice in PRIMARY KEY
+error[SQL-1301]: column "a" occurs twice in PRIMARY KEY
   1 | CREATE TABLE t (a INT, PRIMARY KEY (a, a) NOT ENFORCED) WITH ('connector' = 'datagen')
     |                                        ^
 ====
@@ -321,10 +321,10 @@ hint: there is auction, bidder, channel, price, ts
 # caret: a
 CREATE VIEW v (a, b) AS SELECT 1
 ---
-error[SQL-1046]: view "v" names 2 columns, its query gives 1
+error[SQL-1046]: view "v" names 2 columns, its query returns 1
   1 | CREATE VIEW v (a, b) AS SELECT 1
     |                ^
-hint: the query gives 1
+hint: the query returns 1
 ====
 CREATE VIEW v AS SELECT 1 AS a, 2 AS A
 ---
@@ -375,7 +375,7 @@ CREATE TABLE t (id INT, path STRING METADATA FROM 'file.path') WITH ('connector'
 error[SQL-1515]: column "path": a table of changes has no metadata columns
   1 | CREATE TABLE t (id INT, path STRING METADATA FROM 'file.path') WITH ('connector' = 'filesystem', 'path' = 'x', 'fo
     |                         ^^^^
-hint: a row taken back would carry other metadata than the row that was given; leave the column out
+hint: a retraction would carry other metadata than its row; leave the column out
 ====
 CREATE TABLE t (id INT, day INT) PARTITIONED BY (day) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json')
 ---
@@ -386,10 +386,10 @@ hint: an update may move a row from one partition to another; leave PARTITIONED 
 ====
 CREATE TABLE t (id INT, at AS CURRENT_TIMESTAMP) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json')
 ---
-error[SQL-1515]: column "at" of a table of changes gives another value each time it is computed
+error[SQL-1515]: column "at" of a table of changes has another value each time it is computed
   1 | CREATE TABLE t (id INT, at AS CURRENT_TIMESTAMP) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debez
     |                         ^^
-hint: a row taken back must be the row that was given; compute it from the row's own columns
+hint: a retraction must equal its row; compute the column from the row's own columns
 ====
 CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'debezium-json.schema-include' = 'true')
 ---
@@ -415,7 +415,7 @@ hint: add PRIMARY KEY (..) NOT ENFORCED, or write 'changelog.mode' = 'retract'
 # caret: 'changelog.mode'
 CREATE TABLE t (id INT, op STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'retract')
 ---
-error[SQL-1516]: column "op" is taken: it tells what happened to each row
+error[SQL-1516]: column "op" is reserved: it has the kind of each change
   1 | id INT, op STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'retract')
     |                                                                                      ^^^^^^^^^^^^^^^^
 hint: give the column another name

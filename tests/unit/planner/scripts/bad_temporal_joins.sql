@@ -42,10 +42,10 @@ hint: write JOIN or LEFT JOIN, the versioned table on the right
 ====
 SELECT * FROM bid FOR SYSTEM_TIME AS OF ts
 ---
-error[SQL-1721]: FOR SYSTEM_TIME AS OF stands behind JOIN only
+error[SQL-1721]: FOR SYSTEM_TIME AS OF is allowed after JOIN only
   1 | SELECT * FROM bid FOR SYSTEM_TIME AS OF ts
     |                   ^^^^^^^^^^^^^^^^^^^^^^^^
-hint: write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN
+hint: write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of the table before JOIN
 ====
 SELECT * FROM bid b JOIN city FOR SYSTEM_TIME b.ts ON b.channel = name
 ---

@@ -102,21 +102,21 @@ hint: write any_value(channel), or GROUP BY channel
 ====
 SELECT count(*) FROM bid WHERE count(*) > 1
 ---
-error[SQL-1062]: the aggregate count cannot stand in WHERE
+error[SQL-1062]: the aggregate count cannot be used in WHERE
   1 | SELECT count(*) FROM bid WHERE count(*) > 1
     |                                ^^^^^^^^
 hint: filter groups with HAVING
 ====
 SELECT sum(count(*)) FROM bid
 ---
-error[SQL-1062]: the aggregate count cannot stand in an aggregate
+error[SQL-1062]: the aggregate count cannot be used in an aggregate
   1 | SELECT sum(count(*)) FROM bid
     |            ^^^^^^^^
 hint: aggregate first in a subquery
 ====
 SELECT channel FROM bid GROUP BY count(*)
 ---
-error[SQL-1062]: the aggregate count cannot stand in GROUP BY
+error[SQL-1062]: the aggregate count cannot be used in GROUP BY
   1 | SELECT channel FROM bid GROUP BY count(*)
     |                                  ^^^^^^^^
 hint: group by a column or an expression of columns
@@ -137,7 +137,7 @@ hint: add it to GROUP BY, or write any_value(price)
 ====
 SELECT count(*) FROM bid JOIN city ON count(*) = size
 ---
-error[SQL-1062]: the aggregate count cannot stand in ON
+error[SQL-1062]: the aggregate count cannot be used in ON
   1 | SELECT count(*) FROM bid JOIN city ON count(*) = size
     |                                       ^^^^^^^^
 hint: aggregate first in a subquery
@@ -176,7 +176,7 @@ VALUES (1, 2), (3)
 error[SQL-1081]: the rows of VALUES differ in width: 2 and 1
   1 | VALUES (1, 2), (3)
     |                ^^^
-hint: NULL stands for a missing value
+hint: write NULL for a missing value
 ====
 VALUES (1), (DATE '2013-01-01')
 ---
@@ -229,7 +229,7 @@ hint: units are year, quarter, month, week, day, hour, minute, second, milliseco
 # caret: SELECT auction FROM bid
 INSERT INTO totals SELECT auction FROM bid
 ---
-error[SQL-1090]: "totals" takes 3 columns, the query gives 1
+error[SQL-1090]: "totals" takes 3 columns, the query returns 1
   1 | INSERT INTO totals SELECT auction FROM bid
     |                    ^^^^^^^^^^^^^^^^^^^^^^^
 hint: the columns are id, total, label
@@ -237,7 +237,7 @@ hint: the columns are id, total, label
 # caret: channel
 INSERT INTO totals SELECT channel, price, channel FROM bid
 ---
-error[SQL-1092]: column "id" is BIGINT, the query gives STRING
+error[SQL-1092]: column "id" is BIGINT, the query returns STRING
   1 | INSERT INTO totals SELECT channel, price, channel FROM bid
     |                           ^^^^^^^
 hint: write CAST(channel AS BIGINT)
@@ -245,7 +245,7 @@ hint: write CAST(channel AS BIGINT)
 # caret: ts
 INSERT INTO totals SELECT ts, price, channel FROM bid
 ---
-error[SQL-1092]: column "id" is BIGINT, the query gives TIMESTAMP(3)
+error[SQL-1092]: column "id" is BIGINT, the query returns TIMESTAMP(3)
   1 | INSERT INTO totals SELECT ts, price, channel FROM bid
     |                           ^^
 hint: give it a BIGINT
@@ -260,7 +260,7 @@ hint: add id to the column list
 ====
 INSERT INTO totals (id, id) SELECT 1, 2
 ---
-error[SQL-1045]: column "id" stands twice in the list
+error[SQL-1045]: column "id" occurs twice in the list
   1 | INSERT INTO totals (id, id) SELECT 1, 2
     |                         ^^
 ====

@@ -48,7 +48,7 @@ hint: did you mean "TUMBLE"?
 ====
 SELECT 1 + explode(array(price)) FROM bid
 ---
-error[SQL-1107]: explode gives rows: it is a table function
+error[SQL-1107]: explode returns rows: it is a table function
   1 | SELECT 1 + explode(array(price)) FROM bid
     |            ^^^^^^^^^^^^^^^^^^^^^
 hint: write FROM t, LATERAL TABLE(explode(..)) AS f(..)
@@ -63,7 +63,7 @@ hint: write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any
 # caret: UNNEST(array(1))
 SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
 ---
-error[SQL-1045]: table name "bid" stands twice in FROM
+error[SQL-1045]: table name "bid" occurs twice in FROM
   1 | SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
     |                    ^^^^^^^^^^^^^^^^
 hint: give one of them an alias: bid AS other
@@ -130,14 +130,14 @@ error[SQL-1044]: table "t" is not in FROM
 ====
 SELECT explode(array(price)), explode(array(1)) FROM bid
 ---
-error[SQL-1111]: a list has one function that gives rows
+error[SQL-1111]: a SELECT list has at most one table function
   1 | SELECT explode(array(price)), explode(array(1)) FROM bid
     |                               ^^^^^^^^^^^^^^^^^
 hint: write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x
 ====
 SELECT auction, explode(array(1)) FROM bid GROUP BY auction
 ---
-error[SQL-1111]: a function that gives rows does not stand beside GROUP BY
+error[SQL-1111]: a table function cannot be used beside GROUP BY
   1 | SELECT auction, explode(array(1)) FROM bid GROUP BY auction
     |                 ^^^^^^^^^^^^^^^^^
 hint: write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x
@@ -151,7 +151,7 @@ hint: leave the alias out, the columns are pos, col; or name them with LATERAL V
 ====
 SELECT auction FROM bid WHERE explode(array(1)) > 3
 ---
-error[SQL-1107]: explode gives rows: it is a table function
+error[SQL-1107]: explode returns rows: it is a table function
   1 | SELECT auction FROM bid WHERE explode(array(1)) > 3
     |                               ^^^^^^^^^^^^^^^^^
 hint: write FROM t, LATERAL TABLE(explode(..)) AS f(..)

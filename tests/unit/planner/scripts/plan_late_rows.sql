@@ -15,7 +15,7 @@ hint: write INSERT INTO .. SELECT .. LATE ROWS INTO ..
 ====
 INSERT INTO totals SELECT auction, price, channel FROM bid LATE ROWS INTO totals
 ---
-error[SQL-1712]: LATE ROWS INTO goes with one window, here are none
+error[SQL-1712]: LATE ROWS INTO needs exactly one window, here are none
   1 | INSERT INTO totals SELECT auction, price, channel FROM bid LATE ROWS INTO totals
     |                                                                           ^^^^^^
 hint: the query reads rows through one window function, TUMBLE, HOP, CUMULATE or SESSION

@@ -51,7 +51,9 @@ def test_a_query_that_waits_for_the_watermark_is_told_so(session: Session) -> No
         return any(operator.state_entries for job in session.jobs() for operator in job.metrics().operators)
 
     told = timed_out(session, SOURCE + WINDOWS, holds_rows)
-    assert "holds its rows until time has passed them" in told and "EXPLAIN WHY NO OUTPUT" in told, told
+    assert "buffers its rows until the watermark passes them" in told and "EXPLAIN WHY NO OUTPUT" in told, (
+        told
+    )
     assert "LIMIT" not in told
 
 

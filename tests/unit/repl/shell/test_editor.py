@@ -68,7 +68,7 @@ def test_an_unwritable_history_is_said_not_raised(tmp_path):
     (tmp_path / "deep").write_text("a file where a directory should be")
     text, editor = typed("SELECT 1;\r", tmp_path)
     assert text == "SELECT 1;"
-    assert "history is not kept" in editor.history_note
+    assert "history is not saved" in editor.history_note
 
 
 def test_function_keys(tmp_path):
