@@ -116,7 +116,6 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     new = {o.operator_id: o for o in plan.operators if o.keeps_state}
     matches, migrations, obstacles = _matches(old, new, Migrations(manifest, plan))
     # sinks whose table already contains output of the former query
-    # A table of a matched sink has rows of the former query.
     begun = {operator_id for operator_id in matches.values() if new[operator_id].role is OperatorRole.SINK}
     refusals = []
     for operator in new.values():

@@ -1,4 +1,6 @@
-"""The lookup cache: the rows of looked-up keys, for a limited time."""
+"""The lookup cache: the rows of looked-up keys, for a limited time; and the stored versions of tables that
+are loaded whole.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,6 @@ class TableVersions(ListState):
         """Remove this subtask's versions that no restorable checkpoint names."""
         done = sorted(number for number in self._named if number <= checkpoint_id)
         # older checkpoints than those retained can no longer be restored
-        # ``retained``: how many completed checkpoints may still be restored.
         for number in done[: -self._retained]:
             del self._named[number]
         named = {*self._named.values(), self.version}

@@ -126,8 +126,7 @@ class LookupClient:
     def close(self) -> None:
         """Accept no more requests; running ones end by themselves."""
         self._closed.set()
-        # A marker wakes a thread that waits for requests.
-        # one end marker per thread
+        # one end marker per thread, which wakes it if it waits for requests
         for _ in range(self._started):
             self._requests.put(None)
         self._own.close()

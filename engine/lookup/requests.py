@@ -173,7 +173,6 @@ class WholeTable:
         self.failure = load.error
         if load.error is not None:
             # a failed reload is tolerated only while there is a last load to use
-            # The first load has nothing to fall back to.
             if not self._stays or self._loaded is None:
                 raise load.error
             self.failed_loads += 1

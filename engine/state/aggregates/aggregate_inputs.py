@@ -1,4 +1,5 @@
 """Aggregate inputs: the rows of a batch that an accumulator reads, and the values of its arguments.
+RowPartials are the aggregates of single rows.
 
 An argument that is a bare column costs nothing and does not load the expression compiler.
 """

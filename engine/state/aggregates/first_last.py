@@ -1,4 +1,6 @@
-"""BestRow: the first or last value of each slot in an order. FIRST_VALUE, LAST_VALUE, MIN_BY, MAX_BY."""
+"""BestRow: the first or last value of each slot in an order, for FIRST_VALUE, LAST_VALUE, MIN_BY and MAX_BY.
+SlotOrder sorts values within slots.
+"""
 
 from __future__ import annotations
 

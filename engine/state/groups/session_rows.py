@@ -80,7 +80,6 @@ class SessionRows(JoinSide):
         """Return the sessions of distinct keys."""
         ids = self.links.expand(slots)[1]
         # a retraction that came before its row makes no session
-        # Sessions are of rows that exist: their weight is positive.
         ids = ids[self.store.weights(ids) > 0]
         ids = ids[np.lexsort((self._times[ids], self._slots[ids]))]
         keys, times = self._slots[ids], self._times[ids]

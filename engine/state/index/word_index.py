@@ -1,4 +1,6 @@
-"""WordIndex: int64 words to dense slots, the fastest index and the one the others are made with."""
+"""WordIndex: int64 words to dense slots, the fastest index and the base of the others; and how their arrays
+grow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""RowStore: weighted rows in append-only Arrow chunks, addressed by row ids that do not change."""
+"""RowStore: weighted rows in append-only Arrow chunks, addressed by row ids that do not change. FrozenRows
+are its rows at a barrier.
+"""
 
 from __future__ import annotations
 
