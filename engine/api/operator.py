@@ -60,7 +60,7 @@ class Output(Protocol):
     """Where an operator puts rows: the next operator of the chain, or the record writer behind the last."""
 
     def collect(self, batch: Batch) -> None:
-        """Emit a batch; an empty one is allowed and goes nowhere."""
+        """Emit a batch; an empty one is allowed and ignored."""
 
     def watermark(self, time_us: int) -> None:
         """Emit a watermark. Only the operators that generate watermarks call it."""

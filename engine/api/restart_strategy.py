@@ -12,7 +12,7 @@ JITTER = 0.1
 
 @dataclass(frozen=True)
 class RestartStrategy:
-    """Base of restart strategies; ``attempts`` failures within ``window_ms`` are forgiven."""
+    """Base of restart strategies: the job restarts after up to ``attempts`` failures within ``window_ms``."""
 
     attempts: int = 0
     window_ms: float = float("inf")

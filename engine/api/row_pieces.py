@@ -45,7 +45,7 @@ _LARGE_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.i
 
 
 class TooLarge(PenstockError):
-    """RUN-2023: rows or values are wanted as one batch that no array of Arrow can hold."""
+    """RUN-2023: rows or values are too large for one batch of Arrow arrays."""
 
     def __init__(self, size: int) -> None:
         message = f"{size:,} bytes of rows are wanted at once, {LIMITS.array_bytes:,} fit into one batch"
@@ -157,7 +157,7 @@ def cut_pairs(count: int, widest: int, sizes: Callable[[], np.ndarray]) -> Itera
 
 
 def cut_repeats(counts: np.ndarray, rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of pieces of rows that may be emitted at once, each as often as ``counts`` says."""
+    """Yield the bounds of pieces of rows that may be emitted at once, each row ``counts`` times."""
     total = int(counts.sum())
     if total <= LIMITS.piece_rows and total * widest_row(rows) <= LIMITS.piece_bytes:
         return iter([(0, rows.num_rows)] if rows.num_rows else [])

@@ -74,15 +74,15 @@ class Batch:
         return Batch(rows, weights, None if self.behind is None else self.behind[indices], self.origin)
 
     def repeated(self) -> Batch:
-        """Return each row as often as its weight says, without weights; none must be negative."""
+        """Return each row as many times as its weight, without weights. No weight may be negative."""
         if self.weights is None:
             return self
         whole = self.take(np.repeat(np.arange(self.num_rows), self.weights))
         return Batch(whole.rows, None, whole.behind, whole.origin)
 
     def single_rows(self) -> Iterator[Batch]:
-        """Yield each row as often as its weight says, without weights, in pieces that may be emitted at
-        once; no weight must be negative.
+        """Yield each row as many times as its weight, without weights, in pieces that may be emitted at once.
+        No weight may be negative.
         """
         if self.weights is None:
             yield from self.pieces()

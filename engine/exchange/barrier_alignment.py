@@ -70,8 +70,6 @@ class Alignment:
         self._settle(barrier)
 
     def _abandon(self, current: Barrier, newer: Barrier) -> None:
-        # Without overtaking the coordinator starts a checkpoint only when the last is over or its tasks have
-        # failed.
         if self._blocking and current.overtakes_at_ms == newer.overtakes_at_ms == float("inf"):
             message = (
                 f"barrier {newer.checkpoint_id} came on a channel while barrier {current.checkpoint_id} "

@@ -40,7 +40,7 @@ class EdgeTarget:
 
     @property
     def received(self) -> str:
-        """The state of the consuming operator for rows found before its barriers."""
+        """The state of the consuming operator for rows in front of its barriers."""
         return received_state(self.port)
 
     @property

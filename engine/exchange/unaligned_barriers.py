@@ -43,7 +43,7 @@ class ChannelStateCollection:
         self._channels = tuple(channels)
 
     def record(self, index: int, batch: Batch) -> None:
-        """Note rows taken from a channel whose barrier has not been found."""
+        """Record rows read from a channel whose barrier has not been reached."""
         if index in self.missing:
             self._channels[index].add([batch])
 
@@ -108,7 +108,7 @@ class UnalignedBarriers:
         return events + self._collect()
 
     def record(self, index: int, batch: Batch) -> None:
-        """Note rows read from a channel: channel state if its barrier has not been found."""
+        """Record rows read from a channel: channel state if its barrier has not been reached."""
         if self._collection is not None:
             self._collection.record(index, batch)
 

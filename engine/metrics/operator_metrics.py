@@ -13,7 +13,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.metrics.busy_time import TimeSpent
 
 LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
-"""Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64
+"""Reports late rows, the watermark each is behind and, where known, the ends of their last windows: int64
 microseconds.
 """
 

@@ -1,4 +1,4 @@
-"""What one task has counted at one moment: plain values that JSON carries to the process that asks."""
+"""The figures of one task at one moment: plain values that a process sends to another as JSON."""
 
 from __future__ import annotations
 

@@ -93,8 +93,7 @@ class SinkOperator(Operator, ListState):
         return list(self._pending)
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        # Recover with the items of all subtasks: what none of them names was staged after the checkpoint, and
-        # goes.
+        # The items of all subtasks: recover() deletes staged rows that none of them names.
         pending = [entry for item in items for entry in item["items"]]
         self._started = True
         self._writer.recover(pending)

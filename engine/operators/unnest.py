@@ -51,7 +51,7 @@ class UnnestOperator(Operator):
         progress = _Progress(np.zeros(batch.num_rows, np.bool_))
         passing = batch.rows.select(list(self._node.keep))
         pieces = self._pieces(batch.rows, passing)
-        # One piece ahead: a row of LEFT JOIN has no match once the next piece begins behind it.
+        # one piece ahead: input rows in front of the next piece's first one get no further row
         parents, columns = next(pieces)
         while parents is not None:
             following, more = next(pieces, (None, []))

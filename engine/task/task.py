@@ -98,7 +98,7 @@ class TaskPhase(StrEnum):
 class PendingBarrier:
     """A barrier that has passed the operators but not yet left the task; the snapshot lacks channel state.
 
-    ``received``: channel state found before the task, ``None`` until all is known. ``unsent``: elements the
+    ``received``: channel state of the task's inputs, ``None`` until all is known. ``unsent``: elements the
     barrier overtook behind the task, by the target of their edge.
     """
 
@@ -192,7 +192,7 @@ class Task:
         self._pending_barrier: PendingBarrier | None = None
         # filled by other threads: append and popleft of a deque are atomic
         self._mailbox: deque[TaskMessage] = deque()
-        # paused: a barrier that stops the job has passed; rests: a history has been reported as read
+        # paused: a barrier that stops the job has passed
         self._paused = self._history_reported = False
         self._ending = False
         self._poll_again_ms = 0.0
@@ -519,8 +519,7 @@ class Task:
         The last snapshot belongs to every later checkpoint; the first of them follows the last barrier it
         passed.
         """
-        # emit all that is left, then one more snapshot: of a task that has ended it is part of every
-        # checkpoint
+        # Emit all that is left, then take one more snapshot. It is part of every later checkpoint.
         self._ending = not self.chain.end()
         if self._ending:
             return False

@@ -52,8 +52,8 @@ def without_late(
 def drop_late(
     batch: Batch, time_column: int, slack_us: int, watermark_us: int, metrics: OperatorMetrics
 ) -> Batch:
-    """Drop, count and report late rows; rows without a time are never late. What remains forgets its split's
-    watermark.
+    """Drop, count and report late rows; rows without a time are never late. The remaining rows have no
+    ``behind``.
 
     ``slack_us``: how far below a watermark a time may be; ``watermark_us``: the operator's own watermark.
     """

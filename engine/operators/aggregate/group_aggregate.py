@@ -226,8 +226,7 @@ class GroupAggregateOperator(Operator):
         """Drop the retractions of rows that belonged to an expired group: a new group begins with a row that
         was inserted.
         """
-        # A group that expired has forgotten its rows. Their retractions would make a new group of COUNT(*) =
-        # -1.
+        # an expired group has no rows in the state: their retractions would make a new group with COUNT(*) -1
         weights = weights_of(batch)
         if not (weights < 0).any():
             return batch

@@ -75,8 +75,7 @@ class LocalAggregateOperator(Operator):
         self._buffered = MiniBatch(self._options, context.clock, small_ones=True)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        # one partial a row: COUNT(*) is 1, SUM(x) is x; only for insertions, and when nothing is buffered
-        # before
+        # One partial a row: COUNT(*) is 1, SUM(x) is x. Only for insertions, and when nothing is buffered.
         if batch.weights is None and self._buffered.until_ms is None and not self._pays(batch.num_rows):
             columns = [batch.rows.column(key) for key in self._keys] + self._partials.columns(batch.rows)
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))

@@ -21,8 +21,8 @@ from penstock.planner.physical.operator_specs import OperatorSpec
 
 
 class IntervalJoinOperator(RegularJoinOperator):
-    """Pairs are emitted as they are found. In outer joins, rows without a match are emitted when their
-    deadline passes. So output is only retracted when an input retracts.
+    """Pairs are emitted when their later row comes. In outer joins, rows without a match are emitted when
+    their deadline passes. So output is only retracted when an input retracts.
 
     Two rows match unless one of them came after the watermark of its split had passed the last time the other
     can match. This depends on the two rows alone, so the result depends neither on freed rows nor on the
@@ -39,8 +39,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         self._delay_us = spec.facts.time.hold_us(spec.node.kind)
         # by port: the columns a match needs to be not NULL
         self._needed = (self._required_columns(0), self._required_columns(1))
-        # By port: pairs (column, offset). A row can match until column + offset, in the time of the other
-        # side.
+        # By port: pairs (column, offset). A row can match until the other side's time is column + offset.
         self._deadlines = [
             [(deadline.column, deadline.offset_us) for deadline in side.deadlines]
             for side in spec.facts.time.sides
@@ -145,8 +144,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         # one side is stored for ever: a partner may always be there
         if not self._deadlines[port] or not stored_until_us:
             return none
-        # `last`: the greatest time of a partner; a partner of that time is freed at `last` plus its own
-        # offset
+        # `last`: the greatest time of a partner, which is freed at that time plus its own offset
         last = least_deadlines(rows, self._deadlines[port])
         return none | (np.maximum(last, last + min(stored_until_us)) < bounds)
 
@@ -208,8 +206,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
         if isinstance(side, ExpiringJoinSide):
             yield from self._settle(
-                # deadlines are in the time of the other side, so its slack counts; the maximum prevents an
-                # underflow
+                # deadlines are in the other side's time, so its slack counts; the maximum prevents underflow
                 side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us),
                 port,
                 out,

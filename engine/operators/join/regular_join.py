@@ -80,7 +80,7 @@ class Alone(Enum):
 
     def shows(self, matches: np.ndarray) -> np.ndarray:
         """Return which rows with these match counts are emitted alone."""
-        # NEVER is asked by nobody
+        # callers skip NEVER before
         return matches == 0 if self is Alone.UNMATCHED else matches != 0
 
 
@@ -101,11 +101,11 @@ class RegularJoinOperator(Operator, ListState):
 
     The changelog rule: a change of weight w on one side emits each matching row of the other side (weight v)
     with weight w·v. A row emitted alone (padded with NULLs in outer joins) is retracted when its first match
-    comes and emitted again when its last match goes. NULL keys match nothing.
+    comes. It is emitted again when its last match is retracted. NULL keys match nothing.
 
     Rows of a side are stored only while the other side may still send rows. With a bounded port, rows of the
-    other side are buffered until it has ended, so no output is retracted. Pairs are emitted in pieces,
-    however many rows one row matches.
+    other side are buffered until it has ended. So no row of them is emitted alone and retracted later. Pairs
+    are emitted in pieces, however many rows one row matches.
     """
 
     def __init__(self, spec: OperatorSpec[BinaryJoin, JoinFacts], options: JobOptions) -> None:
@@ -123,7 +123,7 @@ class RegularJoinOperator(Operator, ListState):
             if condition is None
             else ResidualCondition(condition, len(spec.node.left.schema), options.time_zone)
         )
-        # with two bounded ports the right one is loaded first
+        # the planner names one port at most
         self._load_first = max(spec.facts.bounded_ports, default=None)
         self._ended = [False, False]
         # the port that waits for the load has ended meanwhile
@@ -191,8 +191,7 @@ class RegularJoinOperator(Operator, ListState):
             self._ended[self._load_first] = True
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
-        # The other side waits: joined now, LEFT JOIN would emit rows padded with NULLs and retract them
-        # later.
+        # the other side waits: joined now, LEFT JOIN would emit (row, NULL) and retract it later
         if self._loading and port != self._load_first:
             assert self._buffered is not None
             self._buffered.add(batch)
@@ -224,8 +223,7 @@ class RegularJoinOperator(Operator, ListState):
     def on_processing_time(self, now_ms: int, out: Output) -> PendingOutput | None:
         """Expire rows by their time to live; nothing is emitted for them."""
         for port, side in enumerate(self._sides):
-            # Pairs that were emitted stay in the result. A later retraction of an expired row retracts
-            # nothing.
+            # emitted pairs stay in the result; a later retraction of an expired row retracts nothing
             expired = side.due(now_ms)
             if expired.size:
                 emptied = side.remove(expired)

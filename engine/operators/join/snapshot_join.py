@@ -125,8 +125,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         """The times of changes. A retraction waits for the insertion of its key that comes with it, so that
         an update is applied as a whole.
         """
-        # (-1 old row, 10:00) and (+1 new row, 10:05) of one key: without this the key had no row from 10:00
-        # to 10:05
+        # (-1 old row, 10:00), (+1 new row, 10:05): applied one by one, the key had no row for five minutes
         times = np.asarray(col.words(batch.rows.column(self._snapshot.build_time)), np.int64)
         if batch.weights is None or (batch.weights > 0).all():
             return times

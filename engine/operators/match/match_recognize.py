@@ -191,8 +191,8 @@ class MatchRecognizeOperator(Operator):
         _, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
         part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
-        # a mark: BEFORE for rows only PREV reads; else position in the match * transitions + accepting
-        # transition
+        # A mark is BEFORE for rows that only PREV reads. Else it is the position in the match times the
+        # number of transitions, plus the transition that accepted the row.
         marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
         if ((marks[1:] < marks[:-1]) & (part.slots[1:] == part.slots[:-1])).any():
             marks = marks[
@@ -261,7 +261,7 @@ class MatchRecognizeOperator(Operator):
         # by row: where the search of its partition resumes next time
         starts = np.repeat(parts.starts, counts)
         stored = here >= starts - history
-        # new rows stay or are forgotten, old ones stay or are forgotten
+        # new rows that stay become passed rows; old rows that stay need nothing; all others are dropped
         self._rows.keep(ids[stored & ~old])
         self._rows.mark(
             ids[stored],
@@ -282,7 +282,7 @@ class MatchRecognizeOperator(Operator):
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """The rows of found matches: ``part`` are the sorted rows, ``matches`` the matches in them.
+    """The rows of matches: ``part`` are the sorted rows, ``matches`` the matches in them.
 
     ``rows``: positions of the emitted rows among the matches' rows; ``lasts``: of the last row of each match.
     By row of a match: ``owners`` its match, ``begins`` where that begins, ``labels`` its variable.

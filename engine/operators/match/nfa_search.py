@@ -138,8 +138,7 @@ class ConditionEvaluation:
                 )
             )
         self.totals = np.array(totals, np.int64).ravel()
-        # the instructions of all variables in one vector; those of variable v are at code_at[v] .. code_at[v
-        # + 1]
+        # the instructions of all variables in one vector: variable v has code_at[v] up to code_at[v + 1]
         code: list[tuple[int, int, int]] = []
         code_at = [0]
         for variable in range(self._variables):
@@ -264,7 +263,7 @@ def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
 @dataclass(frozen=True, eq=False)
 class Matches:
     """Found matches, int64 each: their ``parts``, their end in ``rows``, which are positions of their rows,
-    and the ``places`` of these in the pattern.
+    and the ``places`` (states of the NFA) that accepted these.
     """
 
     parts: np.ndarray
@@ -274,7 +273,7 @@ class Matches:
 
 
 class MatchSearch:
-    """The NFA of a pattern and the conditions of its variables. By place of the pattern, ``labels``: its
+    """The NFA of a pattern and the conditions of its variables. By state of the NFA, ``labels``: its
     variable; ``excluded``: whether its row is not output.
     """
 

@@ -190,7 +190,7 @@ class EventTimeOverOperator(Operator):
             stored |= here == part.starts
         # stored before this watermark
         old = here < first
-        # new rows stay or are forgotten, old ones stay or are forgotten: the three other cases need nothing
+        # new rows that stay become passed rows; old rows that stay need nothing; all others are dropped
         self._rows.keep(ids[stored & ~old])
         self._rows.forget(ids[old & ~stored], ids[~old & ~stored])
 

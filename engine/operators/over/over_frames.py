@@ -88,7 +88,7 @@ class OverFrames:
     ) -> np.ndarray:
         if before is None:
             return self.peers.ranks(part, call.function)
-        # the rows of earlier watermarks count too: `before.rows` of them are no longer stored in full
+        # `before.rows` counts all rows of earlier watermarks, also those that are no longer stored
         if call.function == "row_number":
             return np.arange(part.rows.num_rows) - before.first + before.rows + 1
         # the position of the row's first peer

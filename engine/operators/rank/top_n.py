@@ -1,4 +1,4 @@
-"""Top-N: ORDER BY with LIMIT, kept current under insertions and retractions."""
+"""Top-N: ORDER BY with LIMIT over a changelog; each batch emits what changed among the first rows."""
 
 from __future__ import annotations
 

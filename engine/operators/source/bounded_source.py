@@ -60,8 +60,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
     def snapshot_items(self) -> list[dict[str, Any]]:
         if self._context.subtask != 0:
             return []
-        # attempt: number of the staging directory; batch, row: the next row to emit; done: all rows are
-        # emitted
+        # attempt: number of the staging directory; batch, row: the next row to emit; done: nothing is left
         return [{"attempt": self._attempt, "batch": self._batch, "row": self._row, "done": self._done}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:

@@ -70,8 +70,7 @@ class LateRowMarkerOperator(Operator):
         out: Output,
     ) -> None:
         kind = self._schema[-1].type
-        # three columns: is it late, the end of its last window, the watermark it is behind (NULL before the
-        # first)
+        # three columns: whether late, the end of the last window, the watermark (NULL before the first)
         marks = [
             array_of(late),
             array_of(ends, missing).view(kind),
@@ -127,8 +126,7 @@ class SessionLateRowMarkerOperator(LateRowMarkerOperator):
         self._metrics.state_entries = len(self._sessions) + len(self._behind)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        # Buffered rows whose turn has come: every row with an earlier time has come. Session -1 is a late
-        # row.
+        # rows whose turn has come: every row with an earlier time has come; session -1 means late
         turns = self._behind.turns(time_us)
         if turns is not None:
             rows, gap_us = turns.batch.rows, self._window.size_us

@@ -244,8 +244,7 @@ class WindowAggregateOperator(Operator):
             mine = wanted[state.key_slots(entries)]
             positions, entries = positions[mine], entries[mine]
         key_slots = state.key_slots(entries)
-        # numbers the output rows: entries of one (window, key) get one number; `firsts` are their first
-        # entries
+        # numbers the output rows: one number for each (window, key); `firsts` are their first entries
         into, firsts = number_runs(window_ends[positions], key_slots, state.keys.capacity)
         # merged into new accumulators: the slices are needed for the windows that end later
         merged = self._accumulators.fresh()
@@ -310,7 +309,7 @@ class EarlyFireEmission(BufferedEmission, ListState):
         return [] if self._watermark_us == MIN_WATERMARK_US else [{"reached_us": self._watermark_us}]
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
-        # the greatest, since all subtasks had the same one at the barrier
+        # all subtasks had the same watermark at the barrier; a new subtask takes it over
         self._watermark_us = max([self._watermark_us, *(item["reached_us"] for item in items)])
 
 
@@ -450,8 +449,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
         """Return (position of a slice, end of a window that holds it) for some windows."""
         assert isinstance(self._window, Windowing)
         last = window_arithmetic.last_window_end(ends, self._window)
-        # `window_ends` is sorted: the windows that hold a slice are a run of it, from the slice's end to the
-        # last
+        # `window_ends` is sorted: the windows that hold a slice are neighbours in it
         low, high = np.searchsorted(window_ends, ends), np.searchsorted(window_ends, last, side="right")
         counts = np.maximum(high - low, 0)
         of_slice = np.repeat(np.arange(ends.size), counts)

@@ -221,7 +221,7 @@ class SessionFunctionOperator(Operator):
         columns = list(rows.columns)
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
             columns.append(array_of(times[session]).view(field.type))
-        # emitted rows leave the state; the retained ids are none
+        # emitted rows leave the state
         self._rows.forget(ids[row], ids[:0])
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
@@ -255,8 +255,7 @@ class RetractSessionFunctionOperator(SessionFunctionOperator):
             slots = self._keys.lookup_or_insert(
                 [batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows
             )
-            # a retraction removes the stored row: it has not been emitted, so nothing is retracted in the
-            # output
+            # a retraction removes the stored row, which has not been emitted: the output has no retraction
             self._keys.remove(self._buffered.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
             self._metrics.state_entries = len(self._buffered)
 
