@@ -29,8 +29,16 @@ from penstock.engine.expressions.kernel_factory import BoundCall, EvaluationCont
 from penstock.engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
 from penstock.engine.expressions.python_calls import RowsKernel, python_kernel
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
-from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
-from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
+from penstock.planner.expressions.nodes import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Lambda,
+    LambdaVariable,
+    Literal,
+)
 from penstock.planner.expressions.python_calls import PythonCall
 
 DEFAULT_CONTEXT = EvaluationContext()

@@ -11,7 +11,6 @@ from penstock.catalog.connectors.registry import is_secret
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import DataType, Decimal, Row, is_integer
-from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
 from penstock.planner.expressions.nodes import (
     AggregateCall,
     Call,
@@ -19,6 +18,8 @@ from penstock.planner.expressions.nodes import (
     Cast,
     Column,
     Expression,
+    Lambda,
+    LambdaVariable,
     Literal,
     SortKey,
 )

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
 from penstock.planner.expressions.nodes import (
     AggregateCall,
     Call,
@@ -14,6 +13,8 @@ from penstock.planner.expressions.nodes import (
     Cast,
     Column,
     Expression,
+    Lambda,
+    LambdaVariable,
     Literal,
     SortKey,
 )

@@ -31,7 +31,6 @@ import penstock.engine.deploy.worker.registration
 import penstock.engine.metrics.operator_metrics
 import penstock.engine.metrics.task_metrics
 import penstock.engine.task.messages
-import penstock.planner.expressions.lambdas
 import penstock.planner.expressions.nodes
 import penstock.planner.expressions.python_calls
 import penstock.planner.expressions.row_pattern
@@ -72,7 +71,6 @@ _MODULES: tuple[ModuleType, ...] = (
     penstock.engine.metrics.task_metrics,
     penstock.planner.logical.distribution,
     penstock.planner.expressions.nodes,
-    penstock.planner.expressions.lambdas,
     penstock.planner.logical.projection,
     penstock.planner.logical.exchange,
     penstock.planner.expressions.python_calls,

@@ -31,8 +31,7 @@ from penstock.planner.binder.expressions.nested_access import element_of, field_
 from penstock.planner.binder.expressions.row_values import ROW_COMPARISONS, compared_rows, row_among
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
-from penstock.planner.expressions.lambdas import LambdaVariable
-from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
+from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, LambdaVariable, Literal
 from penstock.planner.expressions.python_calls import python_call
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.scanner import MAX_DEPTH, too_deep

@@ -12,8 +12,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.nested import LAMBDA_NAMES
 from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
-from penstock.planner.expressions.nodes import Call, Expression
+from penstock.planner.expressions.nodes import Call, Expression, Lambda, LambdaVariable
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, span_of
 
 _OF_MAPS = ("map_filter", "transform_keys", "transform_values")
