@@ -14,8 +14,8 @@ MAX_INCREMENTS = 16
 
 @dataclass(frozen=True)
 class _StateBase:
-    """What a checkpoint stored of a state: the snapshot's number, how many parts it has (a full one
-    included), and how many entries have changed since the full one.
+    """What a checkpoint stored of a state. ``snapshot``: the number of its snapshot. ``increments``: how many
+    parts it has, a full one included. ``changed``: how many entries have changed since the full one.
     """
 
     snapshot: int

@@ -262,8 +262,9 @@ def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Found matches, int64 each: their ``parts``, their end in ``rows``, which are positions of their rows,
-    and the ``places`` (states of the NFA) that accepted these.
+    """Matches, as int64 arrays. By match, ``parts`` is its partition and ``ends`` the end of its rows in
+    ``rows``. By row of a match, ``rows`` is its position and ``places`` the state of the NFA that accepted
+    it.
     """
 
     parts: np.ndarray
