@@ -90,7 +90,6 @@ class JsonParser:
         if lines is not None and len(lines) != table.num_rows:
             raise pa.ArrowInvalid("a line must contain exactly one object")
         arrays = []
-        # column by column: the first that fails alone is at fault
         for field in self._wanted:
             if lines is not None and field.name in self._maps:
                 arrays.append(self._maps[field.name].of(lines))
@@ -115,6 +114,7 @@ class JsonParser:
         # valid JSON, but no object
         if not isinstance(value, dict):
             return None, f"{_KINDS[type(value)]} is where a line must contain one object"
+        # column by column: the first that fails alone is at fault
         for field in self._wanted:
             try:
                 rows = JsonParser((field,))._typed(raw)

@@ -190,7 +190,6 @@ class Link:
             channel = self._ready.popleft()
             channel.scheduled = False
             element = channel.next_to_send()
-            # a schema, which counts as no element
             if element is None:
                 continue
             waiting += self._send(channel, element, now_ms)
@@ -372,6 +371,7 @@ class Link:
                 UNEXPECTED, f"{self.peer} sent on a channel that is not open: {frame.channel}"
             )
         element = incoming.decoder.decode(frame, now_ms)
+        # a schema, which counts as no element
         if element is None:
             return
         overtakes = bool(frame.flags & kinds.OVERTAKES)

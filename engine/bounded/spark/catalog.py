@@ -37,7 +37,7 @@ class SparkCatalog:
         # the exact name first: one request in the usual case
         there = self._schema(database, name)
         if there is None:
-            # Then regardless of case: our identifiers are folded, and Spark's catalogs may be case-sensitive.
+            # then regardless of case: a catalog of Spark may be case-sensitive
             asked, database = (database, name), self._real(database)
             folded = {known.lower(): known for known in self.tables(database)}
             # no such table, or only the spelling that was just not found

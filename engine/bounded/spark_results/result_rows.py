@@ -119,7 +119,6 @@ class PushedRows:
             for wire in self._wires:
                 wire.hang_up()
             for partition in self._partitions.values():
-                # frames of an attempt that died, none of which the reader has had
                 partition.queue.clear()
             self._changed.notify_all()
 
@@ -249,6 +248,7 @@ class PushedRows:
             )
             wire.hang_up()
             return
+        # frames of an attempt that died, none of which the reader has had
         partition.queue.clear()
         partition.wire = wire
         wire.say(GO)
