@@ -271,12 +271,14 @@ class Operator:
         # an operator that overrides the method wants it called
         return type(self).on_processing_time is not Operator.on_processing_time
 
+    # Start: open, then restore, then rows.
     def open(self, context: Context) -> None:
         """Open the operator. State is restored after this and before the first row."""
 
     def on_restored(self) -> None:
         """State is restored, channel state included."""
 
+    # Input: rows, event time, processing time, idleness.
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         """Process the rows of one port."""
         raise AssertionError(f"{type(self).__name__} takes no rows")
@@ -306,6 +308,7 @@ class Operator:
     def on_idle(self, out: Output) -> None:
         """The input is idle until its next watermark. The task forwards this."""
 
+    # Rows that wait for a moment, and back pressure.
     def buffered_until_ms(self) -> float | None:
         """When buffered rows must be emitted (monotonic milliseconds); ``None`` when nothing is buffered."""
         return None
@@ -324,6 +327,7 @@ class Operator:
         """
         return True
 
+    # Barriers, and the end of the input.
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         """Flush what is not declared as state, and prepare commits. Called before the snapshot; the barrier
         is forwarded afterwards.
@@ -345,6 +349,7 @@ class Operator:
         """Emit what is left. Called once, after the final watermark, when all ports have ended."""
         return None
 
+    # State: what a snapshot writes and a restore reads.
     def keyed_states(self) -> dict[str, KeyedState]:
         """Declare keyed state by name."""
         return {}
@@ -363,6 +368,7 @@ class Operator:
         """Declare redistributable list state by name."""
         return {}
 
+    # Events of the job, and the end.
     def succeeds(self, operator_id: str) -> None:
         """State of this operator comes from an operator of another query, of this id. Called before the
         restore.

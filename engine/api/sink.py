@@ -75,6 +75,7 @@ class SinkWriter(Protocol):
     def write(self, batch: Batch) -> None:
         """Write rows."""
 
+    # two-phase commit: prepare before the barrier, commit when the checkpoint is complete
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         """Make what was written since the last call durable but not visible; return what is needed to make it
         visible.

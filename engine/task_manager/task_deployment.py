@@ -116,6 +116,7 @@ class Deployer:
         made = []
         for chain in self.graph.chains:
             for subtask in filter(placement.here, range(chain.parallelism)):
+                # one record writer for each outgoing edge
                 output = TaskOutput(
                     [
                         self._writer(edge, channels[edge], subtask)
@@ -141,6 +142,7 @@ class Deployer:
                         restore=None
                         if restore is None
                         else Restorer(restore.storage, restore.manifest, self.options.batch_max_rows).restore,
+                        # a task whose operators had all finished in the checkpoint only forwards its end
                         finished=restore is not None
                         and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
                         wake=wakeup(subtask),
@@ -217,6 +219,7 @@ class Deployer:
             return None
         joined, ports, sources, overtakable = [], [], [], []
         for edge in inputs:
+            # this subtask's end of the channel from each source subtask; a forward edge has one
             for number, source in enumerate(channels[edge]):
                 channel = source[subtask].consumer
                 if channel is not None:
