@@ -36,10 +36,10 @@ def test_rows_that_the_filter_rejects_or_without_a_value_are_no_input(
 ) -> None:
     one = aggregate_input(AggregateCall("sum", (V,), BIGINT, filter=accept), [accept], "UTC")
     slots, values, weights = one.rows(SLOTS, BATCH, WEIGHTS if weighted else col.NO_WORDS, {})
-    taken = [i for i, row in enumerate(ROWS) if row[0] is not None and (accept is None or row[1] is True)]
-    assert slots.tolist() == SLOTS[taken].tolist()
-    assert values is not None and values.to_pylist() == [ROWS[i][0] for i in taken]
-    assert weights.tolist() == (WEIGHTS[taken].tolist() if weighted else []), "no weights: +1 each"
+    accepted = [i for i, row in enumerate(ROWS) if row[0] is not None and (accept is None or row[1] is True)]
+    assert slots.tolist() == SLOTS[accepted].tolist()
+    assert values is not None and values.to_pylist() == [ROWS[i][0] for i in accepted]
+    assert weights.tolist() == (WEIGHTS[accepted].tolist() if weighted else []), "no weights: +1 each"
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -47,20 +47,20 @@ def test_a_distinct_aggregate_has_a_row_of_weights_for_each_filter(weighted: boo
     call = AggregateCall("count", (V,), BIGINT, False, True)
     one = aggregate_input(call, [F, G], "UTC")
     slots, values, weights = one.rows(SLOTS, BATCH, WEIGHTS if weighted else col.NO_WORDS, {})
-    taken = [i for i, row in enumerate(ROWS) if row[0] is not None and (row[1] is True or row[2] is True)]
-    assert slots.tolist() == SLOTS[taken].tolist()
-    assert values is not None and values.to_pylist() == [ROWS[i][0] for i in taken]
+    accepted = [i for i, row in enumerate(ROWS) if row[0] is not None and (row[1] is True or row[2] is True)]
+    assert slots.tolist() == SLOTS[accepted].tolist()
+    assert values is not None and values.to_pylist() == [ROWS[i][0] for i in accepted]
     assert weights.tolist() == [
-        [(WEIGHTS[i] if weighted else 1) * (ROWS[i][k] is True) for i in taken] for k in (1, 2)
+        [(WEIGHTS[i] if weighted else 1) * (ROWS[i][k] is True) for i in accepted] for k in (1, 2)
     ]
 
 
 def test_one_filter_among_all_rows_takes_all_rows() -> None:
     one = aggregate_input(AggregateCall("count", (V,), BIGINT, False, True), [F, None], "UTC")
     slots, _, weights = one.rows(SLOTS, BATCH, col.NO_WORDS, {})
-    taken = [i for i, row in enumerate(ROWS) if row[0] is not None]
-    assert slots.tolist() == SLOTS[taken].tolist()
-    assert weights.tolist() == [[int(ROWS[i][1] is True) for i in taken], [1] * len(taken)]
+    accepted = [i for i, row in enumerate(ROWS) if row[0] is not None]
+    assert slots.tolist() == SLOTS[accepted].tolist()
+    assert weights.tolist() == [[int(ROWS[i][1] is True) for i in accepted], [1] * len(accepted)]
 
 
 def test_count_of_rows_takes_rows_without_a_value() -> None:

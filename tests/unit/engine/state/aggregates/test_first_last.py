@@ -21,7 +21,7 @@ from tests.harness.aggregates import Reference, follows_its_reference, order
 DIRECTIONS = [Direction(down, first) for down in (False, True) for first in (False, True)]
 
 
-def place(value: Any, direction: Direction) -> tuple[bool, Any]:
+def sort_rank(value: Any, direction: Direction) -> tuple[bool, Any]:
     """Where a value sorts among others of an ascending key."""
     if value is None:
         return direction.nulls_first == direction.descending, 0
@@ -31,10 +31,10 @@ def place(value: Any, direction: Direction) -> tuple[bool, Any]:
 def in_order(rows: list[tuple[Any, ...]], directions: list[Direction]) -> list[tuple[Any, ...]]:
     """Sort rows by their last columns as ``directions`` say, then by all columns, NULL first."""
     first = len(rows[0]) - len(directions) if rows else 0
-    rows = sorted(rows, key=lambda row: [place(value, Direction(False, True)) for value in row])
+    rows = sorted(rows, key=lambda row: [sort_rank(value, Direction(False, True)) for value in row])
     for index, direction in reversed(list(enumerate(directions, first))):
         rows.sort(
-            key=lambda row, index=index, direction=direction: place(row[index], direction),
+            key=lambda row, index=index, direction=direction: sort_rank(row[index], direction),
             reverse=direction.descending,
         )
     return rows

@@ -60,8 +60,8 @@ def test_a_part_knows_whether_it_holds_a_value() -> None:
         part = best_part(kind, False)
         part.reserve(2)
         add_rows(part, kind, [(0, values[0], 1), (1, values[1], 1)])
-        held = part.holds(np.array([0, 1]), pa.array([values[0], values[0]], kind))
-        assert held.tolist() == [True, False]
+        found = part.holds(np.array([0, 1]), pa.array([values[0], values[0]], kind))
+        assert found.tolist() == [True, False]
 
 
 def test_all_values_of_a_retracted_slot_are_forgotten() -> None:

@@ -58,25 +58,25 @@ BATCHES = [
 ]
 
 
-def test_held_rows_come_back_in_order() -> None:
-    held, memory = buffer(), buffer(*BATCHES, Batch(rows(90, 3)))
+def test_buffered_rows_come_back_in_order() -> None:
+    state, memory = buffer(), buffer(*BATCHES, Batch(rows(90, 3)))
     for batch in BATCHES:
-        held.add(batch)
-        held.spill(SpillFiles())
-    held.add(Batch(rows(90, 3)))
-    assert len(held) == 78 and StateSize.of([held]).spilled > 0
-    assert held.snapshot().equals(memory.snapshot())
-    back = held.release()
+        state.add(batch)
+        state.spill(SpillFiles())
+    state.add(Batch(rows(90, 3)))
+    assert len(state) == 78 and StateSize.of([state]).spilled > 0
+    assert state.snapshot().equals(memory.snapshot())
+    back = state.release()
     assert [b.rows.equals(a.rows) for a, b in zip(BATCHES, back[:3], strict=True)] == [True] * 3
-    assert back[1].weights is BATCHES[1].weights and back[2].behind is BATCHES[2].behind and len(held) == 0
+    assert back[1].weights is BATCHES[1].weights and back[2].behind is BATCHES[2].behind and len(state) == 0
 
 
 def test_a_released_buffer_is_empty_and_can_be_filled_again() -> None:
-    held = buffer(*BATCHES)
-    held.release()
-    assert held.release() == [] and held.snapshot().num_rows == 0 and held.spillable_bytes() == 0
-    held.add(BATCHES[0])
-    assert len(held) == 50
+    state = buffer(*BATCHES)
+    state.release()
+    assert state.release() == [] and state.snapshot().num_rows == 0 and state.spillable_bytes() == 0
+    state.add(BATCHES[0])
+    assert len(state) == 50
 
 
 def test_a_snapshot_restores_rows_weights_and_lateness() -> None:
@@ -112,19 +112,19 @@ def test_without_key_columns_all_rows_are_of_the_first_group() -> None:
 
 
 def test_only_asked_rows_are_frozen() -> None:
-    held = buffer(*BATCHES)
-    first = held.changes.seal()
-    held.add(Batch(rows(200, 2)))
-    changed = held.changes.since(first)
+    state = buffer(*BATCHES)
+    first = state.changes.seal()
+    state.add(Batch(rows(200, 2)))
+    changed = state.changes.since(first)
     assert changed is not None and changed.tolist() == [75, 76]
-    table = pa.concat_tables(held.freeze(np.array([3, 49, 50, 76]))())
+    table = pa.concat_tables(state.freeze(np.array([3, 49, 50, 76]))())
     assert sorted(zip(table.column(SLOT).to_pylist(), table.column("c0").to_pylist(), strict=True)) == [
         (3, 3),
         (49, 49),
         (50, 50),
         (76, 201),
     ]
-    (none,) = held.freeze(np.zeros(0, np.int64))()
+    (none,) = state.freeze(np.zeros(0, np.int64))()
     assert none.num_rows == 0
 
 

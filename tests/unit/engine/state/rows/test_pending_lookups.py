@@ -22,20 +22,20 @@ def test_copies_of_rows_under_way_survive_a_restore() -> None:
         Batch(pa.record_batch({"x": [1]})),
         Batch(pa.record_batch({"x": [2, 3]}), np.array([1, MANY]), late),
     )
-    for held, names in (
+    for pending, names in (
         ([plain], ["key_group", "behind", "c0"]),
         ([plain, copied], ["key_group", "behind", "c0", "copies"]),
     ):
         before, after = PendingLookups(SCHEMA, 3), PendingLookups(SCHEMA, 3)
-        before.hold(held)
+        before.hold(pending)
         assert before.snapshot().column_names == names, "one without copies is written as ever"
         after.restore(before.snapshot())
         again = PendingLookups(SCHEMA, 3)
         again.restore(after.snapshot())
         (batch,) = again.take()
-        expected = [change for one in held for change in listed(one)]
+        expected = [change for one in pending for change in listed(one)]
         assert listed(batch) == expected
-        assert batch.behind is None if len(held) == 1 else batch.behind.tolist() == [-(2**63), *late]
+        assert batch.behind is None if len(pending) == 1 else batch.behind.tolist() == [-(2**63), *late]
 
 
 def test_what_is_declared_replaces_what_was_declared_before() -> None:

@@ -40,7 +40,7 @@ def key(index: int, descending: bool = False, nulls_first: bool = False) -> Sort
     return SortKey(Column(TYPES[index], True, index=index), descending, nulls_first)
 
 
-def place(value: Any, descending: bool, nulls_first: bool) -> tuple[bool, Any]:
+def sort_rank(value: Any, descending: bool, nulls_first: bool) -> tuple[bool, Any]:
     if value is None:
         return nulls_first == descending, 0
     if isinstance(value, list):  # item by item, NULL least
@@ -63,7 +63,7 @@ def sorted_rows(rows: list[Row], keys: list[SortKey]) -> list[int]:
     for one in reversed(keys):
         index = one.expression.index  # type: ignore[attr-defined]
         found.sort(
-            key=lambda at, index=index, one=one: place(rows[at][index], one.descending, one.nulls_first),
+            key=lambda at, index=index, one=one: sort_rank(rows[at][index], one.descending, one.nulls_first),
             reverse=one.descending,
         )
     return found
