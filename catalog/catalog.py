@@ -35,7 +35,7 @@ class Catalog:
         return twin
 
     def qualified(self, name: str, span: Span | None = None) -> str:
-        """Return the full name a written one stands for; raise SQL-1351 for a path that does not exist
+        """Return the full name of a written one; raise SQL-1351 for a path that does not exist
         and SQL-1353 for too many parts.
         """
         parts = name.split(".")

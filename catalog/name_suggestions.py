@@ -39,7 +39,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean_file(name: str, candidates: Iterable[str]) -> str | None:
-    """Return a hint naming the nearest file; what stands before the dot must be near by itself, or all
+    """Return a hint naming the nearest file; the part before the dot must be near by itself, or all
     files of one suffix were.
     """
     match = nearest(name, candidates)

@@ -1,4 +1,4 @@
-"""Secrets: which words name them, where they stand in a text, and how a text is shown without them. Errors
+"""Secrets: which words name them, where they are in a text, and how a text is shown without them. Errors
 ask here when they are made.
 """
 
@@ -63,8 +63,8 @@ def names_secret(key: str) -> bool:
 
 
 def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where secrets stand in a text, their quotes left out, and whether each is an option's: others
-    are compared with a column, say.
+    """Yield the positions of secrets in a text, their quotes left out, and whether each is an option's:
+    others are compared with a column, say.
     """
     if not _MAYBE.search(text):
         return
@@ -132,8 +132,8 @@ def _of_urls(text: str) -> Iterator[tuple[int, int]]:
 
 
 def masked(text: str) -> str:
-    """Return a text of the same length and lines with a ``*`` for every letter of a secret in it: places
-    in the one are places in the other.
+    """Return a text of the same length and lines with a ``*`` for every letter of a secret in it. Positions
+    in one are positions in the other.
     """
     letters = None
     for start, end, _ in _secrets_in(text):
@@ -159,7 +159,7 @@ def redact_url(text: str) -> str:
 
 
 class KnownSecrets:
-    """The secrets this process has been given in statements and settings: texts of others, such as a
+    """The secrets of this process's statements and settings: texts of others, such as a
     driver's, may repeat them.
 
     For any thread: each step is one of a dictionary, which are whole.

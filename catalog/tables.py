@@ -22,7 +22,7 @@ class ObjectPath:
 
     @classmethod
     def of(cls, full_name: str) -> ObjectPath:
-        """Return where the relation of a full name lives."""
+        """Return the namespace of the relation of a full name."""
         parts = full_name.lower().split(".")
         if len(parts) == 3:
             return cls(parts[0], parts[1])
@@ -81,7 +81,7 @@ class WatermarkRule:
 
 @dataclass(frozen=True)
 class CatalogTable:
-    """A table: where it lives (connector and options) and what its rows look like.
+    """A table: its connector and options, and the schema of its rows.
 
     ``source_schema`` is what the connector gives: physical and metadata columns. ``schema`` is what queries
     see: all columns in declared order, with the event-time role on the watermark column. ``options`` hold the
@@ -107,7 +107,7 @@ class CatalogTable:
 
     @property
     def physical_fields(self) -> tuple[Field, ...]:
-        """The columns a sink must be given: not computed and not virtual metadata."""
+        """The columns a sink needs: not computed and not virtual metadata."""
         hidden = {column.name for column in self.metadata if column.virtual}
         return tuple(f for f in self.source_schema if f.name not in hidden)
 

@@ -40,6 +40,7 @@ def optimize_sharing(
     nothing.
     """
     shared = SharedInputs(disabled)
+    # A plan that reads each table once has nothing to share: the cheap test first.
     if RULE not in disabled and reads_a_table_twice(plan):
         plan = shared.marked(plan, _Frontier(PlanFacts(), mode, disabled, speaks).largest(plan))
     return shared.settled(optimize(plan, disabled=disabled, observer=observer))
@@ -57,18 +58,19 @@ def choose_runtime(
     ``("streaming", plan)`` to our own runtime.
 
     ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded
-    subplans as BoundedInput nodes. ``streaming``: everything on our runtime, but a database is asked for its
-    rows as a BoundedInput in every mode, for it gives them in no order. ``batch``: the same with recordings
-    as bounded tables; SQL-1311 for a source that never ends. Rows for a table are always written by our
-    runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink.
-    Plans of literal rows only need no backend. A node no backend has a word for (``LogicalPlan.only_ours``)
-    runs on our runtime in every mode, over the largest subplans below it that have none; so does one with
-    expressions the backend has no words for, which is what ``speaks`` tells of a subplan. Rows for a table of
-    Spark are written by Spark: such an INSERT is a batch plan under its Sink, or SQL-1313. What our runtime
-    cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend
-    without the ``disabled`` rules; the plan returned is to be optimized for its runtime by the caller.
+    subplans as BoundedInput nodes. ``streaming``: everything on our runtime. A database is still queried as a
+    BoundedInput, in every mode, because its rows have no order. ``batch``: the same with recordings as
+    bounded tables; SQL-1311 for a source that never ends. Our runtime always writes the rows of a table. An
+    INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal
+    rows only need no backend. A node that no backend can express (``LogicalPlan.only_ours``) runs on our
+    runtime in every mode, over the largest subplans below it without such nodes. So does a node with
+    expressions that the backend cannot express: ``speaks`` answers for a subplan. Rows for a table of Spark
+    are written by Spark: such an INSERT is a batch plan under its Sink, or SQL-1313. What our runtime cannot
+    run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without
+    the ``disabled`` rules; the plan returned is to be optimized for its runtime by the caller.
     """
     known = facts or PlanFacts()
+    # Bounded tables are streams in this mode, so their joins may free rows by time.
     if mode == "streaming":
         plan = _joined_by_time(plan, known)
     if mode == "batch":
@@ -79,11 +81,14 @@ def choose_runtime(
         for node in plan.walk()
         if isinstance(node, Sink) and node.table is not None and is_in_spark(node.table)
     ]
+    # Spark writes its own tables, so it must compute the whole statement.
     if written:
         return "batch", settle_emission(_for_spark(plan, written[0], known, speaks), False, known)
+    # A SELECT over bounded tables: the client reads the backend's rows.
     if frontier.runs_whole(plan):
         return "batch", settle_emission(plan, False, known)
     plan = settle_emission(plan, True, known)
+    # The clock is stamped in what our runtime runs only: a backend reads it once for the whole query.
     ours = stamp_clock(frontier.cut(plan))
     check_streamable(ours, known)
     return "streaming", ours
@@ -101,12 +106,14 @@ def _joined_by_time(plan: LogicalPlan, facts: PlanFacts, timed: bool = False) ->
         if all(new is old for new, old in zip(inputs, plan.inputs, strict=True))
         else plan.with_inputs(inputs)
     )
+    # Plain joins of a bounded side, with a watermark on both sides.
     if (
         type(node) is not Join
         or not any(map(facts.bounded, node.inputs))
         or not all(map(facts.tells_time, node.inputs))
     ):
         return node
+    # The keys are equalities of time columns, too, so they are tested for bounds as the residual is.
     width = len(node.left.schema)
     equal = [
         Call(
@@ -151,6 +158,7 @@ def _for_spark(
     to a table of Spark.
     """
     assert sink.table is not None
+    # One INSERT and no statement set, over nodes and expressions that Spark has.
     if plan is sink and facts.bounded(sink.input) and not _only_ours(sink.input) and speaks(sink):
         return plan
     raise PenstockError(
@@ -193,16 +201,18 @@ class _Frontier:
     def cut(self, node: LogicalPlan, timed: bool = False) -> LogicalPlan:
         """Return the plan with BoundedInput nodes.
 
-        ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its
-        watermark, so that time still reaches that node; but only at the end of its rows, for a backend gives
-        them in no order and none of them is late.
+        ``timed``: some node above goes by event time. Then a subplan with event time is cut below its
+        watermark, so that the watermark still reaches that node. It comes at the end of the rows only: a
+        backend returns them in no order, and none of them is late.
         """
+        # The largest such subplan: its inputs are not tried.
         if self._is_cut(node, timed):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
         cut = tuple(
             self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time)
             for child in node.inputs
         )
+        # The rows of a backend are in no order: a watermark of NULL advances at their end only.
         if isinstance(node, WatermarkAssign) and (isinstance(cut[0], BoundedInput) or _copied(cut[0])):
             return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
         return (
@@ -244,8 +254,11 @@ class _Frontier:
 
     def is_bounded(self, node: LogicalPlan) -> bool:
         """Return whether the backend can compute a node whole."""
+        # Databases and Spark's tables have no other reader.
         if self.mode == "streaming":
             return isinstance(node, Scan) and (is_in_database(node.table) or is_in_spark(node.table))
+        # Starting a backend for literal rows costs more than it computes.
         if not _reads_tables(node) or _only_ours(node):
             return False
+        # Mode batch reads recordings as bounded tables; whether the backend has the words is asked last.
         return (self.mode == "batch" or self.facts.bounded(node)) and self.speaks(node)

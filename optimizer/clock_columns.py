@@ -1,5 +1,5 @@
-"""The current time in nodes that remember rows: read once of each row, in a projection beneath, so that
-what is computed of a row stays as it is.
+"""The current time below nodes with state: a projection reads it once for each row. A retraction then
+computes the values of its row.
 """
 
 from __future__ import annotations
@@ -63,10 +63,12 @@ def _over_columns(node: LogicalPlan) -> LogicalPlan:
         return expression
 
     node.map_expressions(collect)
+    # One column for each clock function, however often it is called.
     calls = _clock_calls(found)
     if not calls:
         return node
     below = _with_columns(node.inputs[0], calls)
+    # The new columns are behind those of the input.
     places: dict[Expression, Expression] = {
         call: column_of(below, len(node.inputs[0].schema) + i) for i, call in enumerate(calls)
     }
@@ -84,6 +86,7 @@ def _joined(node: LogicalPlan, residual: Expression, sides: Sequence[int]) -> Lo
     inputs = tuple(
         _with_columns(plan, calls) if side in sides else plan for side, plan in enumerate(node.inputs)
     )
+    # Columns of the join: left, its stamps, right, its stamps. ``other`` is the first stamp of the right.
     left, shift = len(node.inputs[0].schema), len(calls)
     other = left + shift + (len(node.inputs[1].schema) if len(sides) == 2 else 0)
 
@@ -95,6 +98,7 @@ def _joined(node: LogicalPlan, residual: Expression, sides: Sequence[int]) -> Lo
                 ]
             )
         return (
+            # Columns of the right side move by the stamps of the left.
             replace(part, index=part.index + shift)
             if isinstance(part, Column) and part.index >= left
             else part
@@ -102,6 +106,7 @@ def _joined(node: LogicalPlan, residual: Expression, sides: Sequence[int]) -> Lo
 
     above = node.with_inputs(inputs)
     joined = replace(above, residual=residual.transform(moved))  # type: ignore[call-arg]  # a join has one
+    # Above the join the stamps are dropped again.
     stamps = {*range(left, left + shift), *(range(other, other + shift) if len(sides) == 2 else ())}
     return select_columns(joined, [i for i in range(len(joined.schema)) if i not in stamps])
 

@@ -44,9 +44,11 @@ def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]
 
 
 def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
+    # Sources need nothing, and an Exchange is what would be added.
     if not node.inputs or isinstance(node, Exchange):
         return node
     wants = requirements(node, facts)
+    # Several inputs: their subtasks must be the same number.
     if isinstance(node, BinaryJoin | TemporalJoin | Union):
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))
@@ -58,10 +60,13 @@ def _edge(
 ) -> Edge | None:
     """Return the edge that gives one input what it wants; None when rows may stay where they are."""
     alone = subtasks(child, parallelism) == 1
+    # One subtask has all keys already.
     if want == ANY or alone:
         return None
+    # A partition by no column has one value: all rows go to one subtask.
     if want == SINGLE:
         return Partition(())
+    # A sink has no keyed state: rows of a key need only meet. State moves by the hash of exactly its keys.
     satisfied = is_gathered_by(child, want.keys) if meeting_is_enough else is_partitioned_by(child, want.keys)
     return None if satisfied else Partition(want.keys)
 
@@ -73,6 +78,7 @@ def _lay_ports(
     alone = [subtasks(child, parallelism) == 1 for child in node.inputs]
     if all(alone):
         return node.inputs
+    # One port needs all rows in one subtask, so the others go there, too.
     if SINGLE in wants:
         return tuple(
             child if one else Exchange(child, Partition(()))
@@ -87,6 +93,7 @@ def _port(child: LogicalPlan, want: Requirement, alone: bool, facts: PlanFacts) 
     """Lay the edge of one port. Changes of one task stay in one, for their order counts; new rows may be
     spread.
     """
+    # The side that a hint wants copied.
     if want == ALL:
         return Exchange(child, Broadcast())
     if want == ANY:

@@ -1,5 +1,5 @@
-"""The history of a plan: which parts of it, over one table each, a bounded backend computes up to a
-position, and which plans have none.
+"""The history of a plan: the parts, over one table each, that a bounded backend computes up to a position.
+Plans that have no history are refused.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class HistoryPart:
     def rows(self) -> LogicalPlan:
         """What the backend computes."""
         match self.top:
+            # The backend emits no rank: the live operator computes it.
             case PartitionTop():
                 return replace(self.top, input=self.live, rank_name=None)
+            # Rows before the offset are rows of the state, too.
             case TopN(limit=limit, offset=offset):
                 return replace(self.top, input=self.live, limit=limit + offset, offset=0)
         return self.live
@@ -58,11 +60,13 @@ def history_option(plan: LogicalPlan) -> HistoryOption | None:
 def history_parts(
     plan: LogicalPlan, facts: PlanFacts, history: HistoryOption, speaks: Callable[[LogicalPlan], bool]
 ) -> tuple[HistoryPart, ...]:
-    """Return the parts of a laid plan that are loaded as history, as large as the backend has words for.
+    """Return the parts of a plan with exchanges that are loaded as history, as large as the backend can
+    express.
 
     Raises SQL-1715 for plans whose answer could be another than that of a replay.
     """
     _refuse(plan, history)
+    # Without event time above nobody needs the times of the history.
     timed = any(node.history_needs_time for node in plan.walk())
     parts = tuple(_parts(plan, None, facts, speaks, history, timed))
     if not parts:
@@ -78,17 +82,20 @@ def _parts(
     history: HistoryOption,
     timed: bool,
 ) -> Iterator[HistoryPart]:
+    # The largest linear part from above; when the backend cannot express it, its inputs are tried.
     if _is_linear(node):
         part = HistoryPart(node, _keeps_first(above, facts), _timing(node) if timed else None)
         if speaks(part.rows):
             yield part
             return
+        # Below them is nothing that could be tried.
         if isinstance(node, WatermarkAssign | Scan):
             raise _refusal(
                 history,
                 "the backend has no words for the columns its time is made of",
                 "leave WITH HISTORY out, or take the other backend",
             )
+    # Exchanges move rows only: the node above one is still the node above.
     for child in node.inputs:
         yield from _parts(child, above if isinstance(node, Exchange) else node, facts, speaks, history, timed)
 
@@ -99,6 +106,7 @@ def _is_linear(node: LogicalPlan) -> bool:
 
 
 def _keeps_first(above: LogicalPlan | None, facts: PlanFacts) -> PartitionTop | TopN | None:
+    # A retraction may bring rows back that are not among the first, so the input must be append-only.
     if isinstance(above, PartitionTop) and above.window is None and facts.insert_only(_below(above)):
         return above
     return above if isinstance(above, TopN) and facts.insert_only(_below(above)) else None
@@ -130,6 +138,7 @@ def _refuse(plan: LogicalPlan, history: HistoryOption) -> None:
         if isinstance(node, Scan):
             _refuse_table(node, history)
         for expression in _expressions(node):
+            # A replay would compute other values than the backend does.
             if not is_deterministic(expression) or reads_clock(expression):
                 hint = "leave WITH HISTORY out, or the function: its values would be others than a replay's"
                 raise _refusal(history, f"{expression} has another value each time it is computed", hint)
@@ -142,6 +151,7 @@ def _refuse_table(scan: Scan, history: HistoryOption) -> None:
             f"{table.name} has no positions up to which a backend can read it (connector {table.connector})"
         )
         raise _refusal(history, message, "tables of files have a history")
+    # A backend reads files in any order.
     if file_format(table) in CHANGELOG_FORMATS:
         raise _refusal(
             history,
@@ -154,7 +164,7 @@ def _refuse_table(scan: Scan, history: HistoryOption) -> None:
 
 
 def _expressions(value: object) -> Iterator[Expression]:
-    """Yield the expressions that stand in a node, not those of the nodes below it."""
+    """Yield the expressions of a node, without those of the nodes below it."""
     if isinstance(value, Expression):
         yield value
     elif isinstance(value, tuple):

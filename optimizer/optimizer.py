@@ -1,9 +1,13 @@
 """The rules, in order, and the loop that applies them.
 
-The stages after the binder are: ``optimize`` (general rules), ``bounded_subplans.choose_runtime``,
-``optimize`` again for the chosen runtime, ``sink_validation.check_sinks``,
-``exchange_placement.lay_edges``, and ``penstock.planner.physical.physical_planner.plan_job`` for what our own
-runtime runs.
+The stages after the binder are:
+
+- ``optimize`` with the general rules
+- ``bounded_subplans.choose_runtime``
+- ``optimize`` again, for the chosen runtime
+- ``sink_validation.check_sinks``
+- ``exchange_placement.lay_edges``
+- ``penstock.planner.physical.physical_planner.plan_job`` for what our own runtime runs
 """
 
 from __future__ import annotations
@@ -48,23 +52,29 @@ class Rule:
 
 
 RULES: tuple[Rule, ...] = (
+    # Constants first: the identities of the next rule see TRUE, FALSE and NULL instead of 1 < 2.
     Rule(fold_constants),
     Rule(simplify_predicates),
+    # Filters go down before joins take their keys from what is left above them.
     Rule(push_filters),
+    # In a stream the watermark counts rows that a filter below it would drop.
     Rule(push_filters_past_watermarks, only="batch"),
     Rule(first_of_partitions),
     Rule(join_keys_from_filter),
     Rule(fuse_windows),
     Rule(fuse_count_windows, only="streaming"),
     Rule(prune_columns),
+    # After pruning: readers of one table then differ in their columns.
     Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),
+    # The rules above leave projections over projections.
     Rule(merge_projects),
     Rule(remove_redundant),
     Rule(narrow_rows, only="streaming"),
     Rule(runtime_filters, only="streaming"),
 )
 
+# Not in RULES, as it needs the bounded subplans; ``optimizer.disabled-rules`` names it all the same.
 BETWEEN = ("share_bounded",)
 
 Observer = Callable[[str, LogicalPlan, LogicalPlan], None]
@@ -82,13 +92,14 @@ def optimize(
 ) -> LogicalPlan:
     """Return an equivalent plan that does less.
 
-    ``runtime`` is None before it is chosen, then ``batch`` or ``streaming``; ``parallelism`` > 1 on a
-    streaming plan also runs the rules that pay before an exchange. ``observer(rule_name, before, after)`` is
-    called for each rule that ran; with a clock (milliseconds), ``timings_ms`` collects what each took. Raises
-    SQL-1401 for a disabled rule that does not exist, and INT-9002 for a rule that changed what the plan
-    gives.
+    ``runtime`` is None before it is chosen, then ``batch`` or ``streaming``. With ``parallelism`` > 1 a
+    streaming plan also gets the rules that save work before an exchange. ``observer(rule_name, before,
+    after)`` is called for each rule that ran; with a clock (milliseconds), ``timings_ms`` collects what each
+    took. Raises SQL-1401 for a disabled rule that does not exist, and INT-9002 for a rule that changed what
+    the plan gives.
     """
     _check_names(disabled)
+    # A rule without a purpose runs in both passes, before and after the runtime is chosen.
     purposes = {None, runtime, "parallel" if runtime == "streaming" and parallelism > 1 else None}
     for rule in RULES:
         if rule.name in disabled or rule.only not in purposes:
@@ -97,6 +108,7 @@ def optimize(
         rewritten = rule.rewrite(plan)
         if now_ms and timings_ms is not None:
             timings_ms[rule.name] = timings_ms.get(rule.name, 0.0) + now_ms() - started_ms
+        # A rule that changes names or types is a fault: sinks and state are laid out by them.
         _check_layout(rule.name, plan, rewritten)
         if observer is not None:
             observer(rule.name, plan, rewritten)

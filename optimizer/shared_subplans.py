@@ -32,6 +32,7 @@ def core_of(plan: LogicalPlan) -> LogicalPlan:
     """Return a subplan without the filters and projections at its top, which each reader may have its own
     of.
     """
+    # Each reader may prune and filter on its own; the expensive part is below.
     while isinstance(plan, Project | Filter):
         plan = plan.input
     return plan
@@ -45,8 +46,8 @@ def _only_reads(core: LogicalPlan) -> bool:
 
 @dataclass
 class SharedInputs:
-    """The parts that are shared, by the name of the table each stands as in the plan while its readers are
-    optimized.
+    """The parts that are shared, by the name of the table that replaces each in the plan while its readers
+    are optimized.
 
     As a table it has the columns its readers want pruned and their filters pushed into it, and is known as
     one part again afterwards.
@@ -59,6 +60,7 @@ class SharedInputs:
         """Return a plan with a table in place of each core that is that of several of its ``largest``
         bounded subplans.
         """
+        # Cores are compared by digest, so equal subqueries written twice are one.
         meanings, cores = Meanings(), {id(part): core_of(part) for part in largest}
         names = {key: meanings.of(core).identity(type(core).__name__) for key, core in cores.items()}
         often = {name for name, count in Counter(names.values()).items() if count > 1}
@@ -67,6 +69,7 @@ class SharedInputs:
             if names[key] in often:
                 self._parts.setdefault(names[key], core)
                 standing[id(core)] = _as_table(names[key], core)
+        # By identity: an equal core inside a larger bounded subplan is computed with that one.
         return plan.transform(lambda node: standing.get(id(node), node))
 
     def settled(self, plan: LogicalPlan) -> LogicalPlan:
@@ -92,11 +95,14 @@ class SharedInputs:
             None if scan.predicate is None else inline(scan.predicate, _columns_of(core, scan))
             for scan in readers
         ]
+        # Predicates over the core's columns, so those of readers with other columns compare.
         same = all(predicate == asked[0] for predicate in asked)
+        # One reader is left after optimization, or each pushes its own filter into the source.
         if len(readers) < 2 or (_only_reads(core) and not same):
             return _Input(core, None)
         columns = tuple(sorted({column for scan in readers for column in scan.columns}))
         kept = [predicate for predicate in asked if predicate is not None]
+        # The core is filtered by the OR of what its readers want, if each wants a part only.
         rows = (
             Filter(core, asked[0] if same else reduce(_either, kept))
             if len(kept) == len(asked) and asked[0] is not None
@@ -108,8 +114,8 @@ class SharedInputs:
 
 @dataclass(frozen=True)
 class _Input:
-    """What stands in place of a table: a part with those ``columns`` of it, or, where there are none, all
-    of it.
+    """The replacement of such a table: a part with those ``columns`` of it, or with all where ``columns`` is
+    None.
     """
 
     part: LogicalPlan
@@ -118,6 +124,7 @@ class _Input:
 
     def read_by(self, scan: Scan) -> LogicalPlan:
         rows = self.part
+        # A scan again: the filter is pushed into the source instead of being above it.
         if isinstance(rows, Scan) and connector_of(rows.table).pushes_filters:
             return Scan(rows.table, tuple(rows.columns[i] for i in scan.columns), scan.predicate)
         places = (
@@ -125,6 +132,7 @@ class _Input:
             if self.columns is None
             else tuple(self.columns.index(column) for column in scan.columns)
         )
+        # Other readers want other rows, so each filters once more.
         if scan.predicate is not None and not self.filtered:
             rows = Filter(rows, scan.predicate.remap(dict(enumerate(places))))
         return select_columns(rows, places, scan.schema.names)

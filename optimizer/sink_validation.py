@@ -16,9 +16,11 @@ from penstock.planner.logical.sink import Sink
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
-    """Raise SQL-1310 for a sink that only takes inserts over a plan that updates its results, naming who
-    updates and the ways out, and SQL-1312 for one that replaces rows by a key over a plan whose rows that key
-    does not identify.
+    """Refuse sinks that cannot write what the plan emits.
+
+    Raises SQL-1310 for an append-only sink over a plan that retracts rows; the error names the node that
+    does, and the alternatives. Raises SQL-1312 for an upsert sink whose key does not identify the rows of the
+    plan.
     """
     for node in plan.walk():
         if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input):
@@ -35,10 +37,12 @@ def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
 
 
 def _check_key(sink: Sink, table: CatalogTable, facts: PlanFacts) -> None:
+    # A changelog writes both sides of an update: it needs no key.
     if written_changes(table) != "upsert":
         return
     declared = {name.lower() for name in table.primary_key}
     key = {i for i, field in enumerate(table.physical_fields) if field.name.lower() in declared}
+    # Rows that a part of the primary key identifies are identified by the whole.
     if any(unique <= key for unique in facts.unique_keys(sink.input)):
         return
     names = ", ".join(table.primary_key)
@@ -69,6 +73,7 @@ def check_order(laid: LogicalPlan, facts: PlanFacts) -> None:
             or facts.insert_only(node.input)
         ):
             continue
+        # An exchange that sends changes of one key from several subtasks mixes their order.
         if (
             isinstance(node.input, Exchange)
             and isinstance(node.input.edge, Partition)
@@ -87,6 +92,7 @@ def check_order(laid: LogicalPlan, facts: PlanFacts) -> None:
 def _updating(plan: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     """The lowest node that turns inserts into updates."""
     for node in plan.walk():
+        # Inserts come in, updates go out.
         if not facts.insert_only(node) and all(facts.insert_only(child) for child in node.inputs):
             return node
     return plan

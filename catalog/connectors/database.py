@@ -1,4 +1,4 @@
-"""What the connectors of databases may be told: where the database is, how rows are looked up in it, how
+"""Options of the connectors of databases: where the database is, how rows are looked up in it, how
 they are written to it.
 """
 

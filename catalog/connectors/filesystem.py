@@ -1,4 +1,4 @@
-"""What the filesystem connector may be told: where the files are, how they are written, how they are
+"""Options of the filesystem connector: where the files are, how they are written, how they are
 watched, rolled and staged.
 """
 
@@ -138,7 +138,7 @@ FILESYSTEM_OPTIONS = (
 
 
 def split_suffixes(path: str) -> tuple[str | None, str | None]:
-    """Return the format and the compression a file name's suffixes stand for; each is ``None`` when there
+    """Return the format and the compression that a file name's suffixes name; each is ``None`` when there
     is no such suffix.
     """
     name = path.rstrip("/").rsplit("/", 1)[-1].lower()

@@ -31,7 +31,7 @@ class OptionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """One option. ``*`` in the key stands for one column name; ``default`` is the typed value used when
+    """One option. ``*`` in the key is one column name; ``default`` is the typed value used when
     the option is absent.
     """
 

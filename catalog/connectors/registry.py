@@ -183,8 +183,8 @@ def metadata_keys(connector: str) -> dict[str, DataType]:
 def check_options(
     options: dict[str, str], spans: dict[str, Span], value_spans: dict[str, Span] | None = None
 ) -> None:
-    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands;
-    ``value_spans``: where each value does.
+    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: the position of each
+    key; ``value_spans``: where each value does.
 
     SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value,
     1506 bad unit, 1507 options that exclude each other.
@@ -246,12 +246,12 @@ def emits_changes(table: CatalogTable) -> bool:
 
 
 def takes_changes(table: CatalogTable) -> bool:
-    """Return whether rows written to a table may be replaced and taken back later."""
+    """Return whether rows written to a table may be updated and retracted later."""
     return connector_of(table).accepts_changelog or emits_changes(table) or written_changes(table) != "append"
 
 
 def written_changes(table: CatalogTable) -> str:
-    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all
+    """Return which changes files contain, with an ``op`` beside each row: ``append`` nothing, ``upsert`` all
     but old rows, ``retract`` everything.
 
     A table of a database with a PRIMARY KEY has its rows replaced and deleted: ``upsert``.

@@ -1,4 +1,4 @@
-"""What a table of Spark may be told: its name there, and settings of Spark that lead to it."""
+"""Options of a table of Spark: its name there, and settings of Spark that lead to it."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def resolve(
     ``others`` are names besides the registry's that a user may have meant.
 
     Raises SQL-1101 unknown function, SQL-1102 wrong number of arguments, SQL-1103 wrong types, SQL-1104 an
-    aggregate where none may stand.
+    aggregate where none is allowed.
     """
     function = _SCALARS.get(name.lower())
     if function is None and is_aggregate(name):

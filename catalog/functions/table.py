@@ -1,4 +1,4 @@
-"""Functions that give rows: what stands in UNNEST, LATERAL TABLE and LATERAL VIEW."""
+"""Table functions: the calls that UNNEST, LATERAL TABLE and LATERAL VIEW accept."""
 
 from __future__ import annotations
 

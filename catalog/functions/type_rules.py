@@ -1,4 +1,6 @@
-"""Typing rules of functions: from the types a call is given to the types it wants and the type it returns."""
+"""Typing rules of functions: from the types of a call's arguments to the types it needs and the type it
+returns.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +71,9 @@ Rule = Callable[[Sequence[Operand]], Typing]
 class Function:
     """A function of the registry.
 
-    ``usage`` shows a call; ``arity`` is (least, most), most None without end; ``nullable`` None means "NULL
-    when an argument is"; ``fallible`` says that it can raise on some values. Of aggregates: ``distinct`` and
-    ``ordered`` say whether DISTINCT and ORDER BY may stand inside.
+    ``usage`` shows a call. ``arity`` is (least, most); most is None where there is no limit. ``nullable``
+    None means "NULL when an argument is". ``fallible`` says that it can raise on some values. Of aggregates:
+    ``distinct`` and ``ordered`` say whether DISTINCT and ORDER BY are allowed inside.
     """
 
     name: str

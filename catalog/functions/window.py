@@ -1,4 +1,4 @@
-"""Functions that stand with OVER alone: their names, how they are called and one sentence each."""
+"""Functions that are allowed with OVER only: their names, how they are called and one sentence each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """A function of the rows around a row. Aggregates stand with OVER too and are declared with the
+    """A function of the rows around a row. Aggregates are allowed with OVER too and are declared with the
     aggregates.
     """
 

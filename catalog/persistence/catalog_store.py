@@ -30,7 +30,7 @@ class CatalogStore:
         self.path = directory / "catalog.json"
 
     def load(self) -> list[str]:
-        """Return the stored statements in the order they must be run; none when there is no file; raise
+        """Return the stored statements in the order they must be run, none when there is no file. Raises
         SQL-1320 for a file that is no catalog.
         """
         try:

@@ -38,7 +38,7 @@ class PlanFacts:
     """Properties of the nodes of plans. ``boundedness`` answers for tables; answers are remembered for the
     life of the object.
 
-    ``state_ttl_ms``: how long state lives untouched where no hint says otherwise, 0 for ever.
+    ``state_ttl_ms``: the TTL of state where no hint sets another, 0 for none.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class PlanFacts:
         identity stays its own.
         """
         key = (name, id(node))
+        # Nodes are frozen: an answer does not change.
         if key not in self._known:
             self._known[key] = (node, derive(node))
         return self._known[key][1]  # type: ignore[return-value]  # stored under the same name by the same derivation
@@ -68,11 +69,13 @@ class PlanFacts:
 
     def _derive_boundedness(self, node: LogicalPlan) -> Boundedness:
         match node:
+            # The connector answers, by its options.
             case Scan(table=table):
                 return self._boundedness(table)
             case Values() | BoundedInput():
                 return Boundedness.BOUNDED
         kinds = [self.boundedness(child) for child in node.inputs]
+        # The strongest kind of any input is that of the node.
         for kind in (Boundedness.UNBOUNDED, Boundedness.REPLAY):
             if kind in kinds:
                 return kind
@@ -92,14 +95,14 @@ class PlanFacts:
         """Return the side of a join that is loaded to its end first; the right one where both are bounded,
         none where neither is.
 
-        A join settled by time loads none that a watermark tells time of, as one of a stream that ends: rows
-        may be late there as anywhere.
+        A join settled by time loads no side that has a watermark, such as a stream that ends: its rows may be
+        late.
         """
         return join.loaded_ports(self)
 
     def tells_time(self, node: LogicalPlan) -> bool:
-        """Return whether a watermark of rows stands in a plan: one that is NULL, of what a backend
-        computes, comes with the end only.
+        """Return whether a plan has a watermark of rows. A watermark of NULL, above what a backend computes,
+        advances at the end only and does not count.
         """
         return self._once("tells_time", node, self._derive_tells_time)
 
@@ -120,13 +123,16 @@ class PlanFacts:
         """Return why a side that a hint wants copied is not."""
         if join.copied is None:
             return None
+        # Each copy would pad the rows it has no partner for.
         if join.copied not in _COPYABLE[join.kind]:
             return (
                 f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a "
                 "partner, which every copy would give"
             )
+        # Both sides are streams that the watermark frees.
         if join.frees_by_time and not self.bounded_ports(join):
             return "the join is settled by time, its rows meet by key"
+        # A row and its retraction may be in different subtasks when rows do not move by key.
         if not self.insert_only(join.inputs[1 - join.copied]):
             return "the other side takes rows back, which must meet the rows they take back"
         return None
@@ -164,9 +170,10 @@ class PlanFacts:
         return self._once("unique_keys", node, self._derive_unique_keys)
 
     def _derive_unique_keys(self, node: LogicalPlan) -> Keys:
-        """Where late rows are dropped, a row that is taken back too late stays beside the one that
+        """Where late rows are dropped, a late retraction is dropped too: a row then stays beside the one that
         replaced it.
         """
+        # A late retraction is dropped, so two rows may have the key.
         if node.drops_late_rows and not all(map(self.insert_only, node.inputs)):
             return frozenset()
         return _smallest_keys(node.unique_keys(tuple(map(self.unique_keys, node.subplans))))
@@ -175,6 +182,7 @@ class PlanFacts:
         """Return the smallest set of columns that identifies a row of a node, or None when only the whole
         row does.
         """
+        # The fewest columns, then the leftmost: the same plan always has the same key.
         keys = sorted(self.unique_keys(node), key=lambda key: (len(key), sorted(key)))
         return tuple(sorted(keys[0])) if keys else None
 
@@ -186,14 +194,14 @@ class PlanFacts:
     # -----------------------------------------------------------------------------------------
 
     def side_ttl_ms(self, join: BinaryJoin, port: int) -> int:
-        """Return how long a row of a side of a join is kept untouched, milliseconds; 0: for ever, or as
-        long as time or a complete side says.
+        """Return the TTL of a row of a side of a join in milliseconds. 0: no TTL, or the watermark or a
+        complete side frees it.
         """
         return join.side_ttl_ms(self, port)
 
     def ttl_ms(self, node: LogicalPlan) -> int:
-        """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds;
-        0: for ever, or as long as time says.
+        """Return the TTL of a group, a partition or the versions of a key in milliseconds. 0: no TTL, or the
+        watermark frees it.
         """
         return node.state_ttl_ms(self)
 
@@ -213,6 +221,7 @@ class PlanFacts:
                 else "a side that ends is loaded first and kept whole"
             )
         if isinstance(node, Aggregate | Over | PartitionTop) and node.ttl_ms and not self.ttl_ms(node):
+            # The local part of a two-phase aggregate has no state; the note is at the global one.
             if isinstance(node, Aggregate) and node.phase is Phase.LOCAL:
                 return None
             return (
@@ -245,5 +254,6 @@ class PlanFacts:
 
 def _smallest_keys(keys: Keys) -> Keys:
     """Return the keys that contain no other, at most sixteen; a longer key says nothing new."""
+    # A key with more columns than another one is unique because of that one.
     minimal = [key for key in keys if not any(other < key for other in keys)]
     return frozenset(sorted(minimal, key=lambda key: (len(key), sorted(key)))[:_KEYS_MAX])

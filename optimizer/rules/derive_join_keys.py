@@ -22,6 +22,7 @@ def join_keys_from_filter(plan: LogicalPlan) -> LogicalPlan:
 
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
+        # .. JOIN .. ON a.x = b.y AND a.z < b.z: the equality is a key, the rest stays the residual.
         case BinaryJoin(residual=residual) if residual is not None:
             stay, pairs = _split(node, conjuncts(residual))
             return (
@@ -29,6 +30,7 @@ def _rewrite(node: LogicalPlan) -> LogicalPlan:
                 if not pairs
                 else _with_keys(replace(node, residual=conjunction(stay) if stay else None), pairs)
             )
+        # FROM a, b WHERE a.x = b.y. Above an outer join a filter also sees its padded rows, so only INNER.
         case Filter(input=BinaryJoin(kind=JoinKind.INNER) as join, predicate=predicate):
             stay, pairs = _split(join, conjuncts(predicate))
             if not pairs:
@@ -53,14 +55,18 @@ def _split(join: BinaryJoin, parts: tuple[Expression, ...]) -> tuple[tuple[Expre
         if sides is None:
             stay.append(part)
         else:
+            # Columns of the right side are counted from the width of the left one in the condition.
             pairs.append((sides[0], sides[1].remap({i: i - width for i in sides[1].columns()})))
     return tuple(stay), pairs
 
 
 def _sides(part: Expression, width: int) -> tuple[Expression, Expression] | None:
+    # The two keys of a pair have one type; an equality of other types stays a condition.
     if not isinstance(part, Call) or part.function != "equal" or part.args[0].type != part.args[1].type:
         return None
+    # a.x = b.y and b.y = a.x.
     for left, right in (part.args, part.args[::-1]):
+        # Each operand reads one side only, and a constant is no key.
         one_sided = left.columns() and right.columns() and max(left.columns()) < width <= min(right.columns())
         if one_sided and is_movable(left) and is_movable(right):
             return left, right
@@ -75,6 +81,7 @@ def _with_keys(join: BinaryJoin, pairs: Pairs) -> LogicalPlan:
     left, left_keys = _key_columns(join.left, [pair[0] for pair in pairs])
     right, right_keys = _key_columns(join.right, [pair[1] for pair in pairs])
     shift = len(left.schema)
+    # Computed keys widen the left side: columns of the right side move by as many.
     positions = {i: i for i in range(old_left)} | {old_left + i: shift + i for i in range(old_right)}
     keyed = replace(
         join,
@@ -94,6 +101,7 @@ def _key_columns(side: LogicalPlan, operands: list[Expression]) -> tuple[Logical
     keys: list[int] = []
     computed: list[Expression] = []
     for operand in operands:
+        # A plain column is a key where it is; another expression is appended to the side.
         if isinstance(operand, Column):
             keys.append(operand.index)
         else:

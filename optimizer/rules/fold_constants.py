@@ -25,6 +25,7 @@ from penstock.planner.expressions.nodes import Call, Case, Cast, Expression, Lit
 from penstock.planner.logical.plan import LogicalPlan
 
 _BITS: dict[type[DataType], int] = {TinyInt: 8, SmallInt: 16, Int: 32, BigInt: 64}
+# Up to here each integer is a DOUBLE; beyond it the cast rounds, which is left to the runtime.
 _EXACT_DOUBLE = 2**53
 
 
@@ -56,15 +57,18 @@ def _literal(node: Expression, value: LiteralValue) -> Literal:
 def _fold_call(node: Call) -> Expression:
     if node.function in ("is_null", "is_not_null") and isinstance(node.args[0], Literal):
         return _literal(node, (node.args[0].value is None) == (node.function == "is_null"))
+    # One NULL is enough, whatever the others are: x + NULL is NULL.
     if node.function in _NULL_IN_NULL_OUT and any(
         isinstance(arg, Literal) and arg.value is None for arg in node.args
     ):
         return _literal(node, None)
+    # All arguments are literals and none is NULL, or nothing can be said.
     values = [arg.value for arg in node.args if isinstance(arg, Literal)]
     if len(values) != len(node.args) or any(value is None for value in values):
         return node
     if (
         node.function in _COMPARISONS
+        # Python compares True with 1 and a date with no datetime; SQL would have cast them first.
         and len({type(value) for value in values}) == 1
         and isinstance(values[0], _COMPARABLE)
     ):
@@ -77,10 +81,12 @@ def _fold_call(node: Call) -> Expression:
 
 
 def _fold_integers(node: Call, values: list[LiteralValue]) -> Expression:
+    # bool is a subclass of int.
     integers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     if len(integers) != len(values):
         return node
     result = _INTEGER_ARITHMETIC[node.function](*integers)
+    # Overflow and division by zero raise on the rows that reach them, so they stay calls.
     return node if result is None or not _in_range(result, node.type) else _literal(node, result)
 
 
@@ -92,6 +98,7 @@ def _in_range(value: int, kind: DataType) -> bool:
 def _truncated_quotient(a: int, b: int) -> int | None:
     if b == 0:
         return None
+    # SQL rounds towards zero, Python's // down: -7 DIV 2 is -3.
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -128,11 +135,13 @@ def _fold_cast(node: Cast, literal: Literal) -> Expression:
         return _literal(node, None)
     if literal.type == node.type:
         return replace(literal, span=node.span)
+    # Texts may not parse: the cast raises, or TRY_CAST returns NULL, at the row.
     if isinstance(literal.type, String | Null) or not always_casts(literal.type, node.type):
         return node
     value = literal.value
     if is_integer(literal.type) and isinstance(value, int):
         return _fold_integer_cast(node, value)
+    # DATE to TIMESTAMP is midnight; a datetime is a date in Python.
     if isinstance(value, date) and not isinstance(value, datetime) and not isinstance(node.type, String):
         return _literal(node, datetime(value.year, value.month, value.day))
     return node
@@ -144,6 +153,7 @@ def _fold_integer_cast(node: Cast, value: int) -> Expression:
     if isinstance(node.type, Double) and abs(value) <= _EXACT_DOUBLE:
         return _literal(node, float(value))
     if isinstance(node.type, Decimal):
+        # With all digits of the scale, as the runtime has them: 1 AS DECIMAL(4, 2) is 1.00.
         return _literal(node, PyDecimal(f"{value}.{'0' * node.type.scale}"))
     if isinstance(node.type, String):
         return _literal(node, str(value))
@@ -156,11 +166,13 @@ def _fold_case(node: Case) -> Expression:
     default = node.default
     for condition, value in node.whens:
         if isinstance(condition, Literal):
+            # A branch that is always taken ends the list; a FALSE or NULL one is dropped.
             if condition.value is True:
                 default = value
                 break
             continue
         whens.append((condition, value))
+    # Branches may be of a narrower type than the CASE.
     if not whens:
         return (
             default

@@ -32,6 +32,7 @@ def _rewrite(node: LogicalPlan) -> LogicalPlan:
         or node.phase is not Phase.SINGLE
     ):
         return node
+    # WindowAggregate over Project and Filter over WindowTable: the steps between move below the windows.
     steps, bottom = _between(node.input)
     if not isinstance(bottom, WindowTable):
         return node
@@ -86,12 +87,15 @@ def _lower(steps: list[Project | Filter], bottom: WindowTable) -> _Lowered | Non
 def _lower_filter(state: _Lowered, step: Filter, window: Windowing) -> bool:
     below: list[Expression] = []
     for part in conjuncts(step.predicate):
+        # A part over window_start, window_end or window_time only: tested once a window, above.
         if part.columns() <= state.window_parts.keys() and part.columns() and is_deterministic(part):
             state.waiting.append(part.remap(state.window_parts))
+        # A part over the input's columns. Below a session it may drop whole sessions only.
         elif part.columns() <= state.positions.keys() and (
             not window.merging or _reads_partition(state, part)
         ):
             below.append(part.remap(state.positions))
+        # A part over both, such as ts < window_end - 10: it has another answer in each window.
         else:
             return False
     if below:
@@ -110,12 +114,15 @@ def _lower_project(state: _Lowered, step: Project) -> bool:
     positions: dict[int, int] = {}
     parts: dict[int, int] = {}
     for index, expression in enumerate(step.expressions):
+        # A window column passed on: nothing is computed below.
         if isinstance(expression, Column) and expression.index in state.window_parts:
             parts[index] = state.window_parts[expression.index]
+        # An expression that reads both kinds has no position: whoever reads it ends the fusion.
         elif expression.columns() <= state.positions.keys():
             positions[index] = len(expressions)
             expressions.append(expression.remap(state.positions))
             names.append(step.names[index])
+    # The window function needs its time and its partition even if the projection drops them.
     carried = {}
     for column in (state.time_column, *state.partition_keys):
         carried[column] = _carry(state.plan, column, expressions, names)
@@ -140,20 +147,24 @@ def _fused(
     node: WindowAggregate, attached: AttachedWindow, window: Windowing, lowered: _Lowered
 ) -> LogicalPlan:
     parts, positions = lowered.window_parts, lowered.positions
+    # The aggregate groups by columns that are not these windows' bounds.
     if parts.get(attached.start_column) != 0 or parts.get(attached.end_column) != 1:
         return node
     reads = {
         i for call in node.aggregates for e in (*call.args, call.filter) if e is not None for i in e.columns()
     }
     plain = [key for key in node.keys if key not in parts]
+    # An aggregate or key reads an expression over the window.
     if not reads | set(plain) <= positions.keys():
         return node
     keys = tuple(positions[key] for key in plain)
+    # Sessions grow by partition: other groups would cut them at other rows.
     if window.merging and set(keys) != set(lowered.partition_keys):
         return node
     own = replace(window, time_column=lowered.time_column, partition_keys=lowered.partition_keys)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in node.aggregates)
     fused: LogicalPlan = WindowAggregate(lowered.plan, own, keys, calls, node.names, emission=node.emission)
+    # The fused node's columns: keys, aggregates, window_start, window_end, window_time.
     first = len(keys) + len(calls)
     if lowered.waiting:
         shifted = tuple(part.remap({i: first + i for i in range(3)}) for part in lowered.waiting)

@@ -17,6 +17,7 @@ def merge_projects(plan: LogicalPlan) -> LogicalPlan:
 
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
+        # SELECT y + 1 FROM (SELECT x * 2 AS y ..) becomes SELECT x * 2 + 1.
         case Project(input=Project() as below) if _computed_once(node, below):
             return Project(
                 below.input, tuple(inline(e, below.expressions) for e in node.expressions), node.names
@@ -25,9 +26,7 @@ def _rewrite(node: LogicalPlan) -> LogicalPlan:
 
 
 def _computed_once(above: Project, below: Project) -> bool:
-    """Whether every real computation below is read at most once above, and gives the same value wherever
-    it stands.
-    """
+    """Whether every real computation below is read at most once above, and is deterministic."""
     reads = Counter(
         n.index for expression in above.expressions for n in expression.walk() if isinstance(n, Column)
     )

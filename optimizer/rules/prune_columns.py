@@ -14,6 +14,7 @@ def prune_columns(plan: LogicalPlan) -> LogicalPlan:
 
     Each node says in its ``prune_columns`` what it reads, and how it looks over fewer columns.
     """
+    # A sink writes every column of its input.
     if isinstance(plan, StatementSet | Sink):
         return plan.with_inputs(tuple(prune_columns(child) for child in plan.inputs))
     return _Pruner().select(plan, list(range(len(plan.schema))), plan.schema.names)
@@ -26,6 +27,7 @@ class _Pruner:
         return node.prune_columns(needed, self)
 
     def narrow(self, node: LogicalPlan, needed: Iterable[int]) -> Pruned:
+        # COUNT(*) needs the number of rows and no column: the cheapest one is read.
         columns = sorted(needed) or ([cheapest_column(node.schema)] if len(node.schema) else [])
         return self.select(node, columns), {old: new for new, old in enumerate(columns)}
 

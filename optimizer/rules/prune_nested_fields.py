@@ -38,6 +38,7 @@ def narrow_rows(plan: LogicalPlan) -> LogicalPlan:
     """
     wanted: dict[tuple[str, int], Fields] = {}
     _collect(plan, {}, wanted)
+    # No ROW column of which fields only are read.
     if not any(fields for fields in wanted.values()):
         return plan
     return _rewritten(plan, wanted)[0]
@@ -51,12 +52,14 @@ def _merged(a: Uses, b: Iterable[tuple[int, Fields]]) -> dict[int, Fields]:
     merged = dict(a)
     for index, fields in b:
         known = merged.get(index, frozenset())
+        # None, the row as a whole, absorbs fields.
         merged[index] = None if known is None or fields is None else known | fields
     return merged
 
 
 def _read_by(expression: Expression) -> list[tuple[int, Fields]]:
     """The fields an expression reads, column by column."""
+    # The column itself, such as a key or an output: all its fields.
     if isinstance(expression, Column):
         return [(expression.index, None)]
     if (
@@ -75,8 +78,9 @@ def _position(call: Call) -> int:
 
 
 def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Fields]) -> None:
-    """Note what is read of the scans below a node, given what is read of its own columns."""
+    """Collect what is read of the scans below a node. ``above`` is what is read of the node's own columns."""
     match node:
+        # A column passed on is read as those above read it; a computed one, by its expression.
         case Project(input=inner, expressions=expressions):
             passed = [
                 (e.index, above.get(i, frozenset()))
@@ -85,6 +89,7 @@ def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Field
             ]
             computed = [use for e in expressions if not isinstance(e, Column) for use in _read_by(e)]
             _collect(inner, _merged({}, [*passed, *computed]), wanted)
+        # Rows pass on with all their columns.
         case Filter(input=inner, predicate=expression) | WatermarkAssign(input=inner, watermark=expression):
             _collect(inner, _merged(above, _read_by(expression)), wanted)
         case (
@@ -96,8 +101,10 @@ def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Field
                 for call in calls
                 for part in (*call.args, *(() if call.filter is None else (call.filter,)))
             ]
+            # Groups are compared by whole keys.
             whole: list[tuple[int, Fields]] = [(key, None) for key in keys]
             _collect(inner, _merged({}, [*whole, *(use for part in read for use in _read_by(part))]), wanted)
+        # The union over all scans of the table: another scan may have asked for other fields.
         case Scan(table=table, columns=columns, predicate=predicate):
             uses = above if predicate is None else _merged(above, _read_by(predicate))
             for i, column in enumerate(columns):
@@ -105,6 +112,7 @@ def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Field
                     key = (table_text(table), column)
                     fields = uses.get(i, frozenset()) if _prunes_fields(table) else None
                     wanted[key] = _merged({0: wanted[key]}, [(0, fields)])[0] if key in wanted else fields
+        # Other nodes, such as joins, are not looked into: they read every column as a whole.
         case _:
             for child in node.inputs:
                 _collect(child, dict.fromkeys(range(len(child.schema))), wanted)
@@ -117,10 +125,12 @@ def _rewritten(
     if isinstance(node, Scan):
         return _narrowed_scan(node, wanted)
     rewritten = [_rewritten(child, wanted) for child in node.inputs]
+    # Nothing below was narrowed.
     if all(new is old for (new, _), old in zip(rewritten, node.inputs, strict=True)):
         return node, {}
     above = node.with_inputs(tuple(child for child, _ in rewritten))
     changed = above.map_expressions(lambda e: _moved(e, rewritten[0][1]))
+    # Their outputs are keys, which are whole, and aggregates: no narrowed column passes.
     if isinstance(node, Aggregate | WindowAggregate):
         return changed, {}
     if not isinstance(node, Project):

@@ -40,9 +40,11 @@ def push_past_watermarks(plan: LogicalPlan) -> LogicalPlan:
 
 def _rewrite(node: LogicalPlan, past_watermarks: bool) -> LogicalPlan:
     match node:
+        # WHERE and HAVING.
         case Filter(input=inner, predicate=predicate):
             placed = push_parts(inner, conjuncts(predicate), past_watermarks)
             return node if placed == node else placed
+        # .. ON a.k = b.k AND a.x > 3
         case BinaryJoin(residual=residual) if residual is not None:
             return _push_condition(node, conjuncts(residual), past_watermarks)
     return node
@@ -56,12 +58,16 @@ def push_parts(node: LogicalPlan, parts: Conditions, past_watermarks: bool = Fal
         return node
     match node:
         case Filter(input=inner, predicate=predicate):
+            # The inner filter's parts first: they may guard those above from values that raise.
             tested = conjuncts(predicate)
             return push_parts(inner, tested + without(parts, tested), past_watermarks)
+        # The source tests what it can.
         case Scan():
             return _into_scan(node, parts)
+        # A dropped row would not advance the watermark.
         case WatermarkAssign() if not past_watermarks:
             return Filter(node, conjunction(parts))
+    # Each node answers which parts pass to which input, over that input's columns.
     stay, below = node.pass_filters(parts)
     inputs = tuple(
         push_parts(child, down, past_watermarks) for child, down in zip(node.inputs, below, strict=True)
@@ -85,6 +91,7 @@ def _push_condition(node: BinaryJoin, parts: Conditions, past_watermarks: bool) 
     stay, inputs = parts, []
     for side, kinds, columns in zip(node.inputs, _ON, node.side_columns(), strict=True):
         read = columns.keys() if node.kind in kinds else ()
+        # A part without columns, such as a parameter, says nothing of one side.
         down = tuple(p for p in stay if p.columns() and reads_only(p, read) and is_movable(p))
         stay = without(stay, down)
         inputs.append(push_parts(side, tuple(part.remap(dict(columns)) for part in down), past_watermarks))
@@ -99,6 +106,7 @@ def _into_scan(node: Scan, parts: Conditions) -> LogicalPlan:
     )
     stay = without(parts, down)
     if down:
+        # A scan may have a filter already.
         known = () if node.predicate is None else conjuncts(node.predicate)
         node = replace(node, predicate=conjunction(known + tuple(part for part in down if part not in known)))
     return Filter(node, conjunction(stay)) if stay else node

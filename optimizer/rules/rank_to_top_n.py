@@ -21,14 +21,15 @@ _MIRRORED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 def first_of_partitions(plan: LogicalPlan) -> LogicalPlan:
     """Turn a filter that bounds the one rank of an Over from above into a PartitionTop.
 
-    An Over in time stays: its ranks are final when they are given, so a filter above it is already all there
-    is to do.
+    An Over in time order is not changed: its ranks are final when they are emitted, so the filter above it is
+    enough.
     """
     return plan.transform(_rewrite)
 
 
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
+        # SELECT .. (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS n ..) WHERE n <= 3
         case Filter(input=Over() as over, predicate=predicate) if _ranks_alone(over):
             return _limit_rank(over, conjuncts(predicate)) or node
     return node
@@ -41,7 +42,9 @@ def _ranks_alone(over: Over) -> bool:
 def _limit_rank(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None:
     rank = len(over.input.schema)
     bounds = {part: bound for part in parts if (bound := _bound(part, rank)) is not None}
+    # n <= 5 AND n < 4: the tightest bound.
     limit = min(bounds.values(), default=0)
+    # No bound from above, or one that no rank meets.
     if limit < 1:
         return None
     top = PartitionTop(
@@ -54,6 +57,7 @@ def _limit_rank(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None
         over.window,
         over.ttl_ms,
     )
+    # n = 3 is a Top 3 and still a filter; n = 1 is the Top 1 by itself.
     rest = tuple(part for part in parts if part not in bounds or (_is_equal(part) and bounds[part] > 1))
     return Filter(top, conjunction(rest)) if rest else top
 
@@ -67,6 +71,7 @@ def _bound(part: Expression, rank: int) -> int | None:
     if not isinstance(part, Call) or len(part.args) != 2:
         return None
     left, right = part.args
+    # 3 >= n is n <= 3.
     if isinstance(left, Literal):
         function, left, right = _MIRRORED.get(part.function, ""), right, left
     else:
@@ -77,6 +82,7 @@ def _bound(part: Expression, rank: int) -> int | None:
         not isinstance(column, Column)
         or column.index != rank
         or not isinstance(value, int)
+        # bool is a subclass of int.
         or isinstance(value, bool)
     ):
         return None

@@ -21,14 +21,18 @@ def remove_redundant(plan: LogicalPlan) -> LogicalPlan:
 
 def _rewrite(node: LogicalPlan) -> LogicalPlan:
     match node:
+        # All columns in their order under their own names.
         case Project(input=inner) if _is_identity(node):
             return inner
         case Filter(input=inner, predicate=predicate) if predicate == TRUE:
             return inner
+        # LIMIT ALL.
         case Limit(input=inner, limit=None, offset=0):
             return inner
+        # LIMIT 0: nothing below runs.
         case Limit(limit=0) | TopN(limit=0):
             return Values((), node.schema)
+        # Nodes that lose the order of their inputs: an ORDER BY below them does nothing.
         case Aggregate() | WindowAggregate() | BinaryJoin() | Union() | Sort() | TopN():
             return _flat(node.with_inputs(tuple(_unordered(child) for child in node.inputs)))
     return node
@@ -47,6 +51,7 @@ def _unordered(node: LogicalPlan) -> LogicalPlan:
 def _flat(node: LogicalPlan) -> LogicalPlan:
     if not isinstance(node, Union) or not any(isinstance(branch, Union) for branch in node.branches[1:]):
         return _flat_head(node)
+    # Only one level: transform rewrites inputs first, so branches are flat already.
     rest = tuple(
         inner
         for branch in node.branches[1:]

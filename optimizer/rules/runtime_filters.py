@@ -29,6 +29,7 @@ def runtime_filters(plan: LogicalPlan) -> LogicalPlan:
     facts = PlanFacts()
 
     def rewrite(node: LogicalPlan) -> LogicalPlan:
+        # Without an equality there is no key. A snapshot join's right side changes after it was loaded.
         if not isinstance(node, BinaryJoin) or isinstance(node, SnapshotJoin) or not node.left_keys:
             return node
         loaded = facts.bounded_ports(node)
@@ -54,6 +55,7 @@ def _as_read(node: LogicalPlan, facts: PlanFacts) -> bool:
                 | WindowTable(input=inner)
             ):
                 node = inner
+            # The side that streams through the join.
             case BinaryJoin() if facts.bounded_ports(node):
                 node = node.inputs[1 - facts.bounded_ports(node)[0]]
             case _:

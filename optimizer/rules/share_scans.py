@@ -42,14 +42,16 @@ def share_sources(plan: LogicalPlan) -> LogicalPlan:
     found: dict[tuple[object, ...], list[_Reading]] = {}
     for node in _readers(plan):
         reading = _reading(node)
+        # Readings with one table, predicate and watermark; their columns may differ.
         if reading is not None:
             found.setdefault(reading.kind, []).append(reading)
+    # Equal readings are one source anyway: nodes with one digest are one operator.
     wide = {kind: _union(readings) for kind, readings in found.items() if len(set(readings)) > 1}
     return _rewritten(plan, wide) if wide else plan
 
 
 def _readers(plan: LogicalPlan) -> list[LogicalPlan]:
-    """The topmost nodes that are a reading, each as often as it stands."""
+    """The topmost nodes that are a reading, one for each occurrence in the plan."""
     if _reading(plan) is not None:
         return [plan]
     return [node for child in plan.inputs for node in _readers(child)]
@@ -57,13 +59,16 @@ def _readers(plan: LogicalPlan) -> list[LogicalPlan]:
 
 def _reading(node: LogicalPlan) -> _Reading | None:
     match node:
+        # A scan without a watermark; its columns are named by the table's own positions.
         case Scan(table=table, columns=columns, predicate=predicate):
             fields = ((i, table.source_schema[i]) for i in columns)
             own = tuple(Column(field.type, field.nullable, index=i, name=field.name) for i, field in fields)
             kept = None if predicate is None else inline(predicate, own)
             return _Reading(table_text(table), own, kept, None)
+        # The watermark is of a column of the table.
         case WatermarkAssign(input=Scan() as scan):
             return _timed(node, _reading(scan))
+        # The watermark is of a computed column. Computed once for all, so it must be deterministic.
         case WatermarkAssign(input=Project(input=Scan() as scan, expressions=expressions)) if all(
             map(is_deterministic, expressions)
         ):
@@ -106,7 +111,9 @@ def _source(node: LogicalPlan, reading: _Reading, columns: tuple[Expression, ...
     """The shared reading, the same for every branch."""
     scan = next(below for below in node.walk() if isinstance(below, Scan))
     read = {i for column in (*columns, reading.predicate) if column is not None for i in column.columns()}
+    # COUNT(*) reads no column; a scan has at least one.
     indexes = tuple(sorted(read)) or scan.columns
+    # From the table's positions to those of the shared scan.
     places = {index: place for place, index in enumerate(indexes)}
     predicate = None if reading.predicate is None else reading.predicate.remap(places)
     source: LogicalPlan = Scan(scan.table, indexes, predicate)

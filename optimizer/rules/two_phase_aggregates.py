@@ -48,10 +48,13 @@ def split_aggregates(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
+    # What the rule made has another phase: a second pass changes nothing.
     if not isinstance(node, Aggregate | WindowAggregate) or node.phase is not Phase.SINGLE:
         return node
+    # Sessions have no bounds before their rows are together, attached windows have them in each row.
     if isinstance(node, WindowAggregate) and (isinstance(node.window, AttachedWindow) or node.window.merging):
         return node
+    # MIN and MAX cannot retract from a partial, and few rows gain nothing.
     if not facts.insert_only(node.input) or _already_small(node.input):
         return node
     parts = [_split_call(call) for call in node.aggregates]
@@ -77,19 +80,25 @@ class _Parts:
     result: Callable[[tuple[Column, ...]], Expression] = lambda columns: columns[0]
 
 
+# Aggregates that merge partials with the same function.
 _ITSELF = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"})
+# Their sum is exact in BIGINT, as fewer than 2**32 of them cannot overflow it.
 _SMALL_INTEGERS: tuple[DataType, ...] = (TINYINT, SMALLINT, INT)
 
 
 def _split_call(call: AggregateCall) -> _Parts | None:
+    # Two subtasks may see one distinct value.
     if call.distinct or not all(is_deterministic(e) for e in (*call.args, call.filter) if e is not None):
         return None
+    # Counts are added; sum0 is 0 and not NULL over no partial.
     if call.function == "count":
         return _Parts((call,), ("sum0",))
     if call.function in _ITSELF:
         return _Parts((call,), (call.function,))
+    # Exact sums only: DOUBLE would depend on the order of the partials.
     if call.function in ("sum", "sum0") and (is_integer(call.type) or isinstance(call.type, Decimal)):
         return _Parts((call,), (call.function,))
+    # avg is sum / count, computed above the merge.
     if call.function == "avg" and call.args[0].type in _SMALL_INTEGERS and call.type == DOUBLE:
         total = replace(call, function="sum", type=BIGINT, nullable=True)
         count = replace(call, function="count", type=BIGINT, nullable=False)
@@ -130,6 +139,7 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
     if isinstance(node, Aggregate):
         return _finish(node, Aggregate(local, keys, merged, names, Phase.GLOBAL, node.ttl_ms), parts)
     assert isinstance(node.window, Windowing)
+    # The local part appends the end of its slice as the last column: the global part merges slices by it.
     window = replace(node.window, time_column=len(local.schema) - 1, sliced=True)
     return _finish(
         node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL, node.emission), parts
@@ -138,6 +148,7 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
 
 def _finish(node: Aggregate | WindowAggregate, merged: LogicalPlan, parts: list[_Parts]) -> LogicalPlan:
     """Compute the results of aggregates that were split in two; nothing to do when there are none."""
+    # Every aggregate has one partial, so the merged columns are the results.
     if all(len(part.local) == 1 for part in parts):
         return merged
     position = len(node.keys)
@@ -147,5 +158,6 @@ def _finish(node: Aggregate | WindowAggregate, merged: LogicalPlan, parts: list[
             part.result(tuple(column_of(merged, position + i) for i in range(len(part.local))))
         )
         position += len(part.local)
+    # Behind the aggregates: the bounds of the window.
     expressions += [column_of(merged, i) for i in range(position, len(merged.schema))]
     return Project(merged, tuple(expressions), tuple(node.schema.names))
