@@ -5,7 +5,6 @@ what cannot fails, told by its state.
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,8 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.catalog.errors import PenstockError
 from penstock.engine.connectors.database import staged_transactions
 from penstock.engine.connectors.database.postgres import PostgresConnection
-from penstock.engine.connectors.database.sqlite import SqliteFile
 from tests.streaming.databases.places import Place
 from tests.streaming.databases.test_scans import opened
 from tests.streaming.databases.two_phase import batch, sink
@@ -221,66 +218,3 @@ def test_a_lookup_is_sent_again(server: Place, monkeypatch: pytest.MonkeyPatch) 
             "SELECT l.k, d.name FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k"
         ).fetchall()
     assert cuts and sorted(tuple(row) for row in rows) == [(k, f"n{k}") for k in range(10)]
-
-
-STATES = {
-    "08006": True,
-    "40001": True,
-    "40P01": True,
-    "53300": True,
-    "55P03": True,
-    "57P01": True,
-    "57014": True,
-    "22P02": False,
-    "23505": False,
-    "40002": False,
-    "42501": False,
-    "42P01": False,
-}
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_each_state_is_worth_another_try_or_not(server: Place, state: str) -> None:
-    """The server raises it; the error says which it was."""
-    connection = PostgresConnection(server.url, None, None, writes=True)
-    with pytest.raises(PenstockError, match=state) as caught:
-        connection.run(f"DO $body$ BEGIN RAISE EXCEPTION 'so it is' USING ERRCODE = '{state}'; END $body$")
-    assert (caught.value.sqlstate, caught.value.retriable) == (state, STATES[state])
-    assert str(caught.value.detail).startswith(f"SQLSTATE {state}: so it is")
-    connection.close()
-
-
-def test_a_full_server_is_tried_again_a_wrong_database_is_not(server: Place) -> None:
-    with pytest.raises(PenstockError, match="DAT-4701") as caught:
-        PostgresConnection(server.url.replace("/d", "/nowhere_d"), None, None)
-    assert not caught.value.retriable
-    server.run(f"ALTER DATABASE {server.ask('SELECT current_database()')[0][0]} CONNECTION LIMIT 0")
-    server.run("CREATE ROLE guest LOGIN")
-    try:
-        with pytest.raises(PenstockError, match="too many connections") as caught:
-            PostgresConnection(server.url, "guest", None)
-        assert caught.value.retriable
-    finally:
-        server.run("DROP ROLE guest")
-
-
-def test_a_locked_sqlite_file_may_be_free_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.engine.connectors.database.sqlite.BUSY_S", 0.01)
-    path = str(tmp_path / "facts.sqlite")
-    writer = SqliteFile(path, writes=True)
-    writer.run("CREATE TABLE t (k INTEGER PRIMARY KEY)")
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(PenstockError, match="SQLITE_BUSY") as caught:
-        writer.run("INSERT INTO t VALUES (1)")
-    assert caught.value.retriable and caught.value.sqlstate == "55P03"
-    with pytest.raises(PenstockError, match="SQLITE_BUSY") as caught:
-        SqliteFile(path)
-    assert caught.value.retriable
-    other.execute("COMMIT")
-    writer.run("INSERT INTO t VALUES (1)")
-    with pytest.raises(PenstockError, match="SQLITE_CONSTRAINT") as caught:
-        writer.run("INSERT INTO t VALUES (1)")
-    assert not caught.value.retriable
-    other.close()
-    writer.close()

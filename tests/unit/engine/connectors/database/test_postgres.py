@@ -1,9 +1,12 @@
-"""PostgreSQL's COPY read by Arrow gives the values its driver gives, also where text is hard to tell from
-text, and refuses what does not fit.
+"""PostgreSQL: its COPY read by Arrow gives the values its driver gives, what does not fit is refused, and each
+error of the server says whether to try again. What reads and writes COPY's text needs no server.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+from decimal import Decimal as Number
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +30,7 @@ from penstock.catalog.types import (
     TimestampLtz,
 )
 from penstock.engine.connectors.database.database import BATCH_ROWS, Condition, Select
-from penstock.engine.connectors.database.postgres import PostgresConnection
+from penstock.engine.connectors.database.postgres import PostgresConnection, copied, copy_text, csv_text
 from penstock.engine.connectors.database.row_conversion import rows_of
 from tests.streaming.databases.places import Place
 
@@ -141,3 +144,95 @@ def test_what_does_not_fit_is_told_with_its_column(server: Place, what: str) -> 
     with pytest.raises(PenstockError, match="column wrong of t holds"):
         list(connection.rows(Select("t", fields)))
     connection.close()
+
+
+STATES = {
+    "08006": True,
+    "40001": True,
+    "40P01": True,
+    "53300": True,
+    "55P03": True,
+    "57P01": True,
+    "57014": True,
+    "22P02": False,
+    "23505": False,
+    "40002": False,
+    "42501": False,
+    "42P01": False,
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_state_is_worth_another_try_or_not(server: Place, state: str) -> None:
+    """The server raises it; the error says which it was."""
+    connection = PostgresConnection(server.url, None, None, writes=True)
+    with pytest.raises(PenstockError, match=state) as caught:
+        connection.run(f"DO $body$ BEGIN RAISE EXCEPTION 'so it is' USING ERRCODE = '{state}'; END $body$")
+    assert (caught.value.sqlstate, caught.value.retriable) == (state, STATES[state])
+    assert str(caught.value.detail).startswith(f"SQLSTATE {state}: so it is")
+    connection.close()
+
+
+def test_a_full_server_is_tried_again_a_wrong_database_is_not(server: Place) -> None:
+    with pytest.raises(PenstockError, match="DAT-4701") as caught:
+        PostgresConnection(server.url.replace("/d", "/nowhere_d"), None, None)
+    assert not caught.value.retriable
+    server.run(f"ALTER DATABASE {server.ask('SELECT current_database()')[0][0]} CONNECTION LIMIT 0")
+    server.run("CREATE ROLE guest LOGIN")
+    try:
+        with pytest.raises(PenstockError, match="too many connections") as caught:
+            PostgresConnection(server.url, "guest", None)
+        assert caught.value.retriable
+    finally:
+        server.run("DROP ROLE guest")
+
+
+COPIED = (
+    Field("k", BIGINT),
+    Field("s", STRING),
+    Field("b", BOOLEAN),
+    Field("y", BINARY),
+    Field("d", Decimal(6, 2)),
+)
+
+
+def test_the_text_of_a_copy_is_parsed_to_exact_types() -> None:
+    """NULL is never quoted and a text always is, also one that is written like NULL."""
+    assert copy_text("SELECT 1", COPIED) == (
+        "COPY (SELECT 1) TO STDOUT (FORMAT csv, NULL '\\N', ENCODING 'UTF8', FORCE_QUOTE (\"s\"))"
+    )
+    lines = [b'1,"\\N",t,\\x00ff,1.500\n', b"\\N,\\N,\\N,\\N,\\N\n", b'-2,"a\n""b"",",f,\\x,-3\n']
+    (batch,) = copied(lines, COPIED, "t")
+    batch.validate(full=True)
+    assert [list(row.values()) for row in batch.to_pylist()] == [
+        [1, "\\N", True, b"\x00\xff", Number("1.50")],
+        [None] * 5,
+        [-2, 'a\n"b",', False, b"", Number("-3.00")],
+    ]
+    assert list(copied([], COPIED, "t")) == []
+    assert [batch.num_rows for batch in copied([b"\n"] * (BATCH_ROWS + 1), (), "t")] == [BATCH_ROWS, 1]
+    with pytest.raises(PenstockError, match=r"DAT-4704.*column k of t") as caught:
+        list(copied([b"x\n"], COPIED[:1], "t"))
+    assert "STRING" in str(caught.value.hint)
+
+
+def test_what_is_written_to_a_copy_is_read_from_one() -> None:
+    rows = pa.record_batch(
+        {
+            "k": pa.array([1, None, -(2**63)]),
+            "s": ["", None, 'a"b\n,'],
+            "y": pa.array([b"\x00\xff", None, b""], pa.binary()),
+            "d": pa.array([Number("1.50"), None, Number("-0.01")], pa.decimal128(6, 2)),
+        }
+    )
+    for part in (rows, rows.slice(1), rows.slice(0, 0)):
+        found = list(csv.reader(io.StringIO(bytes(csv_text(part)).decode())))
+        expected = [
+            [
+                "" if value is None else "\\x" + value.hex() if isinstance(value, bytes) else str(value)
+                for value in row
+            ]
+            for row in zip(*(column.to_pylist() for column in part.columns), strict=True)
+        ]
+        assert found == expected
+    assert b"1" in bytes(csv_text(rows)) and bytes(csv_text(rows.slice(1, 1))) == b",,,\n"
