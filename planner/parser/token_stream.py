@@ -153,7 +153,7 @@ class TokenStream:
             return PenstockError("SQL-1008", message, span=self.current_span(), hint=hint, sqlstate="42601")
         return self.unexpected(what if what.startswith(("a ", "an ")) else f"a {what}")
 
-    # places and complaints
+    # spans and errors
 
     def spanned(self, begin: int, node: exp.Expr) -> Any:
         """Set the span of a node from the token of index ``begin`` to the last token read, and return the

@@ -255,7 +255,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def create_table(self, children: list[Any]) -> nodes.CreateTable:
         name = _one(children, Name)
-        # columns, watermark and primary key stand in any order between the parentheses
+        # columns, watermark and primary key in any order between the parentheses
         columns = [c for c in children if isinstance(c, nodes.ColumnDef)]
         watermarks = _all(children, nodes.WatermarkDef)
         keys = _all(children, _PrimaryKey)
