@@ -42,7 +42,7 @@ def parse_pattern(text: str, offset: int) -> Pattern:
     no row or is too large, and for an impossible count.
     """
     try:
-        pattern = _Builder(text, offset).transform(_grammar().parse(text))
+        pattern = _Builder(offset).transform(_grammar().parse(text))
     except UnexpectedInput as error:
         raise _refusal(error, text, offset) from None
     except VisitError as error:
@@ -100,9 +100,8 @@ class _Builder(Transformer[Token, Pattern]):
     appears in the pattern.
     """
 
-    def __init__(self, text: str, offset: int) -> None:
+    def __init__(self, offset: int) -> None:
         super().__init__()
-        self._text = text
         self._offset = offset
         self._written: dict[str, str] = {}
 
@@ -144,13 +143,12 @@ class _Builder(Transformer[Token, Pattern]):
         return Alternation(tuple(Concatenation(order) for order in permutations(members)))
 
     def anchor(self, items: list[Token]) -> Pattern:
-        # an anchor is an anonymous terminal, which lark leaves out of `items`
-        start = next(i for i, letter in enumerate(self._text) if letter in "^$")
+        token = items[0]
         hint = "leave it out: a stream's partition has no last row, and its first is one like any other"
         raise PenstockError(
             "SQL-1601",
             "an anchor in a pattern is not supported",
-            span=self._span(start, start + 1),
+            span=self._span(token.start_pos or 0, token.end_pos or 0),
             hint=hint,
             sqlstate="0A000",
         )

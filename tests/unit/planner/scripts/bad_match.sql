@@ -89,6 +89,14 @@ error[SQL-1601]: an anchor in a pattern is not supported
     |                                                                               ^
 hint: leave it out: a stream's partition has no last row, and its first is one like any other
 ====
+# the anchor and not the first such letter of the text is blamed
+SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES `a$`.price AS p PATTERN (`a$` B ^) DEFINE B AS TRUE)
+---
+error[SQL-1601]: an anchor in a pattern is not supported
+  1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES `a$`.price AS p PATTERN (`a$` B ^) DEFINE B AS TRUE)
+    |                                                                                         ^
+hint: leave it out: a stream's partition has no last row, and its first is one like any other
+====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A || B) DEFINE A AS TRUE)
 ---
 error[SQL-1001]: unexpected "|" in the pattern
