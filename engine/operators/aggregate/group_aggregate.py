@@ -219,8 +219,7 @@ class GroupAggregateOperator(Operator):
                 positions = np.flatnonzero(has_row)
                 rows = rows if has_row.all() else rows.take(array_of(positions))
                 out.collect(Batch(rows, np.full(positions.size, sign) if sign < 0 else None))
-        if self._keys:
-            self._state.remove(slots[col.words(after[-1]) <= 0])
+        self._remove_empty(slots, col.words(after[-1]))
 
     def _without_absent(self, batch: Batch) -> Batch:
         """Drop the retractions of rows that belonged to an expired group: a new group begins with a row that
@@ -277,11 +276,15 @@ class GroupAggregateOperator(Operator):
         emitted = (has_row & changed[:, np.newaxis]).ravel()
         if emitted.any():
             out.collect(self._batch(touched, results, emitted))
+        self._remove_empty(touched, counts[:, 1])
+
+    def _remove_empty(self, slots: np.ndarray, counts: np.ndarray) -> None:
+        """Remove the groups whose COUNT(*) says that they have no row left."""
         if self._keys:
             # Without a TTL a negative count is a retraction that came before its row: the group waits for
             # that row. With a TTL the row may have expired, and nothing may ever come.
-            over = counts[:, 1] == 0 if self._state.writes is None else counts[:, 1] <= 0
-            self._state.remove(touched[over])
+            empty = counts == 0 if self._state.writes is None else counts <= 0
+            self._state.remove(slots[empty])
 
     def _batch(self, touched: np.ndarray, results: list[pa.Array], emitted: np.ndarray) -> Batch:
         rows = pa.RecordBatch.from_arrays(

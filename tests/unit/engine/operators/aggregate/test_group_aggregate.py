@@ -325,6 +325,16 @@ def test_large_groups_are_emitted_seldom_and_the_answer_is_the_same(monkeypatch,
     assert out.rows == rows_of(groups) and operator.buffered_until_ms() is None
 
 
+@pytest.mark.parametrize("limit", [1 << 30, 1])
+def test_a_retraction_before_its_row_cancels_it_however_large_the_group_is(monkeypatch, limit):
+    monkeypatch.setattr(LIMITS, "array_bytes", limit)
+    operator, out = opened(GroupAggregateOperator(spec((1,), LISTS), OPTIONS)), Folded()
+    for row, sign in ((("x", 7, 1), -1), (("x", 7, 1), 1), (("y", 7, 2), 1)):
+        operator.on_batch(batch_of(INPUT.to_arrow(), [row], [sign]), 0, out)
+        operator.before_barrier(1, out)
+    assert out.rows == Counter({(7, "y", (2,), 1): 1})
+
+
 @pytest.mark.parametrize(("call", "size"), [(LISTS[0], 102), (LISTS[1], 104)])
 def test_a_value_that_grows_too_large_is_refused_with_its_function_and_group(monkeypatch, call, size):
     monkeypatch.setattr(LIMITS, "value_bytes", 100)
