@@ -17,7 +17,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project, select_columns
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.time_attributes import WatermarkAssign
-from penstock.planner.physical.plan_digest import Meanings
+from penstock.planner.physical.plan_digest import PlanDigests
 
 RULE = "share_bounded"
 
@@ -61,8 +61,8 @@ class SharedInputs:
         bounded subplans.
         """
         # Cores are compared by digest, so equal subqueries written twice are one.
-        meanings, cores = Meanings(), {id(part): core_of(part) for part in largest}
-        names = {key: meanings.of(core).identity(type(core).__name__) for key, core in cores.items()}
+        digests, cores = PlanDigests(), {id(part): core_of(part) for part in largest}
+        names = {key: digests.of(core).identity(type(core).__name__) for key, core in cores.items()}
         often = {name for name, count in Counter(names.values()).items() if count > 1}
         standing: dict[int, LogicalPlan] = {}
         for key, core in cores.items():

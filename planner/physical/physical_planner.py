@@ -28,7 +28,7 @@ from penstock.planner.physical.operator_specs import (
     OperatorSpec,
     over_schemas,
 )
-from penstock.planner.physical.plan_digest import Meanings
+from penstock.planner.physical.plan_digest import PlanDigests
 from penstock.planner.physical.runtime_filter import runtime_filter, skipping
 from penstock.planner.physical.state_compatibility import PlanCompatibility, derive_compatibility
 
@@ -66,7 +66,7 @@ class _Planner:
         self.facts = facts
         self.parallelism = parallelism
         self.settings = settings
-        self.meanings = Meanings()
+        self.digests = PlanDigests()
         self._vertices: dict[str, OperatorVertex] = {}
         self._nodes: dict[str, LogicalPlan] = {}
         self._details: dict[str, tuple[str, ...]] = {}
@@ -135,12 +135,12 @@ class _Planner:
         name, *more = self._identity_details(node)
         # projections with equal digests and other names do not share a vertex: their schemas differ
         details = (name, scope, *(node.names if isinstance(node, Project) else ()), *more)
-        meaning = self.meanings.of(node)
+        digest = self.digests.of(node)
         if not isinstance(node, Sink):
-            return meaning.identity(*details)
+            return digest.identity(*details)
         # two sinks with one digest write twice, so the later ones are numbered
         number = 0
-        while (operator_id := meaning.identity(*details, str(number))) in self._vertices:
+        while (operator_id := digest.identity(*details, str(number))) in self._vertices:
             number += 1
         return operator_id
 

@@ -8,7 +8,7 @@ from penstock.planner.logical.node_digest import EXACT, Digest, ExactTexts
 from penstock.planner.logical.plan import LogicalPlan
 
 
-class Meanings:
+class PlanDigests:
     """The digests of the nodes of one plan, each derived once; ``texts`` derives those of expressions."""
 
     def __init__(self, texts: ExactTexts = EXACT) -> None:

@@ -20,7 +20,7 @@ from penstock.planner.logical.over import Over
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.set_operations import Union
-from penstock.planner.physical.plan_digest import Meanings
+from penstock.planner.physical.plan_digest import PlanDigests
 
 # hex digits, as operator ids
 _LENGTH = 16
@@ -95,13 +95,13 @@ class _Alike:
     """Digests without the width of types, and the origins of columns, each derived once."""
 
     def __init__(self) -> None:
-        self._meanings = Meanings(ALIKE)
+        self._digests = PlanDigests(ALIKE)
         self._known: dict[int, tuple[Origins, ...]] = {}
 
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateCompatibility:
         """Return the compatibility of one operator."""
         # the same details as the operator id: LIMIT over updates is not LIMIT over inserts
-        alike = hash_parts("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[
+        alike = hash_parts("alike", self._digests.of(node).rows, *self._own_columns(node), *details)[
             :_LENGTH
         ]
         return StateCompatibility(
@@ -112,13 +112,13 @@ class _Alike:
         """Return the digests of the columns that an operator computes, where they are part of its state;
         carried columns are not among them.
         """
-        columns = self._meanings.of(node).columns
+        columns = self._digests.of(node).columns
         if isinstance(node, Over):
             return columns[len(node.input.schema) :]
         return columns if isinstance(node, Aggregate | WindowAggregate | MatchRecognize) else ()
 
     def _carried(self, node: LogicalPlan) -> tuple[CarriedColumn, ...]:
-        columns = zip(node.schema, self._meanings.of(node).columns, self._origins(node), strict=True)
+        columns = zip(node.schema, self._digests.of(node).columns, self._origins(node), strict=True)
         return tuple(
             CarriedColumn(text[:_LENGTH], column.name, str(column.type), tuple(sorted(origins)))
             for column, text, origins in columns
@@ -152,8 +152,8 @@ class _Alike:
         if len(origins) != 1:
             return (_COMPUTED,) * len(node.schema)
         # other nodes: a column with the digest of an input column is that column
-        passed = dict(zip(self._meanings.of(node.inputs[0]).columns, origins[0], strict=True))
-        return tuple(passed.get(text, _COMPUTED) for text in self._meanings.of(node).columns)
+        passed = dict(zip(self._digests.of(node.inputs[0]).columns, origins[0], strict=True))
+        return tuple(passed.get(text, _COMPUTED) for text in self._digests.of(node).columns)
 
 
 def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:

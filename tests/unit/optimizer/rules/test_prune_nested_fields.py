@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from penstock.optimizer.optimizer import optimize
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.physical.plan_digest import Meanings
+from penstock.planner.physical.plan_digest import PlanDigests
 from tests.unit.optimizer.rules.around import check_rule
 from tests.unit.optimizer.sql import bind
 
 
 def aggregate_id(text: str) -> str:
     plan = optimize(optimize(bind(text)), runtime="streaming")
-    return Meanings().of(next(node for node in plan.walk() if isinstance(node, Aggregate))).rows
+    return PlanDigests().of(next(node for node in plan.walk() if isinstance(node, Aggregate))).rows
 
 
 def test_fields_beside_change_no_meaning() -> None:
