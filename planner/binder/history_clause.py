@@ -29,6 +29,7 @@ def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
         span = span if clause is None else span_of(clause)
     if span is None:
         return None
+    # BACKFILL('sprak')
     if backend is not None and backend not in BACKENDS:
         hint_text = did_you_mean(backend, BACKENDS, others=True)
         raise PenstockError("BND-5000", f"there is no bounded backend '{backend}'", span=span, hint=hint_text)
@@ -37,6 +38,7 @@ def resolve_history_option(tree: exp.Expr) -> HistoryOption | None:
 
 def refuse_history(tree: exp.Expr) -> None:
     """Refuse WITH HISTORY and BACKFILL outside of an INSERT's own query; SQL-1714."""
+    # only an INSERT loads history
     clause = tree.args.get("history")
     spans = [span_of(clause)] if clause is not None else [hint.span for hint in _hints(tree)]
     if spans:

@@ -91,6 +91,7 @@ class Scope:
         """Return the scope without event times. Processing times stay, because no operator delays
         the clock.
         """
+        # the columns keep their types: only windows and OVER cannot go by them any more
         fields = without_event_time([column.field for column in self.columns])
         return Scope(
             tuple(replace(column, field=field) for column, field in zip(self.columns, fields, strict=True))

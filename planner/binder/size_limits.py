@@ -51,6 +51,7 @@ def check_plan(plan: LogicalPlan, settings: Settings, span: Span | None = None) 
 def _nodes(plan: LogicalPlan, known: dict[int, int]) -> int:
     """Count the nodes of a plan as a tree. A shared node is visited once but counted at each use."""
     if id(plan) not in known:
+        # remembered by identity: without it the count would take as long as the plan is large
         known[id(plan)] = 1 + sum(_nodes(node, known) for node in plan.inputs)
     return known[id(plan)]
 

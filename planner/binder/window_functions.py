@@ -88,6 +88,7 @@ def bind_window(
     keys = _partition(arguments.function, data, source.scope)
     relation = attach_time_attribute(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
+    # windows over windows: the new window_start hides the old one
     older = tuple(_hidden(field) for field in relation.fields)
     # A session window holds its rows back until the session ends, so their own time is over.
     older = without_event_time(older) if plan.window.merging else older
@@ -131,6 +132,7 @@ def _arguments(tree: WindowTableFunction) -> WindowArguments:
             )
         else:
             name, value = order[position], argument
+        # TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR, SIZE => ..)
         if name in values:
             raise PenstockError(
                 "SQL-1102", f"the argument {name} is given twice", span=span_of(argument), sqlstate="42883"
@@ -219,6 +221,7 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
     divide, SQL-1705 for an invalid length, SQL-1715 for too many windows per row.
     """
     kind = arguments.kind
+    # the field of a length to its argument's name: size_us to SIZE
     fields = {field: name for name, field in kind.parameters.items()}
     # The step is bound last, so that an error in the size is reported first.
     names = sorted(fields.values(), key=lambda name: name == fields.get("step_us"))

@@ -35,6 +35,7 @@ class Forward(Edge):
 
     @property
     def sign(self) -> str:
+        # the only edge that chaining can remove
         return "→ forward"
 
 
@@ -51,6 +52,7 @@ class Partition(Edge):
         return (
             f"⤨ partition({', '.join(f'${key}' for key in self.keys)})"
             if self.keys
+            # without keys all rows go to subtask 0
             else "⤨ partition(single)"
         )
 

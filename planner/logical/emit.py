@@ -111,6 +111,7 @@ def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
     if isinstance(plan, Emit):
         return plan
     plan = (
+        # EMIT applies to every window aggregate of the query, also those in subqueries without an EMIT
         plan.with_inputs(tuple(with_emission(child, emission) for child in plan.inputs))
         if plan.inputs
         else plan
@@ -127,4 +128,5 @@ def has_windows(plan: LogicalPlan) -> bool:
 
 def final_keys(upsert_key: tuple[int, ...] | None, width: int) -> tuple[int, ...]:
     """Return the columns by which changes of one row meet: its key, or all columns."""
+    # without a key an update is a retraction and an insertion of whole rows
     return tuple(range(width)) if upsert_key is None else upsert_key

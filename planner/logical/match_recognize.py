@@ -231,6 +231,7 @@ class MatchRecognize(UnaryNode):
     span: Span | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        # order[0] is the event time: rows are matched in its order
         demand(len(self.measures) == len(self.names), "MATCH_RECOGNIZE with unequal names and measures")
         demand(
             isinstance(self.order[0].expression, Column), "MATCH_RECOGNIZE whose first order key is no column"
@@ -294,6 +295,7 @@ class MatchRecognize(UnaryNode):
             for d in self.definitions
         )
         rows = "|".join(self.variables[number] for number in sorted(self.skip_rows))
+        # EXPLAIN prints the clauses in one line: pattern, time, keys, order, output, measures, definitions
         within = "" if self.within_us is None else f" within {duration_text(self.within_us)}"
         head = (
             f"MatchRecognize ({self.pattern}){within}{keys_text(' per', self.partition, schema)} by "
@@ -325,6 +327,7 @@ class MatchRecognize(UnaryNode):
         """
         below, columns = inputs[0], inputs[0].columns
 
+        # values first: the condition's columns are positions in them
         def defined(one: Definition) -> str:
             values = tuple(value.digest(columns, texts) for value in one.values)
             return hash_parts(str(one.variable), texts.expression(one.condition, values))

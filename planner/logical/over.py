@@ -67,6 +67,7 @@ class Frame:
 
 
 def _bound_text(distance: int | None, endless: str) -> str:
+    # UNBOUNDED PRECEDING, CURRENT ROW, 3 PRECEDING
     if distance is None:
         return endless
     if distance == 0:
@@ -360,6 +361,7 @@ class PartitionTop(PassThroughNode):
         return inputs[0] if self.rank_name is None else inputs[0] | {keys | {len(self.input.schema)}}
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
+        # a window's rows are ranked when it closes; without one a better row displaces another
         return self.window is not None and inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:

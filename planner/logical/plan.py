@@ -126,6 +126,7 @@ class LogicalPlan:
     def walk(self) -> Iterator[LogicalPlan]:
         """Yield this node and all nodes below it, parents first."""
         yield self
+        # a shared node is yielded once for each reader
         for node in self.inputs:
             yield from node.walk()
 
@@ -159,16 +160,19 @@ class LogicalPlan:
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         """Return the unique keys of the output, from those of the subplans."""
+        # a node that does not say otherwise may emit equal rows
         return NO_KEYS
 
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         """Return the key lists that the output is hash-partitioned by, from those of the inputs."""
+        # unknown is always safe: exchange_placement then inserts an edge
         return UNKNOWN
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         """Return whether the node never retracts a row, from the same property of each input.
         ``loaded_first`` are the ports that are read to their end before the others.
         """
+        # a node without state passes retractions on and makes none
         return all(inputs)
 
     def state_bound(self, facts: StateFacts) -> StateBound:
@@ -333,6 +337,7 @@ class UnaryNode(LogicalPlan):
         return (self.input,)
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        # __post_init__ checks the node again over its new input
         return replace(self, input=inputs[0])
 
 

@@ -57,6 +57,7 @@ class Filter(PassThroughNode):
     predicate: Expression
 
     def __post_init__(self) -> None:
+        # WHERE NULL has the type NULL
         demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
         demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
 
@@ -77,6 +78,7 @@ class Filter(PassThroughNode):
         return self._changed(predicate=rewrite(self.predicate))
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        # a filter has the columns of its input; a projection above drops those that only it reads
         child, positions = pruner.prune(self.input, needed | self.predicate.columns())
         return Filter(child, self.predicate.remap(positions)), positions
 
@@ -145,6 +147,7 @@ class Project(UnaryNode):
     def partitioning(self, inputs: tuple[Partitioning, ...]) -> Partitioning:
         positions: dict[int, int] = {}
         for index, expression in enumerate(self.expressions):
+            # a computed column says nothing about which subtask a row is in
             if isinstance(expression, Column):
                 positions.setdefault(expression.index, index)
         return move_keys(inputs[0], positions)
@@ -175,6 +178,7 @@ class Project(UnaryNode):
         return True
 
     def refuse_updates(self, port: int) -> PenstockError | None:
+        # SELECT CURRENT_TIMESTAMP of updates: the retraction would carry another time
         if not any(map(reads_clock, self.expressions)):
             return None
         return clock_over_updates(
@@ -195,6 +199,7 @@ def select_columns(
     """Return the named positions of a node in that order; the node itself when that changes nothing."""
     schema = plan.schema
     wanted = tuple(names) if names is not None else tuple(schema[i].name for i in indexes)
+    # an identity projection is none
     if list(indexes) == list(range(len(schema))) and list(wanted) == schema.names:
         return plan
     return Project(plan, tuple(column_of(plan, i) for i in indexes), wanted)

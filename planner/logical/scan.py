@@ -87,6 +87,7 @@ class Scan(LogicalPlan):
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         table = table_text(self.table)
+        # columns are hashed by name: ALTER TABLE may move them
         source = self.table.source_schema
         # not which fields of a row are read: one more changes nothing of the others
         declared = {column.name: column.type for column in self.table.schema}
@@ -157,6 +158,7 @@ class Values(LogicalPlan):
         return frozenset({frozenset()}) if len(self.rows) <= 1 else NO_KEYS
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        # SELECT COUNT(*) FROM (VALUES ..)
         columns = sorted(needed) or ([cheapest_column(self.schema)] if len(self.schema) else [])
         rows = tuple(tuple(row[i] for i in columns) for row in self.rows)
         pruned = Values(rows, self.row_schema.select(tuple(columns)))
@@ -186,6 +188,7 @@ class BoundedInput(LogicalPlan):
         return f"BoundedInput [{', '.join(self.schema.names)}]{once}"
 
     def operator_name(self) -> str:
+        # sorted below: sets of texts have another order in each process
         tables = {node.table.name for node in self.plan.walk() if isinstance(node, Scan)}
         return f"bounded {', '.join(sorted(tables))}"
 
@@ -228,5 +231,6 @@ def up_to(plan: LogicalPlan, splits: tuple[str, ...]) -> LogicalPlan:
 
 def scan_of(plan: LogicalPlan) -> Scan:
     """Return the one scan of a plan over one table."""
+    # a second scan would be a defect of the caller
     (scan,) = [node for node in plan.walk() if isinstance(node, Scan)]
     return scan

@@ -73,6 +73,7 @@ class Union(LogicalPlan):
         return without(parts, passed), (passed,) * len(self.branches)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        # narrow: all branches must end up with one layout
         pruned = [pruner.narrow(branch, needed) for branch in self.branches]
         return Union(tuple(branch for branch, _ in pruned)), pruned[0][1]
 
@@ -98,5 +99,6 @@ class Repeat(UnaryNode):
         return f"Repeat by {self.input.schema.names[-1]}"
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        # the count decides how often a row occurs, so it is part of the rows
         *columns, count = inputs[0].columns
         return Digest(hash_parts("repeat", inputs[0].rows, count), tuple(columns))

@@ -55,6 +55,7 @@ class Sink(PassThroughNode):
 
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> SinkFacts:
         """A table's primary key is the upsert key; without one it is the key of the plan."""
+        # INSERT INTO t SELECT k, COUNT(*) .. GROUP BY k: (k)
         key = derived.upsert_key(self.input)
         # the declared key is positions in the table's physical columns
         if self.table is not None and self.table.primary_key:
@@ -97,10 +98,12 @@ class StatementSet(LogicalPlan):
         return self.sinks
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        # a rule may not replace a sink, only what is below it
         return StatementSet(tuple(node for node in inputs if isinstance(node, Sink)))
 
     @cached_property
     def schema(self) -> Schema:
+        # a set has no rows for the client
         return Schema((Field("done", BOOLEAN, False),))
 
     def text(self) -> str:

@@ -61,6 +61,7 @@ class Sort(PassThroughNode):
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         reads = needed | columns_read(key.expression for key in self.keys)
         child, positions = pruner.prune(self.input, reads)
+        # the client sorts, so the columns of its keys are sent to it
         return Sort(child, tuple(key.map(lambda e: e.remap(positions)) for key in self.keys)), positions
 
 
@@ -145,6 +146,7 @@ class TopN(PassThroughNode):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         if facts.insert_only(self.input):
+            # rows before the offset are stored too: a new first row pushes one over it
             return StateBound(f"the first {self.limit + self.offset} rows")
         return self._grows(facts, "every row", "a row taken back may let any other row into the first")
 
@@ -180,6 +182,7 @@ class TemporalSort(PassThroughNode):
         """The position of the first key."""
         first = self.keys[0].expression
         assert isinstance(first, Column)
+        # the binder makes the node only for an order that begins with an event time
         return first.index
 
     @property

@@ -67,6 +67,7 @@ class Unnest(UnaryNode):
     condition: Expression | None = None
 
     def __post_init__(self) -> None:
+        # keep and gives are positions in the input and in the function's columns
         demand(
             all(0 <= i < len(self.input.schema) for i in self.keep),
             "a table function keeps a column that does not exist",
@@ -87,6 +88,7 @@ class Unnest(UnaryNode):
 
     @property
     def only_ours(self) -> bool:
+        # backends run the functions that list elements, without a condition on the rows
         return self.condition is not None or self.call.function not in LISTED
 
     @property
@@ -114,6 +116,7 @@ class Unnest(UnaryNode):
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below, call = inputs[0], self.call
+        # renaming the output columns changes no digest
         args = (texts.expression(arg, below.columns) for arg in call.args)
         version = "" if call.body is None else call.body.version
         # the version of a Python function: a changed body gives other rows

@@ -72,6 +72,7 @@ class WindowTable(PassThroughNode):
 
     @cached_property
     def schema(self) -> Schema:
+        # TIMESTAMP or TIMESTAMP_LTZ, as the column that the windows are cut on
         kind = self.input.schema[self.window.time_column].type
         return Schema(
             fields_in_windows(self.input.schema.fields, self.window)
@@ -123,6 +124,7 @@ class WindowTable(PassThroughNode):
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         width = len(self.input.schema)
+        # window columns are positions behind the input's, so they are not read below
         reads = frozenset(i for i in needed if i < width) | self.window.columns()
         child, positions = pruner.prune(self.input, reads)
         # the three columns it appends stay together, behind those of the input
@@ -205,11 +207,13 @@ class LateMark(PassThroughNode):
 
 def late_part(marked: LateMark) -> LogicalPlan:
     """Return the late rows."""
+    # WHERE late
     return Filter(marked, _flag(marked))
 
 
 def timely_part(marked: LateMark) -> LogicalPlan:
     """Return the rows that are not late."""
+    # WHERE NOT late
     return Filter(marked, Call(BOOLEAN, False, function="not", args=(_flag(marked),)))
 
 

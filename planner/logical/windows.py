@@ -51,6 +51,7 @@ class Windowing:
     sliced: bool = False
 
     def __post_init__(self) -> None:
+        # the binder refuses such lengths with a position; a rule that makes them has a defect
         demand(self.size_us > 0, "a window of no size")
         demand(
             # slices of one step must fill the window exactly
@@ -69,6 +70,7 @@ class Windowing:
     @property
     def windows_per_slice(self) -> int:
         """The maximum number of windows over one slice."""
+        # 1 for TUMBLE and sessions
         return self.size_us // self.slice_us
 
     def slices(self) -> TumbleWindow:
@@ -83,6 +85,7 @@ class Windowing:
 
     def lengths_us(self) -> tuple[int, ...]:
         """Return the lengths in the order of a call's arguments, without the offset."""
+        # HOP: slide, size; SESSION: gap
         return tuple(getattr(self, field) for field in self.parameters.values() if field != "offset_us")
 
     def columns(self) -> frozenset[int]:
@@ -91,6 +94,7 @@ class Windowing:
 
     def moved(self, positions: Mapping[int, int]) -> Windowing:
         """Return the windows for new positions of their columns."""
+        # offsets and lengths are constants: only columns move
         keys = tuple(positions[key] for key in self.partition_keys)
         return replace(self, time_column=positions[self.time_column], partition_keys=keys)
 
@@ -172,6 +176,7 @@ class AttachedWindow:
 def window_fields() -> tuple[Field, Field, Field]:
     """Return the fields window_start, window_end, window_time (= end - 1 ms, an event-time attribute)."""
     return (
+        # windows are [start, end); the type becomes that of the time column
         Field("window_start", TIMESTAMP, False, Role.WINDOW_START),
         Field("window_end", TIMESTAMP, False, Role.WINDOW_END),
         Field("window_time", TIMESTAMP, False, Role.WINDOW_TIME),
@@ -210,6 +215,7 @@ class Emission:
     @property
     def corrects(self) -> bool:
         """Whether emitted rows may be retracted."""
+        # EMIT CHANGES, or EMIT .. WITH LATENESS
         return self.early or self.lateness_us > 0
 
 

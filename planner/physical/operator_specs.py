@@ -125,6 +125,7 @@ class Chain:
     @property
     def name(self) -> str:
         """The chain's name for display."""
+        # source t -> filter, project -> sink u
         return " -> ".join(operator.name for operator in self.operators)
 
 

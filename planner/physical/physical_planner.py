@@ -54,6 +54,7 @@ def plan_job(
             "job's first start",
         )
     planner = _Planner(facts, parallelism, settings)
+    # sinks share the vertices of equal subplans
     for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
         planner.vertex(sink, "")
     return _graph(list(planner.vertices()), max_parallelism, planner.compatibility())
@@ -92,6 +93,7 @@ class _Planner:
         operator_id = self._operator_id(node, scope)
         if operator_id in self._vertices:
             return self._vertices[operator_id]
+        # base: the node whose inputs are those of the operator, below a fused filter
         predicate, base = _fused(node)
         # below a watermark assigner its id is part of operator ids
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
@@ -127,6 +129,7 @@ class _Planner:
         return spec_of(node, operator_id, self.facts, self.settings)
 
     def _resolve_input(self, child: LogicalPlan, scope: str) -> tuple[OperatorVertex, Edge]:
+        # an exchange is no operator: it is the kind of the edge
         if isinstance(child, Exchange):
             return self.vertex(child.input, scope), child.edge
         return self.vertex(child, scope), Forward()
@@ -167,6 +170,7 @@ def spec_of(
 def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) -> AnyOperatorSpec:
     """Return the spec of a projection over the filter below it, or of a filter alone."""
     projections = node.expressions if isinstance(node, Project) else None
+    # names are shown by EXPLAIN and metrics; ids do not depend on them
     name = "filter" if projections is None else "project" if predicate is None else "filter, project"
     calc = Calc(None if predicate is None else predicate.predicate, projections)
     return OperatorSpec(operator_id, name, node.schema, calc)

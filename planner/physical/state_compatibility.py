@@ -101,9 +101,7 @@ class _Alike:
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateCompatibility:
         """Return the compatibility of one operator."""
         # the same details as the operator id: LIMIT over updates is not LIMIT over inserts
-        alike = hash_parts("alike", self._digests.of(node).rows, *self._own_columns(node), *details)[
-            :_LENGTH
-        ]
+        alike = hash_parts("alike", self._digests.of(node).rows, *self._own_columns(node), *details)[:_LENGTH]
         return StateCompatibility(
             alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs))
         )

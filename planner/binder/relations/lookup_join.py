@@ -47,6 +47,7 @@ def resolve_lookup(plan: LogicalPlan) -> LookupSide | None:
             return resolve_lookup(inner)
         # WHERE of a view or subquery joins the scan's own predicate.
         case Filter(input=inner, predicate=predicate) if (below := resolve_lookup(inner)) is not None:
+            # SELECT .. FROM (SELECT * FROM t WHERE x > 1): the lookup tests it with the key
             known = () if below.scan.predicate is None else conjuncts(below.scan.predicate)
             return replace(
                 below,
@@ -102,6 +103,7 @@ def is_lookup_key(pair: Pair) -> bool:
     """Return whether an equality can be a lookup key: a plain column, of a type that compares alike in all
     databases.
     """
+    # INT = BIGINT widens the table's column; the key is the column beneath
     column = pair[1].arg if isinstance(pair[1], Cast) else pair[1]
     if not isinstance(column, Column):
         return False
@@ -132,6 +134,7 @@ def lookup_plan(
     conditions over the scan, ``rest`` over left ++ scan.
     """
     known = () if looked.scan.predicate is None else conjuncts(looked.scan.predicate)
+    # conditions over the table alone are sent to the database
     scan = replace(looked.scan, predicate=conjunction((*known, *of_table))) if of_table else looked.scan
     right_keys = tuple(_column(right).index for _, right in keys)
     return LookupJoin(
@@ -164,6 +167,7 @@ def refuse_computed(looked: LookupSide, kind: JoinKind, tree: AsOf) -> None:
     """Refuse computed columns in the table of a LEFT lookup join; SQL-1728. They are computed above the join,
     where an unmatched row has only NULLs.
     """
+    # SELECT COALESCE(x, 0) AS x FROM t: without a match x would be 0 and not NULL
     computed = [column for column in looked.columns if not isinstance(column, Column)]
     if computed and kind is JoinKind.LEFT:
         message = "a LEFT lookup join takes the columns of a table as they are, and this one computes some"

@@ -60,6 +60,7 @@ class Snapshot:
         if isinstance(plan, Project):
             return replace(plan, input=self.joined(plan.input))
         assert isinstance(plan, Join)
+        # a bounded table: the regular join loads it first anyway
         if self.time is None:
             return plan
         return as_snapshot_join(
@@ -127,6 +128,7 @@ def _arguments(tree: SnapshotTable) -> dict[str, exp.Expr]:
                 else "the arguments of SNAPSHOT have names"
             )
             raise PenstockError("SQL-1102", message, span=span_of(argument), hint=hint, sqlstate="42883")
+        # SNAPSHOT(input => TABLE t, input => TABLE u)
         if name in values:
             raise PenstockError(
                 "SQL-1102",

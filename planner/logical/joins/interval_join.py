@@ -83,6 +83,7 @@ class IntervalSide:
 
     def moved(self, positions: Mapping[int, int]) -> IntervalSide:
         """Return the side for new positions of its columns."""
+        # a deadline reads a column of its own side
         deadlines = tuple(replace(d, column=positions[d.column]) for d in self.deadlines)
         return replace(self, time_column=positions[self.time_column], deadlines=deadlines)
 
@@ -218,6 +219,7 @@ class IntervalJoin(BinaryJoin):
             facts.bounded_ports,
             facts.copied,
             facts.ttl_ms,
+            # one side loaded first: every row of the other finds its partners at once
             None if facts.bounded_ports else self.allowing,
         )
 

@@ -59,13 +59,18 @@ class SnapshotJoin(BinaryJoin):
         time = self.right.schema[self.build_time].name
         until = "the job's start"
         if self.loaded_us is not None:
+            # integer arithmetic: fromtimestamp would use the machine's zone
             until = str(datetime(1970, 1, 1) + timedelta(microseconds=self.loaded_us))
         idle = "" if self.idle_ms is None else f" or has stood still for {duration_text(self.idle_ms * 1000)}"
         return f", the right side loaded until {time} reaches {until}{idle}"
 
     def timing_digest(self, inputs: tuple[Digest, ...]) -> str:
         return hash_parts(
-            "snapshot", inputs[1].columns[self.build_time], str(self.loaded_us), str(self.idle_ms)
+            # another end of loading joins other rows
+            "snapshot",
+            inputs[1].columns[self.build_time],
+            str(self.loaded_us),
+            str(self.idle_ms),
         )
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
