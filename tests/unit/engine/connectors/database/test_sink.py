@@ -112,6 +112,7 @@ def test_what_the_database_refuses_for_good_stays_staged(tmp_path: Path) -> None
         writer.commit(items)
     assert "not that" in str(caught.value.detail) and not caught.value.retriable
     assert rows_in(database) == [] and database.run("SELECT COUNT(*) FROM penstock_staged") == [(1,)]
+    assert writer._request.metrics.counters == {}, "it is not tried again"
     database.run("DROP TRIGGER no")
     writer.commit(items)
     assert rows_in(database) == [(1, "bad"), (2, "good")]
@@ -138,5 +139,27 @@ def test_what_may_succeed_later_is_tried_again_on_a_new_connection(
     writer.commit(items)
     assert writer._database is not before and rows_in(database) == [(1, "a")]
     assert writer._request.metrics.counters == {"database_retries": 1, "rows_committed": 0}
+    writer.close()
+    database.close()
+
+
+def test_a_connection_that_stays_lost_is_no_refusal_of_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, writer = writable(tmp_path / "f", "sqlite"), sink(tmp_path / "f")
+    writer.recover([])
+    writer.write(changes((1, "a", 1)))
+    items = writer.prepare(1)
+
+    def lost(*what: Any) -> int:
+        raise PenstockError("DAT-4705", "the connection is lost", retriable=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer._transactions, "commit", lost)
+        with pytest.raises(PenstockError, match="DAT-4705") as caught:
+            writer.commit(items)
+    assert caught.value.retriable and writer._request.metrics.counters["database_retries"] > 0
+    writer.commit(items)
+    assert rows_in(database) == [(1, "a")]
     writer.close()
     database.close()

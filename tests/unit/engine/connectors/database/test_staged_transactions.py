@@ -134,8 +134,12 @@ def test_a_copy_of_a_job_commits_what_it_began_with_and_deletes_nothing(database
     later = of_checkpoint(2, first.stage(rows(2)))
     copy = staging(database, "b", origin=Origin("a", "op", 1))
     copy.take_over(pending)
+    own = of_checkpoint(2, copy.stage(rows(3)))
+    assert own[0]["number"] == pending[0]["number"], "the numbers of two jobs are of no matter to each other"
     copy.discard(pending)
-    assert len(staged(database)) == 2, "they are the other job's"
+    assert len(staged(database)) == 3, "they are the other job's"
+    copy.discard(own)
+    assert len(staged(database)) == 2
     assert commit(database, copy, pending) == 1 and commit(database, first, pending) == 0
     assert commit(database, first, later) == 1, "the first job goes on"
     assert keys_in(database) == [1, 2]
