@@ -51,6 +51,7 @@ def is_interval(kind: DataType) -> bool:
 def is_orderable(kind: DataType) -> bool:
     """Return whether values of a type have an order: everything but maps, as far as its parts have one."""
     match kind:
+        # Two maps with the same entries may have them in another order.
         case Map():
             return False
         case Array(element):
@@ -76,6 +77,7 @@ def adjusted_decimal(precision: int, scale: int) -> Decimal:
     """
     if precision <= MAX_DECIMAL_PRECISION:
         return Decimal(precision, scale)
+    # Digits before the point come first; the scale keeps six digits at least, as in Spark.
     integral = precision - scale
     kept = min(scale, MINIMUM_ADJUSTED_SCALE)
     return Decimal(MAX_DECIMAL_PRECISION, max(MAX_DECIMAL_PRECISION - integral, kept))
@@ -98,13 +100,17 @@ def decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
     """
     scale = max(a.scale, b.scale)
     match operator:
+        # One digit more for the carry.
         case "add" | "subtract":
             return adjusted_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+        # DECIMAL(5, 2) * DECIMAL(4, 1) is DECIMAL(10, 3).
         case "multiply":
             return adjusted_decimal(a.precision + b.precision + 1, a.scale + b.scale)
+        # As many digits behind the point as the divisor may need, at least six.
         case "divide":
             scale = max(MINIMUM_ADJUSTED_SCALE, a.scale + b.precision + 1)
             return adjusted_decimal(a.precision - a.scale + b.scale + scale, scale)
+        # The remainder is below the smaller operand.
         case "mod" | "pmod":
             return adjusted_decimal(max(1, min(a.precision - a.scale, b.precision - b.scale) + scale), scale)
     raise AssertionError(operator)
@@ -120,8 +126,10 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
         return b
     if is_numeric(a) and is_numeric(b):
         return _common_number(a, b)
+    # '5' = 5 compares numbers.
     if isinstance(a, String) or isinstance(b, String):
         return _common_with_string(b if isinstance(a, String) else a)
+    # A DATE is its midnight.
     if isinstance(a, Date) and is_timestamp(b):
         return b
     if is_timestamp(a) and isinstance(b, Date):
@@ -135,6 +143,7 @@ def common_type_of(kinds: list[DataType]) -> DataType | None:
     """Return the common type of a list: strings are met last, so that (STRING, INT, INT) and (INT, STRING,
     INT) agree.
     """
+    # A STRING becomes the type that it meets first: the result would depend on the order of arguments.
     ordered = sorted(kinds, key=lambda kind: isinstance(kind, String))
     result: DataType = NULL
     for kind in ordered:
@@ -146,8 +155,10 @@ def common_type_of(kinds: list[DataType]) -> DataType | None:
 
 
 def _common_number(a: DataType, b: DataType) -> DataType:
+    # INTEGERS is ordered by width.
     if is_integer(a) and is_integer(b):
         return INTEGERS[max(INTEGERS.index(a), INTEGERS.index(b))]
+    # A float on either side makes both DOUBLE.
     left, right = as_decimal(a), as_decimal(b)
     if left is not None and right is not None:
         return wider_decimal(left, right)
@@ -155,6 +166,7 @@ def _common_number(a: DataType, b: DataType) -> DataType:
 
 
 def _common_with_string(other: DataType) -> DataType | None:
+    # A text may be any integer, so the widest.
     if is_integer(other):
         return BIGINT
     if is_numeric(other):
@@ -167,6 +179,7 @@ def _common_with_string(other: DataType) -> DataType | None:
 def _common_timestamp(a: DataType, b: DataType) -> DataType:
     assert isinstance(a, Timestamp | TimestampLtz) and isinstance(b, Timestamp | TimestampLtz)
     precision = max(a.precision, b.precision)
+    # A time without a zone is one of the session's time zone.
     if isinstance(a, TimestampLtz) or isinstance(b, TimestampLtz):
         return TimestampLtz(precision)
     return Timestamp(precision)
@@ -180,6 +193,7 @@ def _common_nested(a: DataType, b: DataType) -> DataType | None:
         case Map(left_key, left_value), Map(right_key, right_value):
             key, value = common_type(left_key, right_key), common_type(left_value, right_value)
             return None if key is None or value is None else Map(key, value)
+        # Fields meet by position; the names of the left row stay.
         case Row(left), Row(right) if len(left) == len(right):
             kinds = [common_type(mine, theirs) for (_, mine), (_, theirs) in zip(left, right, strict=True)]
             if any(kind is None for kind in kinds):
@@ -190,9 +204,11 @@ def _common_nested(a: DataType, b: DataType) -> DataType | None:
     return None
 
 
+# 1, 1.5, .5, 1e3, 2d, inf, NaN: what any numeric cast may read.
 _NUMBER = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?[df]?|inf(?:inity)?|nan)\s*", re.IGNORECASE
 )
+# 2024, 2024-1, 2024-01-31: the groups are month and day.
 _DAY = re.compile(r"\s*[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?!\d|-)")
 _TRUTHS = frozenset(("t", "true", "y", "yes", "1", "on", "f", "false", "n", "no", "0", "off"))
 
@@ -219,6 +235,7 @@ def can_cast(a: DataType, b: DataType) -> bool:
         return True
     if isinstance(a, String):
         return not (isinstance(b, Null | Array | Map | Row) or is_interval(b))
+    # Numbers are seconds since 1970 for TIMESTAMP_LTZ; other times have no such number.
     if is_numeric(a):
         return is_numeric(b) or isinstance(b, Boolean | TimestampLtz)
     if isinstance(a, Boolean):
@@ -236,6 +253,7 @@ def can_cast(a: DataType, b: DataType) -> bool:
         return can_cast(a.element, b.element)
     if isinstance(a, Map) and isinstance(b, Map):
         return can_cast(a.key, b.key) and can_cast(a.value, b.value)
+    # By position, as in Spark: names do not matter.
     if isinstance(a, Row) and isinstance(b, Row):
         pairs = zip(a.fields, b.fields, strict=False)
         return len(a.fields) == len(b.fields) and all(
@@ -248,6 +266,7 @@ def implicit_cast(given: DataType, wanted: DataType) -> bool:
     """Return whether a function that wants one type takes an argument of another by itself."""
     if given == wanted or isinstance(given, Null):
         return True
+    # upper(5): everything but nested values and intervals prints itself.
     if isinstance(wanted, String):
         return is_numeric(given) or isinstance(given, Boolean | Date | Time | Timestamp | TimestampLtz)
     if is_integer(wanted):

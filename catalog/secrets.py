@@ -24,9 +24,13 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _WORDS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials")
+# Misspelt names: pasword is 0.93 like password.
 _ALIKE = 0.8
+# Blanks and comments between a key, its sign and its value.
 _GAP = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+# A quoted text, also one that never ends, or a word: a statement with a syntax error has secrets too.
 _VALUE = r"""'[^']*(?:''[^']*)*(?:'|\Z)|"[^"]*(?:""[^"]*)*(?:"|\Z)|`[^`]*(?:`|\Z)|[^\s,;()'"`]{1,2000}"""
+# 'key' = 'value', key => value, SET key value. The value is looked ahead at: it may be the next key.
 _PAIR = re.compile(
     rf"""(?:(?P<quote>['"`])(?P<key>[A-Za-z_][\w.\- ]{{0,200}})(?P=quote)|(?<![\w.'"`-])(?P<bare>[A-Za-z_][\w.-]{{0,200}})(?![\w'"`]))"""
     rf"""(?={_GAP}(?P<sign>=>|==|=|:=|:|){_GAP}(?P<value>{_VALUE}))""",
@@ -43,6 +47,7 @@ _WITHIN = re.compile(  # of a URL's query, and words such as password=..
 _SET = re.compile(r"\bSET\s+\Z", re.IGNORECASE)
 _KEY = re.compile(r"[\w-]*key", re.IGNORECASE)
 """Of an option that no connector has: a name without dots that ends so may be a secret's."""
+# A cheap test first: most texts have no word or sign of a secret.
 _MAYBE = re.compile(
     r"""['"`]\s*(?:=|:|'|/|-)|://|pass|pwd|secret|token|\bSET\b|credential|jaas|key""", re.IGNORECASE
 )
@@ -53,6 +58,7 @@ def names_secret(key: str) -> bool:
     """Return whether a key's name says that its value must never be shown, also when it is misspelt."""
     if _NAMED.search(key):
         return True
+    # Each word of the key is compared, if it is no shorter than a misspelt token.
     parts = [part for part in re.split(r"[^a-z0-9]+", key.lower()) if len(part) >= len("tokn")]
     return any(
         difflib.SequenceMatcher(None, part, word).ratio() >= _ALIKE
@@ -84,6 +90,7 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
         )
         if not named or not (quoted or after_set or (sign and option)):
             continue
+        # Without the quotes, of which the closing one may be missing.
         start, end = found.span("value")
         if quoted:
             end -= len(value) > 1 and value[-1] == value[0]
@@ -98,6 +105,7 @@ def _within(text: str) -> Iterator[tuple[int, int]]:
     """Yield, in order, where a URL has a user and password, or a value of its query, or a word such as
     password=.. is a secret.
     """
+    # A value of a query may be inside the user and password of a URL: spans may overlap.
     spans = sorted((*_of_urls(text), *(found.span(found.lastgroup or 0) for found in _WITHIN.finditer(text))))
     at = 0
     for first, last in spans:
@@ -123,6 +131,7 @@ def _of_urls(text: str) -> Iterator[tuple[int, int]]:
         start = found.end()
         ended = _URL_END.search(text, start)
         stop = ended.start() if ended is not None else len(text)
+        # user:pass@host, and host/path@version: without a colon a slash ends the part before the @.
         slash, colon = text.find("/", start, stop), text.find(":", start, stop)
         has_colon = colon >= 0 and (slash < 0 or colon < slash)
         end = text.rfind("@", start, stop if has_colon or slash < 0 else slash)
@@ -138,6 +147,7 @@ def masked(text: str) -> str:
     letters = None
     for start, end, _ in _secrets_in(text):
         letters = letters or list(text)
+        # Line ends stay, so that lines and columns of errors are right.
         letters[start:end] = ["\n" if letter == "\n" else "*" for letter in letters[start:end]]
     return text if letters is None else "".join(letters)
 

@@ -115,6 +115,7 @@ _ALL = (
 )
 CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
 
+# SELECT .. FROM t$errors reads the bad records of t.
 ERRORS_SUFFIX = "$errors"
 ERRORS_SCHEMA = Schema(
     (

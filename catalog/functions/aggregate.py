@@ -58,7 +58,7 @@ def collected(operands: Sequence[Operand]) -> Typing:
 
 
 def first_operand(operands: Sequence[Operand]) -> Typing:
-    """One of the values, told by the others."""
+    """``min_by(x, y)`` and the like: one of the values ``x``, chosen by the other arguments."""
     kinds = tuple(_ordered(operand, i) for i, operand in enumerate(operands, 1))
     return kinds, kinds[0]
 

@@ -105,6 +105,7 @@ def fixed(*kinds: DataType, result: DataType) -> Rule:
     """
 
     def rule(operands: Sequence[Operand]) -> Typing:
+        # concat(STRING, STRING, ..): the last type for all that follow.
         padded = kinds + kinds[-1:] * (len(operands) - len(kinds))
         return tuple(
             wanted(o, kind, i) for i, (o, kind) in enumerate(zip(operands, padded, strict=False), 1)
@@ -188,8 +189,10 @@ def _numbers(operands: Sequence[Operand], sign: str) -> tuple[DataType, DataType
     number.
     """
     left, right = _fitted(operands)
+    # NULL + NULL.
     if isinstance(left, Null) and isinstance(right, Null):
         left = right = DOUBLE
+    # '5' + 1 is BIGINT, '5' + 1.5 and '5' + '1' are DOUBLE.
     if isinstance(left, String | Null) and (is_numeric(right) or isinstance(right, String)):
         left = _read_as(right, left)
     if isinstance(right, String | Null) and is_numeric(left):
@@ -210,6 +213,7 @@ def _read_as(other: DataType, kind: DataType) -> DataType:
 
 def _calculate(operator: str, left: DataType, right: DataType) -> Typing:
     a, b = as_decimal(left), as_decimal(right)
+    # DECIMAL with an integer is DECIMAL, with a float DOUBLE.
     if isinstance(left, Decimal) or isinstance(right, Decimal):
         if a is not None and b is not None:
             return (a, b), decimal_result(operator, a, b)
@@ -229,6 +233,7 @@ def add(operands: Sequence[Operand]) -> Typing:
     kind.
     """
     left, right = operands
+    # INTERVAL + ts is ts + INTERVAL: the types are found for one order and swapped back.
     if is_interval(left.type) and not is_interval(right.type) and not is_numeric(right.type):
         (second, first), result = _shifted(right, left, "+")
         return (first, second), result
@@ -239,6 +244,7 @@ def subtract(operands: Sequence[Operand]) -> Typing:
     """As ``+``, and the day-time interval between two dates or timestamps."""
     left, right = operands
     moments = (Date, Timestamp, TimestampLtz)
+    # ts - ts.
     if isinstance(left.type, moments) and isinstance(right.type, (*moments, String)):
         kind = common_type(left.type, right.type)
         assert kind is not None
@@ -258,18 +264,23 @@ def _temporal(left: Operand, right: Operand) -> bool:
 def _shifted(left: Operand, right: Operand, sign: str) -> Typing:
     """A moment moved by an interval, or two intervals of one kind."""
     kind, by = left.type, right.type
+    # Intervals of one kind.
     if is_interval(kind) and kind == by:
         return (kind, by), kind
+    # '2024-01-01' + INTERVAL: the text is read as a TIMESTAMP.
     if isinstance(kind, String) and is_interval(by):
         kind = TIMESTAMP
     if isinstance(kind, Null) and is_interval(by):
         return (by, by), by
     if is_timestamp(kind) and is_interval(by):
         return (kind, by), kind
+    # Months keep a DATE a DATE.
     if isinstance(kind, Date) and isinstance(by, YearMonthInterval):
         return (kind, by), DATE
+    # Hours make it a TIMESTAMP, whole days do not.
     if isinstance(kind, Date) and isinstance(by, DayTimeInterval):
         return ((DATE, by), DATE) if _whole_days(right) else ((TIMESTAMP, by), TIMESTAMP)
+    # DATE + 3 is three days.
     if isinstance(kind, Date) and is_integer(by):
         return (DATE, INT), DATE
     if isinstance(kind, Date) and isinstance(by, Null):
@@ -350,11 +361,13 @@ def rounded(operands: Sequence[Operand]) -> Typing:
     """``round(x, d)``: keeps the type; a decimal's scale follows a constant ``d``."""
     kind = operands[0].type
     digits = operands[1].value if len(operands) > 1 else 0
+    # The type of a decimal result follows the digits, so they are a constant.
     if len(operands) > 1 and not (operands[1].constant and isinstance(digits, int)):
         raise Mismatch("the number of digits must be a constant integer")
     tail = (INT,) if len(operands) > 1 else ()
     if isinstance(kind, Decimal):
         assert isinstance(digits, int)
+        # One digit more: round(9.9) is 10.
         integral = kind.precision - kind.scale + 1
         if digits < 0:
             return (kind, *tail), Decimal(min(38, max(integral, 1 - digits)), 0)
@@ -371,6 +384,7 @@ def summed(operands: Sequence[Operand]) -> Typing:
     if is_integer(kind):
         return (kind,), BIGINT
     if isinstance(kind, Decimal):
+        # Spark's rule: ten digits more, for up to 10**10 rows.
         return (kind,), Decimal(min(38, kind.precision + 10), kind.scale)
     return (_floating(operands[0]),), DOUBLE
 
@@ -379,6 +393,7 @@ def averaged(operands: Sequence[Operand]) -> Typing:
     """``avg``: DECIMAL(p, s) to DECIMAL(p + 4, s + 4), everything else to DOUBLE."""
     kind = operands[0].type
     if isinstance(kind, Decimal):
+        # Spark's rule: four digits more behind the point.
         return (kind,), Decimal(min(38, kind.precision + 4), min(38, kind.scale + 4))
     return (kind if is_integer(kind) else _floating(operands[0]),), DOUBLE
 

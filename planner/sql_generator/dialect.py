@@ -153,6 +153,7 @@ def logical(node: type[exp.Expr]) -> Spelling:
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         result = args[0]
+        # a AND b AND c, left to right.
         for arg in args[1:]:
             result = node(this=result, expression=arg)
         return exp.Paren(this=result)
@@ -163,6 +164,7 @@ def logical(node: type[exp.Expr]) -> Spelling:
 def integer(value: int) -> exp.Expr:
     """Return an integer constant."""
     return (
+        # In parentheses, as a minus in front would begin a comment: 1--2.
         exp.Paren(this=exp.Neg(this=exp.Literal.number(str(-value))))
         if value < 0
         else exp.Literal.number(str(value))

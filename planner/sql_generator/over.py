@@ -48,6 +48,7 @@ def top_select(plan: PartitionTop, source: str, flavour: Flavour, name: str) -> 
     """Return the select over a node's input with the rank as column ``name``; an outer select keeps the first
     rows.
     """
+    # ROW_NUMBER breaks ties by all columns; RANK and DENSE_RANK need the ties.
     keys = with_ties(plan.order, plan.input) if plan.rank == "row_number" else list(plan.order)
     rank = _window(function(plan.rank), plan.partition, keys, flavour)
     items = [exp.alias_(column(i), f"c{i}") for i in range(len(plan.input.schema))]

@@ -79,6 +79,7 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
     if isinstance(plan, Sink) and plan.table is None:
         plan = plan.input
     writer = _PlanText(flavour)
+    # An order at the top goes into the outermost select: a CTE promises none.
     root = writer.relation(plan.input if isinstance(plan, Sort | TopN) else plan)
     items = [exp.alias_(flavour.wire(column(i), field.type), f"c{i}") for i, field in enumerate(plan.schema)]
     select = exp.select(*(items or [_NOTHING.copy()])).from_(aliased(root))
@@ -91,6 +92,7 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
     )
 
 
+# A select needs a column: rows without columns have this one, so that their number is right.
 _NOTHING = exp.alias_(exp.Literal.number("1"), "nothing")
 
 
@@ -110,6 +112,7 @@ class _PlanText:
 
     def relation(self, plan: LogicalPlan) -> str:
         """Return the name of the CTE of a node's rows."""
+        # By identity, as a node may be below several others.
         known = self._written.get(id(plan))
         if known is None:
             known = self._written[id(plan)] = self._write(plan)
@@ -209,6 +212,7 @@ class _PlanText:
         columns = tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)]
         splits = plan.splits if isinstance(plan, HistoryScan) else None
         # equal scans read one relation
+        # The predicate is in the query, too: a reader may ignore it.
         relation = ScannedTable(plan.table, columns, _asked_of_database(plan, columns), splits)
         if relation not in self.relations:
             self.relations.append(relation)
@@ -265,9 +269,11 @@ class _PlanText:
                 self._expression(plan.residual, lambda i: left(i) if i < width else right(i - width))
             )
         items = [exp.alias_(left(i), f"c{i}") for i in range(width)]
+        # SEMI and ANTI joins have the left columns only.
         if plan.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             items += [exp.alias_(right(i), f"c{width + i}") for i in range(len(plan.right.schema))]
         side, kind = self.flavour.join_words[plan.kind]
+        # A cross join is a join ON TRUE.
         condition = exp.and_(*parts, copy=False) if parts else exp.true()
         joined = exp.Join(
             this=exp.to_table(self.relation(plan.right), alias="r"), side=side, kind=kind, on=condition
@@ -281,6 +287,7 @@ class _PlanText:
     def _temporal_join(self, plan: TemporalJoin) -> exp.Expr:
         """A plain join with versions that end where the next one begins."""
         width, other = len(plan.left.schema), len(plan.right.schema)
+        # Versions of a key: one for each time, each ends where the next one begins.
         first = self.add(temporal.first_of_times(plan, self.relation(plan.right), self.flavour))
         versions = self.add(temporal.with_ends(plan, first, self.flavour))
         left, right = positional("l"), positional("r")

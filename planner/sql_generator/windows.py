@@ -18,6 +18,7 @@ from penstock.planner.logical.windows import (
 )
 from penstock.planner.sql_generator.dialect import Flavour, binary, function, integer, when
 
+# window_time is window_end less one millisecond, as in Flink: the last millisecond of the window.
 _WINDOW_TIME_BEFORE_END_US = 1000
 
 
@@ -105,6 +106,7 @@ def _tumbling(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
 def _hopping(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
     """A row occurs once per start at or before its time and less than the size before it."""
     last = _last_start(named("t"), window.step_us, window.offset_us)
+    # size 10, step 5, time 12: starts 5 and 10.
     earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
     starts = exp.alias_(ctes.flavour.explode_series(earliest, last, window.step_us), "s")
     started = ctes.add(exp.select(*_columns(schema), starts).from_(aliased(timed)))
@@ -116,6 +118,7 @@ def _cumulating(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> st
     time = named("t")
     first = exp.alias_(_last_start(time, window.size_us, window.offset_us), "s")
     started = ctes.add(exp.select(*_columns(schema), named("t"), first).from_(aliased(timed)))
+    # The first end after the time; then one each step up to the size.
     end = binary(exp.Add, _last_start(time, window.step_us, window.offset_us), integer(window.step_us))
     last = binary(exp.Add, named("s"), integer(window.size_us))
     ends = exp.alias_(ctes.flavour.explode_series(end, last, window.step_us), "e")

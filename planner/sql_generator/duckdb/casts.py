@@ -32,7 +32,9 @@ from penstock.catalog.types import (
 from penstock.planner.sql_generator.dialect import Flavour, binary, cast, function, integer, text, when
 from penstock.planner.sql_generator.duckdb.nested import nested_cast
 
+# 1.5d, 2F: the group is the number without its suffix.
 _SUFFIXED_NUMBER = r"^(\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]\s*$"
+# Half a step above the largest float: a double from here on rounds to infinity.
 _LARGEST_SINGLE = "3.4028235677973366e38"
 _INTEGER_TEXT = r"\s*[+-]?[0-9]+\s*"
 _TRUE_WORDS, _FALSE_WORDS = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
@@ -51,6 +53,7 @@ def cast_like_spark(
         return nested_cast(flavour, arg, source, target, safe)
     kind = flavour.kind(target)
     match source, target:
+        # Spark's words: t, yes, 1, ..
         case String(), Boolean():
             return _truth(flavour, arg, safe)
         # DuckDB would round '1.5'
@@ -86,28 +89,35 @@ def cast_like_spark(
             return cast(function("penstock_day", arg), kind, safe)
         case String(), (Timestamp() | TimestampLtz()):
             return cast(function("penstock_moment", arg), kind, safe)
+        # Seconds since 1970 with a fraction, cut to microseconds.
         case ((Float() | Double() | Decimal()), TimestampLtz()):
             number = arg if isinstance(source, Decimal) else cast(arg, flavour.kind(DOUBLE))
             micros = function("trunc", binary(exp.Mul, number, integer(1_000_000)))
             return flavour.from_epoch_us(cast(micros, flavour.kind(BIGINT), safe), target)
+        # Exact: microseconds times 0.000001.
         case TimestampLtz(), Decimal():
             micros = cast(function("epoch_us", arg), flavour.kind(Decimal(32, 0)))
             return cast(
                 binary(exp.Mul, micros, cast(text("0.000001"), flavour.kind(Decimal(6, 6)))), kind, safe
             )
+        # Seconds since 1970 with a fraction.
         case TimestampLtz(), (Float() | Double()):
             return cast(binary(exp.Div, function("epoch_us", arg), integer(1_000_000)), kind, safe)
         case ((DayTimeInterval() | YearMonthInterval()), String()):
             raise flavour.refusal(f"CAST of {source} to STRING")
+        # In the session's time zone.
         case TimestampLtz(), String():
             return cast(cast(arg, flavour.kind(TIMESTAMP)), kind)
+        # Whole seconds, rounded down: also before 1970.
         case TimestampLtz(), _ if is_numeric(target):
             seconds = function("floor", binary(exp.Div, function("epoch_us", arg), integer(1_000_000)))
             return cast(cast(seconds, flavour.kind(BIGINT)), kind, safe)
+        # Whole seconds since 1970.
         case _, TimestampLtz() if is_integer(source):
             return flavour.from_epoch_us(
                 binary(exp.Mul, cast(arg, flavour.kind(BIGINT)), integer(1_000_000)), target
             )
+        # UTF-8.
         case Binary(), String():
             return function("decode", arg)
         case String(), Binary():

@@ -21,12 +21,14 @@ from penstock.planner.sql_generator.dialect import Spelling, binary, cast, funct
 from penstock.planner.sql_generator.duckdb.strings import constant, refuse
 from penstock.planner.sql_generator.spark.functions import FIXED_UNITS_US, unit_of
 
+# Spark's letters and DuckDB's directives; %-d is a number without leading zeros.
 _WRITTEN = (
     "y=%Y yyyy=%Y yy=%y M=%-m MM=%m MMM=%b MMMM=%B d=%-d dd=%d H=%-H HH=%H h=%-I hh=%I m=%-M mm=%M "
     "s=%-S ss=%S SSS=%g SSSSSS=%f"
     " a=%p E=%a EE=%a EEE=%a EEEE=%A D=%-j DDD=%j"
 )
 _DIRECTIVES = dict(pair.split("=") for pair in _WRITTEN.split())
+# Quoted text, a run of one letter, or other characters.
 _PATTERN_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
@@ -37,11 +39,13 @@ def strftime_pattern(call: Call, pattern: object) -> str:
         raise refuse(call, "with a pattern that is no constant")
     written = []
     for piece in _PATTERN_PIECE.finditer(pattern):
+        # A run of a letter: yyyy, MM.
         if piece[2]:
             if piece[0] not in _DIRECTIVES:
                 raise refuse(call, f"with '{piece[0]}' in its pattern")
             written.append(_DIRECTIVES[piece[0]])
         else:
+            # 'T' is T, '' is a quote; % is written twice for DuckDB.
             quoted = (piece[1] or "'").replace("''", "'") if piece[0].startswith("'") else piece[0]
             written.append(quoted.replace("%", "%%"))
     return "".join(written)
@@ -96,6 +100,7 @@ def _scaled(width_us: int) -> Spelling:
 def _floored(time: exp.Expr, width_us: int) -> exp.Expr:
     """Whole units since 1970 as BIGINT, rounded down."""
     micros = function("epoch_us", time)
+    # % keeps the sign of the dividend: the width is added so that times before 1970 round down.
     remainder = binary(
         exp.Mod,
         binary(exp.Add, binary(exp.Mod, micros, integer(width_us)), integer(width_us)),

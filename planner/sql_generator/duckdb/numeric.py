@@ -36,6 +36,7 @@ from penstock.planner.sql_generator.duckdb.casts import failing
 from penstock.planner.sql_generator.duckdb.strings import constant, refuse
 from penstock.planner.sql_generator.spark.functions import conditional, is_truth, nvl2
 
+# DuckDB computes decimals of up to 18 digits in 64 bits, of up to 38 in 128.
 _DIGITS_OF_64_BITS = 18
 _DIGITS_OF_128_BITS = 38
 _HUGE = exp.DataType.build("HUGEINT", dialect="duckdb")
@@ -65,6 +66,7 @@ def _moved(node: type[exp.Expr]) -> Spelling:
         # DATE - DATE is a number of days in DuckDB
         if isinstance(call.type, DayTimeInterval) and isinstance(call.args[0].type, Date):
             return function("to_days", cast(result, duck(INT)))
+        # Computed with 38 digits where 64 bits might overflow, then of Spark's result type.
         if isinstance(call.type, Decimal):
             return cast(binary(node, *_roomy(call, args, max(map(_scale, call.args)))), duck(call.type))
         return cast(result, duck(call.type)) if isinstance(call.type, Date) else result
@@ -127,6 +129,7 @@ def _micros(product: exp.Expr, exact: bool) -> exp.Expr:
 
 def _divide(call: Call, args: list[exp.Expr]) -> exp.Expr:
     left, right = (arg.type for arg in call.args)
+    # INTERVAL / n, over microseconds.
     if isinstance(left, DayTimeInterval):
         return guarded(call, args[1], _micros(binary(exp.Div, function("epoch_us", args[0]), args[1]), False))
     if isinstance(call.type, Decimal) and isinstance(left, Decimal) and isinstance(right, Decimal):
@@ -143,9 +146,11 @@ def decimal_quotient(
     The division is in 128-bit integers: at once where no dividend can exceed 38 digits, else by long
     division.
     """
+    # left / right = above * 10**shift / below, in units of the result's last digit.
     shift = kind.scale - dividend.scale + divisor.scale
     assert shift >= 0, "a quotient has no fewer digits after the point than Spark's rule gives it"
     above, below = _unscaled(left, dividend.scale), _unscaled(right, divisor.scale)
+    # The shifted dividend fits 128 bits.
     if dividend.precision + shift <= _DIGITS_OF_128_BITS:
         above = binary(exp.Mul, above, _power(shift))
         # add half the divisor, with the dividend's sign, then truncate: half away from zero
@@ -159,6 +164,7 @@ def decimal_quotient(
 
 def _decimal(digits: exp.Expr, scale: int, kind: Decimal) -> exp.Expr:
     """Return the integer ``digits``, ``scale`` of them behind the point, as a decimal of ``kind``."""
+    # digits * 0.01 for scale 2: a product of decimals is exact.
     unit = cast(text(f"0.{'0' * (scale - 1)}1" if scale else "1"), duck(Decimal(max(1, scale), scale)))
     return cast(binary(exp.Mul, cast(digits, duck(Decimal(_DIGITS_OF_128_BITS, 0))), unit), duck(kind))
 
@@ -169,6 +175,7 @@ def _power(exponent: int) -> exp.Expr:
 
 def _unscaled(value: exp.Expr, scale: int) -> exp.Expr:
     """The digits of a decimal as HUGEINT."""
+    # By way of text: 1.50 is '1.50' is 150.
     digits = function("replace", cast(value, duck(STRING)), text("."), text("")) if scale else value
     return cast(digits, _HUGE.copy())
 
@@ -181,6 +188,7 @@ def _div(call: Call, args: list[exp.Expr]) -> exp.Expr:
             _unscaled(args[1], right.scale),
             right.scale - left.scale,
         )
+        # The divisor has more digits behind the point: the dividend is shifted.
         if shift > 0:
             quotient = function("penstock_cut_quotient", above, below, integer(shift))
         else:  # cut twice is cut once
@@ -195,6 +203,7 @@ def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """
     left, right = (_digits(arg.type) for arg in call.args)
     if not isinstance(call.type, Decimal) or left is None or right is None:
+        # Integers and doubles.
         return cast(binary(exp.Mod, *args), duck(call.type))
     scale, shift = max(left.scale, right.scale), right.scale - left.scale
     # the common type fits 128 bits: DuckDB's remainder is exact
@@ -203,6 +212,7 @@ def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
     above, below = _unscaled(args[0], left.scale), _unscaled(args[1], right.scale)
     if shift > 0:
         return _decimal(function("penstock_rest", above, below, integer(shift)), scale, call.type)
+    # The dividend has more digits: the remainder of its head, then its tail behind it.
     more = exp.paren(binary(exp.Mod, binary(exp.IntDiv, above, _power(-shift)), below))
     return _decimal(
         binary(exp.Add, binary(exp.Mul, more, _power(-shift)), binary(exp.Mod, above.copy(), _power(-shift))),
@@ -228,6 +238,7 @@ def _mod(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _pmod(call: Call, args: list[exp.Expr]) -> exp.Expr:
     rest = _rest(call, args)
+    # pmod(-7, 3): the remainder -1 plus the divisor is 2.
     total = binary(exp.Add, rest.copy(), args[1].copy())
     if isinstance(call.type, Decimal):
         either = exp.And(
@@ -265,6 +276,7 @@ def _within(
         if high is not None:
             inside = exp.And(this=inside, expression=exp.LTE(this=x.copy(), expression=integer(high)))
         outside = exp.null() if otherwise is None else cast(text(otherwise), duck(DOUBLE))
+        # NULL is neither inside nor outside.
         empty = exp.Is(this=x.copy(), expression=exp.null())
         return exp.Case(
             ifs=[exp.If(this=inside, true=function(name, x.copy())), exp.If(this=empty, true=exp.null())],
@@ -275,8 +287,10 @@ def _within(
 
 
 def _log(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # ln(x).
     if len(args) == 1:
         return _within("ln", 0, None, strict=True)(call, args)
+    # log(base, x) is NULL unless both are above zero.
     both = exp.And(
         this=exp.GT(this=args[0], expression=integer(0)),
         expression=exp.GT(this=args[1], expression=integer(0)),
