@@ -21,8 +21,10 @@ class Catalog:
     """
 
     def __init__(self, functions: PythonFunctions | None = None) -> None:
+        # By full name in lower case, in the order of creation.
         self._permanent: dict[str, Relation] = {}
         self._temporary: dict[str, Relation] = {}
+        # Late rows of jobs, by the name as written: they belong to no database.
         self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
         self.databases = Databases()
@@ -30,6 +32,7 @@ class Catalog:
 
     def at(self, path: ObjectPath) -> Catalog:
         """Return the same catalogs with names looked for from another database."""
+        # A shallow copy: both see the tables that either creates.
         twin = copy(self)
         twin.current = path
         return twin
@@ -44,6 +47,7 @@ class Catalog:
             raise PenstockError(
                 "SQL-1353", f'"{name}" has too many parts', span=span, hint=hint, sqlstate="42601"
             )
+        # t, database.t or catalog.database.t
         before = [part.lower() for part in parts[:-1]]
         path = (
             ObjectPath(*before)
@@ -64,6 +68,7 @@ class Catalog:
             folded = self.qualified(name).lower()
         except PenstockError:
             return late
+        # A temporary relation hides a permanent one; another system is asked last, as that may be slow.
         return (
             self._temporary.get(folded)
             or self._permanent.get(folded)
@@ -172,6 +177,7 @@ class Catalog:
         """Add a view and return whether it was added; ``or_replace`` takes the place of a view (never of a
         table).
         """
+        # OR REPLACE replaces a view in its position of the order of creation.
         space = self._space(view)
         if or_replace and isinstance(space.get(view.name.lower()), View):
             space[view.name.lower()] = view
@@ -188,6 +194,7 @@ class Catalog:
         if held is not None and table.name.lower() != self.qualified(name, span).lower():
             raise self._already_exists(held, span)
         old = self.qualified(name, span).lower()
+        # Rebuilt, so that the table stays in its position: views that read it come later.
         changed = {
             table.name.lower() if key == old else key: table if key == old else kept
             for key, kept in space.items()
@@ -235,6 +242,7 @@ class Catalog:
 
     def names(self) -> list[str]:
         """Return the names of all tables and views that can be seen, as they may be written here."""
+        # Temporary names come second and so replace permanent ones.
         merged = {**self._permanent, **self._temporary}
         return [self.written(merged[name].name) for name in sorted(merged)]
 

@@ -51,6 +51,7 @@ class SourceText:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the 1-based line and column of a character offset."""
+        # A span may be behind the text, such as that of a missing token.
         offset = max(0, min(offset, len(self.text)))
         line = self.text.count("\n", 0, offset) + 1
         column = offset - (self.text.rfind("\n", 0, offset) + 1) + 1
@@ -62,6 +63,7 @@ class SourceText:
         return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
+# Columns of an excerpt, the line number included.
 _LINE_WIDTH = 120
 
 
@@ -138,6 +140,7 @@ class PenstockError(Exception):
         """
         if piece == hidden:
             return
+        # A short piece, such as one letter, is replaced in quotes only: it is in half of all words.
         words = (piece,) if len(piece) > 3 else (f"'{piece}'", f'"{piece}"')
         for word in words:
             self.message = self.message.replace(word, MASK)
@@ -151,6 +154,7 @@ class PenstockError(Exception):
         """
         one: BaseException | None = self
         seen: set[int] = set()
+        # Causes may form a circle.
         while one is not None and id(one) not in seen:
             seen.add(id(one))
             for name in ("__cause__", "__context__"):
@@ -161,6 +165,7 @@ class PenstockError(Exception):
                     else f"{type(cause).__name__}: {cause} {cause.args!r}"
                 )
                 if KNOWN.redacted(text) != text:
+                    # Replaced by one with the redacted text and the same traceback.
                     shown = RuntimeError(KNOWN.redacted(f"{type(cause).__name__}: {cause}")).with_traceback(
                         cause.__traceback__
                     )
@@ -225,6 +230,7 @@ class PenstockError(Exception):
 
     def _headline(self) -> str:
         place = ""
+        # report.sql:3:14: error[..]: as editors read it.
         if self.source is not None and self.source.file is not None:
             place = f"{self.source.file}:"
             if self.line is not None:
@@ -236,10 +242,12 @@ class PenstockError(Exception):
         if self.source is None or self.span is None:
             return []
         line, column = self.source.position(self.span.start)
+        # One character a column, so that the caret is below its token.
         text = "".join(
             letter if letter.isprintable() else "\ufffd"
             for letter in self.source.line(line).replace("\t", " ")
         )
+        # A span over several lines is marked to the end of its first line.
         width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
         prefix = f"{line:>3} | "
         text, column = _clip(text, column, _LINE_WIDTH - len(prefix))
@@ -283,5 +291,6 @@ def _clip(text: str, column: int, width: int) -> tuple[str, int]:
     """Cut a long line to a window around the 1-based column; return the cut text and the column in it."""
     if len(text) <= width:
         return text, column
+    # A third of the window is in front of the column.
     start = max(0, min(column - 1 - width // 3, len(text) - width))
     return text[start : start + width], column - start

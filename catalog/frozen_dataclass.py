@@ -34,6 +34,7 @@ def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[
         _set_default(cls, "__init__", _initializer(cls, named))
         _set_default(cls, "__repr__", _representation([name for name, field in named.items() if field.repr]))
         if eq:
+            # Python sets __hash__ to None in a class that defines __eq__ alone: that is no hash of its own.
             has_own_hash = vars(cls).get("__hash__") is not None or (
                 "__hash__" in vars(cls) and "__eq__" not in vars(cls)
             )
@@ -59,14 +60,17 @@ def _gather(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
         "__annotations__": own,
         **{name: vars(cls)[name] for name in own if name in vars(cls)},
     }
+    # The library describes the fields of an empty class of the same annotations; it compiles nothing for it.
     described: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False)(
         type(cls.__name__, (), {**body, "__doc__": cls.__name__})
     )
     fields: dict[str, dataclasses.Field[Any]] = {}
+    # Fields of bases come first, as the library orders them.
     for base in reversed(cls.__mro__[1:]):
         fields.update(vars(base).get(_FIELDS, {}))
     fields.update(vars(described)[_FIELDS])
     for name in own:
+        # x: int = field(default=3) leaves 3 in the class; a field without a default leaves nothing.
         if isinstance(vars(cls).get(name), dataclasses.Field):
             if name in vars(described):
                 setattr(cls, name, vars(described)[name])
@@ -90,6 +94,7 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
     """Return the constructor: by position when that is all of it, else by name."""
     assert all(field.init for field in named.values()), f"{cls.__name__} has a field that is not given"
     positional = tuple(name for name, field in named.items() if not field.kw_only)
+    # -1 for a class with keyword-only fields: the fast path never applies.
     count = len(named) if len(positional) == len(named) else -1
     defaults = {name: field.default for name, field in named.items() if field.default is not MISSING}
     factories = {
@@ -147,6 +152,7 @@ def _key(compared: list[str]) -> Callable[[Any], tuple[Any, ...]]:
         return attrgetter(*compared)
     if not compared:
         return lambda _object: ()
+    # attrgetter of one name returns no tuple.
     one = attrgetter(compared[0])
     return lambda made: (one(made),)
 
@@ -162,6 +168,7 @@ def _equality(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], boo
 
 def _hashing(cls: type[Any], hashed: list[str]) -> Any:
     if not hashed:
+        # All objects of a class without fields are equal. hash() of a text differs between processes.
         constant = zlib.crc32(cls.__qualname__.encode())
         return lambda _self: constant
     key = _key(hashed)

@@ -16,6 +16,7 @@ def damerau_distance(a: str, b: str) -> int:
         current = [i]
         for j, right in enumerate(b, 1):
             cost = min(previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (left != right))
+            # Two neighbours swapped: slect for selct is one edit.
             if i > 1 and j > 1 and left == b[j - 2] and a[i - 2] == right:
                 cost = min(cost, before[j - 2] + 1)
             current.append(cost)
@@ -30,9 +31,11 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     limit = max(1, len(folded) // 3)
     best: tuple[int, str] | None = None
     for candidate in candidates:
+        # Each edit changes the length by one at most, so the distance is larger than the limit.
         if abs(len(candidate) - len(folded)) > limit:
             continue
         distance = damerau_distance(folded, candidate.lower())
+        # Not every letter may be replaced. Ties go to the first name, so that the hint is always the same.
         if distance <= limit and distance < len(folded) and (best is None or (distance, candidate) < best):
             best = (distance, candidate)
     return best[1] if best else None

@@ -109,6 +109,7 @@ class Databases:
         """
         if not self.create_catalog(name, options, if_not_exists, span):
             return False
+        # Its databases are asked for each time, so that changes there are seen.
         self.by_catalog[name.lower()] = []
         self.external[name.lower()] = catalog
         return True

@@ -99,6 +99,7 @@ class PythonFunctions:
         entry = self._entries.get(name.lower())
         if entry is None:
             return None
+        # A stored function is imported at its first call: a start does not run the user's modules.
         if entry.function is None:
             entry = replace(entry, function=self._importer(entry, span))
             self._entries[name.lower()] = entry

@@ -92,6 +92,7 @@ class Schema:
 
     def same_layout(self, other: Schema) -> bool:
         """Return whether names and types agree in order (nullability and roles may differ)."""
+        # A rule may make a column NOT NULL or end a time attribute.
         return [(f.name, f.type) for f in self.fields] == [(f.name, f.type) for f in other.fields]
 
     def to_arrow(self) -> pa.Schema:

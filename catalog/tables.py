@@ -32,6 +32,7 @@ class ObjectPath:
         """Return the full name of what is called ``name`` here: bare in the default database, else with as
         much before it as it needs.
         """
+        # Short names for the default catalog and database, so that what a user writes there is the full name.
         if self.catalog != DEFAULT_CATALOG:
             return f"{self.catalog}.{self.database}.{name}"
         return name if self.database == DEFAULT_DATABASE else f"{self.database}.{name}"

@@ -197,6 +197,7 @@ _SIMPLE_ARROW: dict[DataType, pa.DataType] = {
     DATE: pa.date32(),
     TIME: pa.time64("us"),
     DAY_TIME_INTERVAL: pa.duration("us"),
+    # A number of months.
     YEAR_MONTH_INTERVAL: pa.int32(),
 }
 
@@ -240,9 +241,11 @@ def to_arrow(kind: DataType) -> pa.DataType:
 
 _FROM_ARROW: dict[pa.DataType, DataType] = {
     **{arrow: sql for sql, arrow in _SIMPLE_ARROW.items() if sql != YEAR_MONTH_INTERVAL},
+    # SQL has no unsigned types: the next wider signed one has all values.
     pa.uint8(): SMALLINT,
     pa.uint16(): INT,
     pa.uint32(): BIGINT,
+    # 2**64 - 1 has twenty digits.
     pa.uint64(): Decimal(20, 0),
     pa.float16(): FLOAT,
     pa.large_string(): STRING,
@@ -257,6 +260,7 @@ def from_arrow(arrow: pa.DataType) -> DataType:
     """Return the SQL type for an Arrow type; values must be cast to ``to_arrow`` of it before use."""
     if (simple := _FROM_ARROW.get(arrow)) is not None:
         return simple
+    # Any unit: values are cast to microseconds.
     if pa.types.is_timestamp(arrow):
         return TIMESTAMP_LTZ if arrow.tz else TIMESTAMP
     if pa.types.is_duration(arrow):
@@ -265,6 +269,7 @@ def from_arrow(arrow: pa.DataType) -> DataType:
         return TIME
     if pa.types.is_decimal(arrow):
         return Decimal(arrow.precision, arrow.scale)
+    # Encodings are no types: the values count.
     if pa.types.is_dictionary(arrow):
         return from_arrow(arrow.value_type)
     if pa.types.is_map(arrow):

@@ -173,9 +173,11 @@ def _check(owner: str, known: dict[str, DataType], name: str, kind: DataType, sp
             hint=did_you_mean(name, list(known), others=True),
             span=span,
         )
+    # A row is checked field by field, so that it may leave some out.
     if isinstance(declared, Row) and isinstance(kind, Row):
         for part, inner in kind.fields:
             _check(f"column {name} of {owner}", dict(declared.fields), part, inner, span)
+    # TIMESTAMP(3) and TIMESTAMP(6) have one layout.
     elif to_arrow(declared) != to_arrow(kind):
         raise PenstockError(
             "SQL-1509", f"column {name} of {owner} is not {kind}", hint=f"declare it as {declared}", span=span

@@ -48,6 +48,7 @@ class Option:
         """Return whether a key written by the user (lower case) is this option."""
         if "*" not in self.key:
             return key == self.key
+        # fields.*.min is fields.price.min: the column's name has one letter at least.
         head, tail = self.key.split("*")
         return len(key) > len(head) + len(tail) and key.startswith(head) and key.endswith(tail)
 
@@ -59,6 +60,7 @@ class Option:
             what = f"has no unit '{bad.unit}'" if bad.unit else "needs a unit"
             raise PenstockError("SQL-1506", f"option '{key}' {what}", hint=bad.hint, span=span) from None
         except ValueError:
+            # A password that does not parse is still a password.
             shown = "******" if self.secret else f"'{text[:60]}'"
             raise PenstockError(
                 "SQL-1505",
@@ -90,8 +92,10 @@ class _BadUnit(ValueError):
         self.unit, self.hint = unit, hint
 
 
+# 5 s, 1.5GB: a number and a unit.
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "sec": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+# Flink's words: 5 seconds, 1 hour.
 _MILLISECONDS |= {
     f"{word}{end}": factor for word, factor in (("milli", 1), ("millisecond", 1)) for end in ("", "s")
 }
@@ -143,12 +147,14 @@ def _parse_bool(text: str) -> bool:
 
 
 def _parse_int(text: str) -> int:
+    # At most 18 digits: every such number fits 64 bits.
     if re.fullmatch(r"[+-]?\d{1,18}", text.strip()) is None:
         raise ValueError(text)
     return int(text)
 
 
 def _parse_character(text: str) -> str:
+    # '\t' in SQL is two characters.
     text = "\t" if text == "\\t" else text
     if len(text.encode()) != 1 or text in "\r\n":
         raise ValueError(text)

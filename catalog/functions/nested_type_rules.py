@@ -80,6 +80,7 @@ def array_of(operands: Sequence[Operand]) -> Typing:
 
 def map_of(operands: Sequence[Operand]) -> Typing:
     """``map(k, v, ..)``: keys of one type, values of one type."""
+    # map(k1, v1, k2, v2, ..)
     if len(operands) % 2:
         raise Mismatch("keys and values come in pairs, the last value is missing")
     key = _key(_common([o.type for o in operands[::2]], "keys"))
@@ -104,6 +105,7 @@ def named_row(operands: Sequence[Operand]) -> Typing:
                 f"argument {2 * position + 1} is no constant text",
                 "name a field in quotes, as in named_struct('x', 1)",
             )
+    # Fields are read without regard to case.
     if len({str(name).lower() for name in names}) < len(names):
         raise Mismatch("a field is named twice")
     kinds = tuple(o.type for o in operands)
@@ -120,6 +122,7 @@ def field(operands: Sequence[Operand]) -> Typing:
 def element(operands: Sequence[Operand]) -> Typing:
     """``a[i]``, ``element_at``: an element of an array by its position, a value of a map by its key."""
     container, place = operands
+    # The key may be of a narrower type than the map's keys, not of a wider one.
     if isinstance(container.type, Map):
         kind = common_type(container.type.key, place.type)
         if kind != container.type.key:
@@ -211,6 +214,7 @@ def repeated(operands: Sequence[Operand]) -> Typing:
 def sequence(operands: Sequence[Operand]) -> Typing:
     """``sequence(first, last[, step])``: integers, dates or timestamps; a step of time is an interval."""
     kind = _common([o.type for o in operands[:2]], "bounds")
+    # sequence(1, 9, 2)
     if is_integer(kind):
         kind = _common([kind, *(o.type for o in operands[2:])], "arguments")
         if not is_integer(kind):
@@ -218,6 +222,7 @@ def sequence(operands: Sequence[Operand]) -> Typing:
         return (kind,) * len(operands), Array(kind)
     if not isinstance(kind, Date | Timestamp | TimestampLtz):
         raise Mismatch(f"a sequence of {kind} does not exist", "its bounds are integers, dates or timestamps")
+    # sequence(DATE .., DATE .., INTERVAL '1' DAY)
     steps = tuple(o.type for o in operands[2:])
     if any(not isinstance(step, DayTimeInterval | YearMonthInterval) for step in steps):
         raise Mismatch("the step of a sequence of times is an INTERVAL")
@@ -276,6 +281,7 @@ def sized(operands: Sequence[Operand]) -> Typing:
 def reversed_value(operands: Sequence[Operand]) -> Typing:
     """``reverse``: a text or an array."""
     kind = operands[0].type
+    # An array keeps its type; everything else is a text.
     if isinstance(kind, Array):
         return (kind,), kind
     return (wanted(operands[0], STRING, 1),), STRING
@@ -283,6 +289,7 @@ def reversed_value(operands: Sequence[Operand]) -> Typing:
 
 def concatenated_values(operands: Sequence[Operand]) -> Typing:
     """``concat``, ``||``: texts, or arrays of one type."""
+    # array || array
     if any(isinstance(o.type, Array) for o in operands):
         kind = _common([o.type for o in operands], "arrays")
         if isinstance(kind, Array):
@@ -293,6 +300,7 @@ def concatenated_values(operands: Sequence[Operand]) -> Typing:
 def at_zone(operands: Sequence[Operand]) -> Typing:
     """``t AT TIME ZONE z``: a wall-clock time becomes an instant, an instant the wall-clock time there."""
     kind = operands[0].type
+    # A constant, so that a wrong name is an error of the statement and not of a row.
     if not (operands[1].constant and isinstance(operands[1].value, str)):
         raise Mismatch("the zone is no constant text", "write AT TIME ZONE 'Europe/Berlin'")
     if operands[1].value not in available_timezones():
@@ -300,8 +308,10 @@ def at_zone(operands: Sequence[Operand]) -> Typing:
             f'there is no time zone "{operands[1].value}"',
             did_you_mean(operands[1].value, sorted(available_timezones())),
         )
+    # An instant to the wall clock there.
     if isinstance(kind, TimestampLtz):
         return (kind, STRING), Timestamp(kind.precision)
+    # A wall clock there to the instant.
     if isinstance(kind, Timestamp):
         return (kind, STRING), TimestampLtz(kind.precision)
     return (wanted(operands[0], TIMESTAMP, 1), STRING), TIMESTAMP_LTZ

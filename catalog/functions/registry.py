@@ -51,10 +51,12 @@ SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Functions of elements": LAMBDAS,
 }
 
+# Functions that users look for; each call of them returns another value.
 _OF_CHANCE = frozenset(
     ("rand", "random", "randn", "uuid", "shuffle", "rand_integer", "monotonically_increasing_id")
 )
 
+# Functions that operators of the grammar and rules of the optimizer call; users cannot write their names.
 INTERNAL_NAMES = frozenset(
     {
         "sum0",
@@ -139,6 +141,7 @@ def resolve(
     Raises SQL-1101 unknown function, SQL-1102 wrong number of arguments, SQL-1103 wrong types, SQL-1104 an
     aggregate where none is allowed.
     """
+    # SELECT sum(x) + 1 binds sum elsewhere: an aggregate that arrives here is where none is allowed.
     function = _SCALARS.get(name.lower())
     if function is None and is_aggregate(name):
         raise PenstockError(
@@ -161,6 +164,7 @@ def resolve_aggregate(
     function = _AGGREGATES.get(name.lower())
     if function is None:
         raise _unknown(name, span)
+    # COUNT(DISTINCT) without an argument has nothing to compare.
     if distinct and (not function.distinct or not args):
         raise PenstockError(
             "SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint=f"write {function.usage}"
@@ -188,6 +192,7 @@ def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> Pensto
 
 
 def _sign(function: Function, args: Sequence[object], span: Span | None) -> Signature:
+    # The number of arguments first: rules rely on it.
     least, most = function.arity
     if len(args) < least or (most is not None and len(args) > most):
         raise PenstockError(
@@ -207,8 +212,8 @@ def _sign(function: Function, args: Sequence[object], span: Span | None) -> Sign
 
 
 def _operand(arg: object) -> Operand:
-    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``, without knowing the
-    floor expressions live on.
+    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``: the catalog does not import
+    expressions.
     """
     if isinstance(arg, DataType):
         return Operand(arg)
@@ -225,6 +230,7 @@ def _count(least: int, most: int | None) -> str:
     return f"{least} to {most} arguments"
 
 
+# Aggregates that the page does not list.
 _UNSPOKEN = ("sum0",)
 
 _HEAD = """# Functions

@@ -17,6 +17,7 @@ from penstock.catalog.persistence.show_create import (
 )
 from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, MaterializedView, ObjectPath, View
 
+# Of catalog.json: {"format": 1, "statements": [..]}.
 FORMAT = 1
 
 
@@ -62,12 +63,17 @@ class CatalogStore:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(
-                os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+                # Only the user may read it: options of tables have secrets.
+                os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+                "w",
+                encoding="utf-8",
             ) as file:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            # The content is on disk before the name is.
             fresh.replace(self.path)
+            # Without this the rename may be lost when the machine fails.
             directory = os.open(self.path.parent, os.O_RDONLY)
             try:
                 os.fsync(directory)
@@ -87,6 +93,7 @@ class CatalogStore:
             for name in databases.by_catalog[self.catalog]
             if name != DEFAULT_DATABASE
         ]
+        # The default catalog's file also has what belongs to no catalog: other catalogs and functions.
         if self.catalog == DEFAULT_CATALOG:
             others = [name for name in databases.by_catalog if name != DEFAULT_CATALOG]
             statements = [
@@ -96,11 +103,13 @@ class CatalogStore:
             statements += [
                 function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary
             ]
+        # The current database while the statements run; USE changes it.
         used = ObjectPath(self.catalog)
         for relation in catalog.permanent():
             path = ObjectPath.of(relation.name)
             if path.catalog != self.catalog:
                 continue
+            # The names in a view's text are looked up from the database it was created in.
             wanted = relation.path if isinstance(relation, View | MaterializedView) else path
             if wanted != used:
                 statements.append(f"USE {self._written(wanted)}")

@@ -84,6 +84,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _column_text(table: CatalogTable, name: str) -> str:
+    # name AS expression
     for computed in table.computed:
         if computed.name == name:
             return f"{quoted_name(name)} AS {computed.text}"
@@ -91,6 +92,7 @@ def _column_text(table: CatalogTable, name: str) -> str:
     assert index is not None
     column = table.source_schema[index]
     text = f"{quoted_name(name)} {type_text(column.type)}{'' if column.nullable else ' NOT NULL'}"
+    # name TYPE METADATA FROM 'key' VIRTUAL
     for metadata in table.metadata:
         if metadata.name == name:
             return f"{text} METADATA FROM {quoted_text(metadata.key)}{' VIRTUAL' if metadata.virtual else ''}"

@@ -53,8 +53,7 @@ def cast_like_spark(
         return nested_cast(flavour, arg, source, target, safe)
     kind = flavour.kind(target)
     match source, target:
-        # Spark's words: t, yes, 1, ..
-        case String(), Boolean():
+        case String(), Boolean():  # Spark's words: t, yes, 1 and others
             return _truth(flavour, arg, safe)
         # DuckDB would round '1.5'
         case String(), _ if is_integer(target):
@@ -89,36 +88,29 @@ def cast_like_spark(
             return cast(function("penstock_day", arg), kind, safe)
         case String(), (Timestamp() | TimestampLtz()):
             return cast(function("penstock_moment", arg), kind, safe)
-        # Seconds since 1970 with a fraction, cut to microseconds.
-        case ((Float() | Double() | Decimal()), TimestampLtz()):
+        case ((Float() | Double() | Decimal()), TimestampLtz()):  # seconds since 1970, cut to microseconds
             number = arg if isinstance(source, Decimal) else cast(arg, flavour.kind(DOUBLE))
             micros = function("trunc", binary(exp.Mul, number, integer(1_000_000)))
             return flavour.from_epoch_us(cast(micros, flavour.kind(BIGINT), safe), target)
-        # Exact: microseconds times 0.000001.
-        case TimestampLtz(), Decimal():
+        case TimestampLtz(), Decimal():  # exact: microseconds times 0.000001
             micros = cast(function("epoch_us", arg), flavour.kind(Decimal(32, 0)))
             return cast(
                 binary(exp.Mul, micros, cast(text("0.000001"), flavour.kind(Decimal(6, 6)))), kind, safe
             )
-        # Seconds since 1970 with a fraction.
-        case TimestampLtz(), (Float() | Double()):
+        case TimestampLtz(), (Float() | Double()):  # seconds since 1970 with a fraction
             return cast(binary(exp.Div, function("epoch_us", arg), integer(1_000_000)), kind, safe)
         case ((DayTimeInterval() | YearMonthInterval()), String()):
             raise flavour.refusal(f"CAST of {source} to STRING")
-        # In the session's time zone.
-        case TimestampLtz(), String():
+        case TimestampLtz(), String():  # in the session's time zone
             return cast(cast(arg, flavour.kind(TIMESTAMP)), kind)
-        # Whole seconds, rounded down: also before 1970.
-        case TimestampLtz(), _ if is_numeric(target):
+        case TimestampLtz(), _ if is_numeric(target):  # whole seconds, rounded down: also before 1970
             seconds = function("floor", binary(exp.Div, function("epoch_us", arg), integer(1_000_000)))
             return cast(cast(seconds, flavour.kind(BIGINT)), kind, safe)
-        # Whole seconds since 1970.
-        case _, TimestampLtz() if is_integer(source):
+        case _, TimestampLtz() if is_integer(source):  # whole seconds since 1970
             return flavour.from_epoch_us(
                 binary(exp.Mul, cast(arg, flavour.kind(BIGINT)), integer(1_000_000)), target
             )
-        # UTF-8.
-        case Binary(), String():
+        case Binary(), String():  # UTF-8
             return function("decode", arg)
         case String(), Binary():
             return function("encode", arg)
