@@ -21,6 +21,7 @@ from penstock.planner.sql_generator.dialect import (
 from penstock.planner.sql_generator.duckdb.numeric import decimal_quotient
 from penstock.planner.sql_generator.spark.aggregates import aggregate, named_aggregates
 
+# A count is a BIGINT: at most 9,223,372,036,854,775,807.
 _DIGITS_OF_A_COUNT = 19
 
 
@@ -49,6 +50,7 @@ def _avg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.E
         exp.DataType.build(f"DECIMAL({total.precision}, {total.scale})"),
     )
     count = aggregate("count")(call, [arg.copy() for arg in args], filtered)
+    # AVG of no value is NULL and not a division by zero.
     divisor = function("nullif", count, integer(0))
     return decimal_quotient(dividend, total, divisor, Decimal(_DIGITS_OF_A_COUNT, 0), call.type)
 
@@ -74,6 +76,7 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
     def of(function: str) -> exp.Expr:
         return aggregate(function)(call, [arg.copy() for arg in args], filtered)
 
+    # sample = population * sqrt(n * (n - 1)) / (n - 2), solved for the population's.
     count = of("count")
     below = function(
         "sqrt",
@@ -85,6 +88,7 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
     scaled = binary(
         exp.Div, binary(exp.Mul, of("skewness"), binary(exp.Sub, count.copy(), integer(2))), below
     )
+    # Two values are symmetric: their skewness is 0, where the sample's is NULL.
     pair = when(
         exp.EQ(this=count, expression=integer(2)), cast(integer(0), exp.DataType.build("DOUBLE")), scaled
     )
@@ -124,6 +128,7 @@ def _keys(call: AggregateCall, args: list[exp.Expr]) -> list[tuple[exp.Expr, Dir
 
 
 def _list(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+    # COLLECT_LIST drops NULLs and is an empty array for a group of NULLs.
     values = _restrict(
         _ordered("list", args[:1], _keys(call, args), call.distinct), not_null(args[0].copy()), filtered
     )
@@ -142,17 +147,20 @@ def _position(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
 
 def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     value, by = args
+    # Ordered by (by, value): MAX_BY is the value of the last row, so ties have the largest value.
     found = _ordered("last" if call.function == "max_by" else "first", [value], [(by, Direction())], False)
     return _restrict(found, not_null(by.copy()), filtered)
 
 
 def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+    # NULL for a group without values, whatever DuckDB's histogram is.
     some = exp.GT(this=filtered(function("count", args[0].copy())), expression=integer(0))
     return when(some, cast(filtered(function("histogram", args[0])), _kind(call)), exp.null())
 
 
 def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     """The most frequent value; of equally frequent ones the first key of the histogram, which is sorted."""
+    # Each value occurs once, so all are equally frequent: the smallest.
     if call.distinct:
         return filtered(function("min", args[0]))
     # the key at the position of the greatest count

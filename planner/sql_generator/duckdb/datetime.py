@@ -57,6 +57,7 @@ def _strptime_pattern(call: Call, pattern: object) -> str:
     """
     written = strftime_pattern(call, pattern)
     letters = {piece[2] for piece in _PATTERN_PIECE.finditer(str(pattern)) if piece[2]}
+    # hh needs AM or PM and AM or PM needs hh; HH and hh together may disagree.
     if "y" not in letters or "D" in letters or ("a" in letters) != ("h" in letters) or {"H", "h"} <= letters:
         raise refuse(
             call, "with a pattern without a year, with a day of the year, or with other hours than HH or hh a"
@@ -88,6 +89,7 @@ def _scaled(width_us: int) -> Spelling:
     """A number of units since 1970 as TIMESTAMP_LTZ."""
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        # Fractions of a second: cut to microseconds.
         if call.args[0].type != BIGINT:
             return _instant(
                 cast(function("trunc", binary(exp.Mul, args[0], integer(width_us))), _kind(BIGINT))
@@ -118,6 +120,7 @@ def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
     width = FIXED_UNITS_US.get(unit)
     # months, quarters and years; and days of instants, which the session's zone decides
     if width is None or (width >= FIXED_UNITS_US["day"] and isinstance(call.args[1].type, TimestampLtz)):
+        # The wall clock of the session's zone: months are counted by the calendar.
         zone_free = [
             time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP))
             for time in (first, second)
@@ -172,12 +175,14 @@ def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
     time = args[0]
     if len(args) > 1:
         time = function("strptime", time, text(_strptime_pattern(call, constant(call, 1))))
+    # A time without a zone is one of the session's zone.
     if not isinstance(call.args[0].type, TimestampLtz):
         time = cast(time, _kind(TIMESTAMP_LTZ))
     return binary(exp.IntDiv, function("epoch_us", time), integer(1_000_000))
 
 
 def _from_unixtime(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # from_unixtime(n) without a pattern is yyyy-MM-dd HH:mm:ss.
     pattern = strftime_pattern(call, constant(call, 1)) if len(args) > 1 else "%Y-%m-%d %H:%M:%S"
     local = cast(_instant(binary(exp.Mul, args[0], integer(1_000_000))), _kind(TIMESTAMP))
     return function("strftime", local, text(pattern))
@@ -200,7 +205,9 @@ _PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second", "dayofy
 TIME_FUNCTIONS: dict[str, Spelling] = {
     **{name: _part(name) for name in _PARTS},
     "weekofyear": _part("week"),
+    # Sunday is 1 in Spark, 0 in DuckDB.
     "dayofweek": _part("dow", 1),
+    # Monday is 0 in Spark, 1 in DuckDB.
     "weekday": _part("isodow", -1),
     "date_trunc": _typed(named("date_trunc")),
     "trunc": _typed(

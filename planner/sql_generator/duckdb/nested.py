@@ -56,6 +56,7 @@ def _row(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _named_row(call: Call, args: list[exp.Expr]) -> exp.Expr:
     assert isinstance(call.type, Row)
+    # named_struct('a', x, 'b', y): names come from the type.
     return _struct([name for name, _ in call.type.fields], args[1::2])
 
 
@@ -70,6 +71,7 @@ def _element(call: Call, args: list[exp.Expr]) -> exp.Expr:
     # array[1]
     if isinstance(call.args[1], Literal):
         return function("list_extract", *args)
+    # A computed position below 1 is NULL: DuckDB would count from the end.
     return when(
         exp.GTE(this=args[1], expression=integer(1)),
         function("list_extract", args[0], args[1].copy()),
@@ -85,6 +87,7 @@ def _get(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _map(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # map(k1, v1, k2, v2) is map([k1, k2], [v1, v2]) in DuckDB.
     return function("map", function("list_value", *args[::2]), function("list_value", *args[1::2]))
 
 
@@ -99,6 +102,7 @@ def _contains(call: Call, args: list[exp.Expr]) -> exp.Expr:
         this=exp.Is(this=value, expression=exp.null()), expression=exp.Is(this=array, expression=exp.null())
     )
     found = function("list_contains", array.copy(), value.copy())
+    # list_count counts elements that are not NULL.
     holds_null = exp.GT(this=function("len", array.copy()), expression=function("list_count", array.copy()))
     branches = [
         exp.If(this=open_, true=exp.null()),
@@ -185,6 +189,7 @@ def nested_cast(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataT
     if isinstance(source, Row) and isinstance(target, Row) and not safe:
         pairs = list(zip(source.fields, target.fields, strict=True))
         parts = [function("struct_extract", arg.copy(), text(name)) for (name, _), _ in pairs]
+        # Fields of equal types are passed on as they are.
         casts = [
             p if m == t else flavour.cast(p, m, t, safe)
             for p, ((_, m), (_, t)) in zip(parts, pairs, strict=True)
@@ -203,12 +208,14 @@ def _widens(source: DataType, target: DataType) -> bool:
     match source, target:
         case Null(), _:
             return True
+        # Element by element.
         case Array(mine), Array(theirs):
             return _widens(mine, theirs)
         case Map(), Map():
             return _widens(source.key, target.key) and _widens(source.value, target.value)
     if source == target:
         return True
+    # Of the other casts only those of integers have Spark's values element by element.
     return is_integer(source) and (
         isinstance(target, Double | Decimal)
         or (is_integer(target) and INTEGERS.index(source) < INTEGERS.index(target))

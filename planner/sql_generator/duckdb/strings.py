@@ -54,6 +54,7 @@ def _modest(spelling: Spelling, position: int) -> Spelling:
 
     def spelled(call: Call, args: list[exp.Expr]) -> exp.Expr:
         value = constant(call, position) if position < len(args) else 0
+        # A column's value is not known here: it might be any size.
         if not isinstance(value, int | str) or (len(value) if isinstance(value, str) else value) > _LARGEST:
             raise refuse(call, "with a size that is no small constant")
         return spelling(call, args)
@@ -87,6 +88,7 @@ def _substr(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if isinstance(start, int) and start >= 0:
         length = [_at_least(0, args[2])] if len(args) > 2 else []
         return function("substr", args[0], integer(max(1, start)), *length)
+    # substr('penstock', -3, 2): the start counts from 0 here, and may be before the text.
     from_end = binary(exp.Add, function("length", args[0].copy()), args[1].copy())
     position = cast(args[1], _kind("BIGINT"))
     begin = exp.Case(
@@ -102,6 +104,7 @@ def _substr(call: Call, args: list[exp.Expr]) -> exp.Expr:
     first = _at_least(0, begin)
     if len(args) < 3:
         return function("substr", args[0], binary(exp.Add, first, integer(1)))
+    # From the start before it is cut to 0: substr('abc', -5, 3) has one character.
     end = binary(exp.Add, begin.copy(), cast(args[2], _kind("BIGINT")))
     return function(
         "substr",
@@ -123,6 +126,7 @@ def _padded(name: str) -> Spelling:
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         width = _at_least(0, args[1])
+        # The default pad is a blank.
         if len(args) == 2:
             return function(name, args[0], width, text(" "))
         cut = function("left", args[0].copy(), width.copy())
@@ -157,8 +161,10 @@ def _position(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _split_part(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """An empty delimiter splits nothing."""
+    # split_part('a', '', 1) and (.., -1) are 'a', other parts are empty; part 0 raises.
     zero = exp.EQ(this=args[2].copy(), expression=integer(0))
     ends = exp.In(this=args[2].copy(), expressions=[integer(1), integer(-1)])
+    # An empty text that is NULL where the text is NULL.
     nothing = function("left", args[0].copy(), integer(0))
     whole = exp.Case(
         ifs=[exp.If(this=ends, true=args[0].copy()), exp.If(this=exp.Not(this=ends.copy()), true=nothing)]
@@ -187,6 +193,7 @@ def _regexp_extract(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _chr(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # Spark's chr counts modulo 256, and is empty below zero.
     code = cast(binary(exp.Mod, args[0], integer(256)), _kind("INT"))
     return when(exp.LT(this=args[0].copy(), expression=integer(0)), text(""), function("chr", code))
 

@@ -20,6 +20,7 @@ from penstock.planner.sql_generator.dialect import (
     when,
 )
 
+# Spark's percentile_approx is exact up to so many values.
 _ACCURACY = 1_000_000
 
 
@@ -27,6 +28,7 @@ def aggregate(name: str) -> AggregateSpelling:
     """Return the spelling of an aggregate with this name, with DISTINCT where written."""
 
     def spelling(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+        # COUNT(*).
         if not args:
             return filtered(function(name, exp.Star()))
         return filtered(function(name, *(_apart(args) if call.distinct else args)))
@@ -61,6 +63,7 @@ def _any_value(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) ->
 def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     """MAX_BY and MIN_BY; the value breaks ties."""
     value, by = args
+    # A NULL key drops the row; a struct (by, value) orders by both.
     key = exp.Case(ifs=[exp.If(this=not_null(by.copy()), true=function("struct", by, value.copy()))])
     return filtered(function(call.function, value, key))
 
@@ -69,6 +72,7 @@ def _rows(call: AggregateCall, args: list[exp.Expr], filtered: Filtered, needed:
     """The sorted array of rows: the keys as k0, k1, .., then the value as x. With ``needed``, rows without a
     value are dropped.
     """
+    # The arguments are the values, then the keys of ORDER BY.
     keys = args[len(call.values) :]
     parts = [(f"k{i}", key) for i, key in enumerate(keys)] + [("x", args[0])]
     row: exp.Expr = function(
@@ -91,6 +95,7 @@ def _compared(ways: Sequence[Direction]) -> exp.Expr:
     ifs = []
     for name, way in [*((f"k{i}", way) for i, way in enumerate(ways)), ("x", Direction())]:
         a, b = (exp.Dot(this=exp.to_identifier(row), expression=exp.to_identifier(name)) for row in "ab")
+        # What the comparator returns where a is NULL, and where a is less than b.
         null, less = (-1 if way.nulls_first else 1), (1 if way.descending else -1)
         decided = exp.Case(
             ifs=[
@@ -101,6 +106,7 @@ def _compared(ways: Sequence[Direction]) -> exp.Expr:
             default=integer(-less),
         )
         ifs.append(
+            # Equal keys, NULLs too, leave the decision to the next key.
             exp.If(this=exp.Not(this=exp.Paren(this=exp.NullSafeEQ(this=a, expression=b))), true=decided)
         )
     return exp.Case(ifs=ifs, default=integer(0))
@@ -165,6 +171,7 @@ def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) ->
             this=cast(function("size", same), exp.DataType.build(str(BIGINT))), expressions=[v.copy()]
         ),
     )
+    # NULL for a group without values, as for other aggregates.
     some = exp.GT(this=filtered(function("count", args[0].copy())), expression=integer(0))
     return when(
         some,

@@ -41,6 +41,7 @@ from penstock.planner.sql_generator.query import BoundedQuery, bounded_query
 from penstock.planner.sql_generator.spark.aggregates import AGGREGATES, rows_of_group, takes_rows
 from penstock.planner.sql_generator.spark.functions import FUNCTIONS
 
+# Seconds are apart: they have a fraction.
 _UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
 _EPOCH = "1970-01-01 00:00:00"
 _MONTHS = Foreign("INTERVAL MONTH")
@@ -69,6 +70,7 @@ class SparkFlavour(Flavour):
 
     def literal(self, literal: Literal) -> exp.Expr:
         value, kind = literal.value, literal.type
+        # A NULL of the type of its expression.
         if value is None:
             return exp.null() if isinstance(kind, Null) else cast(exp.null(), self.kind(kind))
         match value:
@@ -78,14 +80,18 @@ class SparkFlavour(Flavour):
                 return text(value)
             case bytes():
                 return exp.HexString(this=value.hex().upper())
+            # INTERVAL '1 02:03:04.000005' DAY TO SECOND
             case timedelta():
                 return _day_time_literal(value)
+            # INTERVAL '1-2' YEAR TO MONTH, as a CAST of its text.
             case int() if isinstance(kind, YearMonthInterval):
                 return cast(text(_year_month_text(value)), self.kind(kind))
             case datetime() | date() | time() | PyDecimal():
                 return cast(text(literal_text(value)), self.kind(kind))
+            # By way of text, as 1.5 would be a DECIMAL in Spark.
             case float() if not isinstance(kind, Decimal):
                 return cast(text(literal_text(value)), self.kind(kind))
+            # Integers of other widths need their CAST.
             case int() if str(kind) == "INT":
                 return integer(value)
         return cast(text(literal_text(value)), self.kind(kind))
@@ -116,6 +122,7 @@ class SparkFlavour(Flavour):
     def from_epoch_us(self, micros: exp.Expr, kind: DataType) -> exp.Expr:
         if isinstance(kind, TimestampLtz):
             return function("timestamp_micros", micros)
+        # 1970 plus an interval, without a time zone.
         return binary(exp.Add, cast(text(_EPOCH), self.kind(kind)), us_interval(micros))
 
     def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
@@ -133,6 +140,7 @@ class SparkFlavour(Flavour):
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         match kind:
+            # Arrow from Spark has no TIME: it travels as text.
             case Time():
                 return cast(column, self.kind(STRING))
         # by way of INTERVAL MONTH, which Spark casts to INT
@@ -195,6 +203,7 @@ def literal_text(value: object) -> str:
             return "NaN"
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
+        # The shortest text that reads back as the same double.
         case float():
             return repr(value)
         case datetime():
@@ -221,6 +230,7 @@ def us_interval(micros: exp.Expr) -> exp.Expr:
     # days and seconds apart: make_dt_interval takes an INT and a DECIMAL(18, 6)
     day, micro = integer(86_400_000_000), integer(1_000_000)
     days = cast(exp.Paren(this=exp.IntDiv(this=micros, expression=day)), exp.DataType.build("INT"))
+    # Less than a day, with the sign of the whole.
     rest = binary(exp.Mod, micros.copy(), day.copy())
     seconds = cast(rest, exp.DataType.build("DECIMAL(18, 6)"))
     return function(
@@ -234,6 +244,7 @@ def us_interval(micros: exp.Expr) -> exp.Expr:
 
 def _day_time_literal(value: timedelta) -> exp.Expr:
     micros = value // timedelta(microseconds=1)
+    # One sign in front of all parts.
     sign, micros = ("-", -micros) if micros < 0 else ("", micros)
     days, rest = divmod(micros, 86_400_000_000)
     seconds, fraction = divmod(rest, 1_000_000)

@@ -78,6 +78,7 @@ def _moved(node: type[exp.Expr]) -> Spelling:
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         result = binary(node, *args)
+        # DATE + INTERVAL '1' DAY is a TIMESTAMP in Spark where the plan has a DATE.
         if isinstance(call.type, Date | DayTimeInterval | Timestamp) and any(
             isinstance(arg.type, Date) for arg in call.args
         ):
@@ -89,6 +90,7 @@ def _moved(node: type[exp.Expr]) -> Spelling:
 
 def _trimmed(name: str) -> Spelling:
     """LTRIM and RTRIM with the characters as the first argument."""
+    # ltrim(text, characters) is ltrim(characters, text) in Spark.
     return lambda call, args: function(name, *reversed(args))
 
 
@@ -127,6 +129,7 @@ _SAME_NAME = (
     "unix_micros unix_date date_from_unix_date current_timestamp localtimestamp current_date rlike"
 )
 
+# Functions of Spark alone: on DuckDB they are refused.
 _MORE_OF_SPARK = (
     "shiftleft shiftright shiftrightunsigned bit_count getbit bin hex unhex conv crc32 hash "
     "xxhash64 base64 unbase64 encode decode url_encode "

@@ -21,6 +21,7 @@ def _field(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _element(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # A missing key and a position outside the array are NULL, where element_at would raise.
     if isinstance(call.args[0].type, Map):
         return function("try_element_at", *args)
     return function("get", args[0], binary(exp.Sub, args[1], integer(1)))
@@ -35,6 +36,7 @@ def _struct(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _at_time_zone(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # convert_timezone moves wall clocks from one zone to another: an instant is one of the session's zone.
     here = function("current_timezone")
     if isinstance(call.args[0].type, TimestampLtz):
         return function(
