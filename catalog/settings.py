@@ -48,6 +48,7 @@ def _declare(*rows: Setting) -> dict[str, Setting]:
 
 
 SETTINGS: dict[str, Setting] = _declare(
+    # Jobs: who runs them, how wide, under which name.
     Setting(
         "execution.runtime-mode",
         SettingKind.ENUM,
@@ -65,6 +66,7 @@ SETTINGS: dict[str, Setting] = _declare(
         most=32768,
     ),
     Setting("pipeline.name", SettingKind.STRING, "", "name of the next job"),
+    # Checkpoints and savepoints.
     Setting(
         "execution.checkpointing.interval", SettingKind.DURATION, "0", "time between checkpoints; 0 is off"
     ),
@@ -151,6 +153,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "0",
         "how long a barrier waits its turn before it overtakes",
     ),
+    # Batches: how many rows travel together.
     Setting(
         "execution.buffer-timeout",
         SettingKind.DURATION,
@@ -160,6 +163,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting(
         "execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000
     ),
+    # State: how long it is kept, how much is in memory.
     Setting(
         "table.exec.state.ttl",
         SettingKind.DURATION,
@@ -185,6 +189,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "windows of HOP or CUMULATE that one row may fall into",
         least=1,
     ),
+    # Limits and meaning of statements.
     Setting(
         "table.optimizer.max-plan-nodes",
         SettingKind.INT,
@@ -208,6 +213,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "INSERT waits for its job to end: always, never, or (automatic) where every source ends",
         ("automatic", "true", "false"),
     ),
+    # Restarts: a fixed number with growing delay; the failure rate is below.
     Setting(
         "restart-strategy.type",
         SettingKind.ENUM,
@@ -218,6 +224,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job is given up"),
     Setting("restart-strategy.delay", SettingKind.DURATION, "1 s", "wait before the first restart"),
     Setting("restart-strategy.max-delay", SettingKind.DURATION, "1 min", "longest wait before a restart"),
+    # Metrics.
     Setting(
         "metrics.latency.interval",
         SettingKind.DURATION,
@@ -231,6 +238,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "port on 127.0.0.1 where /metrics answers; 0 is off",
         most=65535,
     ),
+    # The restart strategy failure-rate.
     Setting(
         "restart-strategy.failure-rate.max-failures-per-interval",
         SettingKind.INT,
@@ -244,6 +252,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "the interval failures are counted in",
     ),
     Setting("restart-strategy.failure-rate.delay", SettingKind.DURATION, "1 s", "wait before each restart"),
+    # Workers: processes or Spark executors, their slots, ports and heartbeats.
     Setting(
         "deployment",
         SettingKind.ENUM,
@@ -303,6 +312,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "the port this process listens on for workers on Spark; 0: any",
         most=65535,
     ),
+    # TLS between workers.
     Setting(
         "security.ssl.internal.required",
         SettingKind.BOOL,
@@ -321,6 +331,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting(
         "security.ssl.internal.ca", SettingKind.STRING, "", "PEM file: who has signed the certificates of all"
     ),
+    # Bounded backends; Spark's rows come back over an own port.
     Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
     Setting(
         "spark.keep-alive",
@@ -343,6 +354,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting(
         "spark.results.port", SettingKind.INT, "0", "port that receives rows of Spark; 0 is any", most=65535
     ),
+    # Clients and Python.
     Setting(
         "result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")
     ),
@@ -352,6 +364,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "",
         "Python modules a stored catalog's functions may come from, separated by commas",
     ),
+    # The optimizer.
     Setting(
         "optimizer.disabled-rules",
         SettingKind.STRING,
@@ -372,6 +385,7 @@ SETTINGS: dict[str, Setting] = _declare(
     ),
 )
 
+# 5 s, 1.5h, 64 mb: a number and a unit. Sizes have the same form.
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]*)\s*")
 _DURATION_MS = {
     **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
@@ -415,6 +429,7 @@ def _scaled(text: str, units: dict[str, int]) -> int | None:
     match = _DURATION.fullmatch(text)
     if match is None or match[2].lower() not in units:
         return None
+    # Whole numbers are not computed in floats: large ones would lose digits.
     number = match[1] if "." in match[1] else None
     return (
         round(float(number) * units[match[2].lower()]) if number else int(match[1]) * units[match[2].lower()]
@@ -435,14 +450,17 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
     """Return the typed value of a setting's text; raise SQL-1402 when the text does not fit its kind."""
     folded = text.strip().lower()
     match setting.kind:
+        # true, on, yes, 1
         case SettingKind.BOOL:
             if folded not in _BOOLS:
                 raise _refuse(setting, text, "it takes true or false", span)
             return _BOOLS[folded]
+        # At most 18 digits: every such number fits 64 bits.
         case SettingKind.INT:
             if not re.fullmatch(r"[+-]?\d{1,18}", folded):
                 raise _refuse(setting, text, "it takes a whole number", span)
             return _bounded(setting, int(folded), text, span)
+        # Choices are compared without case and returned as declared.
         case SettingKind.ENUM:
             for choice in setting.choices:
                 if choice.lower() == folded:
@@ -450,14 +468,17 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
             raise _refuse(
                 setting, text, f"it takes {_or(setting.choices)}", span, did_you_mean(folded, setting.choices)
             )
+        # In milliseconds.
         case SettingKind.DURATION:
             if (duration := parse_duration_ms(text)) is None:
                 raise _refuse(setting, text, "it takes a duration such as '5 s', '50 ms' or '1 min'", span)
             return duration
+        # In bytes.
         case SettingKind.MEMORY:
             if (size := parse_memory_bytes(text)) is None:
                 raise _refuse(setting, text, "it takes a size such as '64 mb'", span)
             return size
+    # The only text that is checked.
     if setting.key == "table.local-time-zone":
         return _zone(setting, text, span)
     return text

@@ -57,6 +57,7 @@ DIFFERENCE_UNITS = (
     "millisecond",
     "microsecond",
 )
+# 59.999999: two digits of seconds, six of microseconds.
 _SECONDS = Decimal(8, 6)
 
 
@@ -77,6 +78,7 @@ def canonical_unit(text: str) -> str:
     """Return the name of a unit of time: lower case, singular, ``MM`` as ``month``, ``DD`` as ``day``,
     ``YYYY`` as ``year``.
     """
+    # SQL_TSI_DAY, days, DD: the spellings of ODBC and Spark.
     word = text.strip().lower().removeprefix("sql_tsi_")
     word = _UNIT_ALIASES.get(word, word)
     singular = word.removesuffix("s")
@@ -90,6 +92,7 @@ def _truncated(operands: Sequence[Operand]) -> Typing:
 
 
 def _truncated_date(operands: Sequence[Operand]) -> Typing:
+    # Only units of more than a day: year, quarter, month, week.
     _unit(operands[1], TRUNCATION_UNITS[:4])
     return (wanted(operands[0], DATE, 1), STRING), DATE
 
@@ -97,6 +100,7 @@ def _truncated_date(operands: Sequence[Operand]) -> Typing:
 def _difference(operands: Sequence[Operand]) -> Typing:
     _unit(operands[0], DIFFERENCE_UNITS)
     first, second = moment(operands[1:]), moment(operands[2:])
+    # An instant beside a wall clock makes both instants.
     kind = first if first == second else TIMESTAMP_LTZ if TIMESTAMP_LTZ in (first, second) else TIMESTAMP
     return (STRING, kind, kind), BIGINT
 
@@ -130,18 +134,22 @@ def _read_date(operands: Sequence[Operand]) -> Typing:
 
 def _read_instant(operands: Sequence[Operand]) -> Typing:
     """Flink's ``TO_TIMESTAMP_LTZ(number, precision)``: seconds (0) or milliseconds (3)."""
+    # TO_TIMESTAMP_LTZ('2024-01-01 00:00:00')
     if len(operands) == 1 and not is_numeric(operands[0].type):
         return (
             STRING if isinstance(operands[0].type, String) else wanted(operands[0], TIMESTAMP_LTZ, 1),
         ), TIMESTAMP_LTZ
+    # TO_TIMESTAMP_LTZ(text, pattern)
     if len(operands) == 2 and not is_integer(operands[0].type):
         return (wanted(operands[0], STRING, 1), wanted(operands[1], STRING, 2)), TIMESTAMP_LTZ
+    # TO_TIMESTAMP_LTZ(number, precision)
     if len(operands) == 2 and operands[1].value not in (0, 3):
         raise Mismatch("the precision must be the constant 0 (seconds) or 3 (milliseconds)")
     return (BIGINT, *(INT for _ in operands[1:])), TIMESTAMP_LTZ
 
 
 def _unix_time(operands: Sequence[Operand]) -> Typing:
+    # unix_timestamp(text, pattern)
     if len(operands) == 2:
         return (wanted(operands[0], STRING, 1), wanted(operands[1], STRING, 2)), BIGINT
     return (moment(operands),), BIGINT

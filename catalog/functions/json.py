@@ -70,6 +70,7 @@ def _written(operands: Sequence[Operand]) -> Typing:
 def writable(kind: DataType) -> None:
     """Refuse a type that JSON has no word for: maps whose keys are nested, intervals."""
     match kind:
+        # Element by element.
         case Array(element):
             writable(element)
         case Map(key, value):
@@ -104,6 +105,7 @@ def readable(kind: DataType) -> None:
 
 def _object(operands: Sequence[Operand]) -> Typing:
     """The marks of the values first, then keys and values in turn."""
+    # The first operand has a mark for each value; keys are at 1, 3, .., values at 2, 4, ..
     for key in operands[1::2]:
         if not isinstance(key.type, String | Null):
             raise Mismatch(f"a key is {key.type}, wanted STRING", "CAST it to STRING")

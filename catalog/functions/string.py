@@ -193,7 +193,6 @@ STRINGS: tuple[Function, ...] = (
 )
 
 
-_TEXT = fixed(STRING, result=STRING)
 _FOUND = fixed(STRING, result=INT)
 
 
@@ -209,6 +208,7 @@ def _formatted(operands: Sequence[Operand]) -> Typing:
 
 def _number_text(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
+    # Exact numbers keep their digits.
     number = kind if is_integer(kind) or isinstance(kind, Decimal) else wanted(operands[0], DOUBLE, 1)
     return (number, wanted(operands[1], INT, 2)), STRING
 

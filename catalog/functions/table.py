@@ -93,8 +93,10 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
             "the number of rows is no constant above zero",
             "write stack(2, a, b, c, d) for two rows of two columns",
         )
+    # Rounded up: the last row of stack(2, a, b, c) has a NULL.
     width = -(-len(values) // rows)
     columns = []
+    # Values go row by row, so a column has every width-th of them.
     for place in range(width):
         kind = common_type_of([o.type for o in values[place::width]])
         if kind is None:
@@ -120,6 +122,7 @@ def _tuple(operands: Sequence[Operand]) -> TableTyping:
 def _series(operands: Sequence[Operand]) -> TableTyping:
     kinds, kind = sequence(operands)
     assert isinstance(kind, Array)
+    # generate_series(1, 9): BIGINT whatever the bounds are.
     if is_integer(kind.element):
         return (BIGINT,) * len(operands), (Field("value", BIGINT, False),)
     if len(operands) < 3:

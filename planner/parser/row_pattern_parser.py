@@ -87,8 +87,8 @@ def _refusal(error: UnexpectedInput, text: str, offset: int) -> PenstockError:
         )
     span = Span(offset + start, offset + start + len(shown))
     hint = (
-        "a pattern is made of variables, ( ) |, PERMUTE(..) and the quantifiers * + ? {n} {n,} {n,m}, "
-        "each with a ? behind it for as few as can be"
+        "a pattern has variables, ( ) |, PERMUTE(..) and the quantifiers * + ? {n} {n,} {n,m}; "
+        "a ? behind a quantifier matches as few rows as possible"
     )
     return PenstockError(
         "SQL-1001", f'unexpected "{shown}" in the pattern', span=span, hint=hint, sqlstate="42601"

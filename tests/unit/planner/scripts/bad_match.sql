@@ -102,7 +102,7 @@ SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A 
 error[SQL-1001]: unexpected "|" in the pattern
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A || B) DEFINE A AS TRUE)
     |                                                                                  ^
-hint: a pattern is made of variables, ( ) |, PERMUTE(..) and the quantifiers * + ? {n} {n,} {n,m}, each with a ? behind it for as few as can be
+hint: a pattern has variables, ( ) |, PERMUTE(..) and the quantifiers * + ? {n} {n,} {n,m}; a ? behind a quantifier matches as few rows as possible
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN () DEFINE A AS TRUE)
 ---
