@@ -275,7 +275,7 @@ TIMES: tuple[Function, ...] = (
     Function(
         "add_months",
         "add_months(d, n)",
-        "d moved n months on, kept within the month.",
+        "d moved n months forward; a day that the month does not have is its last day.",
         _days_moved,
         (2, 2),
         fallible=True,

@@ -217,7 +217,7 @@ JSON: tuple[Function, ...] = (
     Function(
         "json_array",
         "json_array(a, b, .. [NULL | ABSENT ON NULL])",
-        "An array; NULLs are left out unless said.",
+        "An array; NULLs are left out by default.",
         _array,
         (1, None),
         nullable=False,

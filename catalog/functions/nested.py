@@ -312,14 +312,14 @@ LAMBDAS: tuple[Function, ...] = (
     Function(
         "transform",
         "transform(a, x -> ..)",
-        "What the function gives for each element; (x, i) -> .. has its place from 0.",
+        "The result of the function for each element; (x, i) -> .. has its index from 0.",
         with_function,
         (2, 2),
     ),
     Function(
         "filter",
         "filter(a, x -> ..)",
-        "The elements for which it is TRUE; (x, i) -> .. has the place from 0.",
+        "The elements for which the function is TRUE; (x, i) -> .. has the index from 0.",
         with_function,
         (2, 2),
     ),
@@ -352,7 +352,7 @@ LAMBDAS: tuple[Function, ...] = (
     Function(
         "zip_with",
         "zip_with(a, b, (x, y) -> ..)",
-        "What it gives for the elements side by side; the shorter one has NULLs.",
+        "The result of the function for elements of equal index; the shorter one has NULLs.",
         with_function,
         (3, 3),
     ),

@@ -114,7 +114,7 @@ OPERATORS: tuple[Function, ...] = (
     Function(
         "like",
         "a LIKE pattern [ESCAPE c]",
-        "Whether the text matches; % any characters, _ one; the escape character is a backslash unless said.",
+        "Whether the text matches; % any characters, _ one; the escape character is a backslash by default.",
         fixed(STRING, STRING, STRING, result=BOOLEAN),
         (2, 3),
     ),

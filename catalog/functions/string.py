@@ -284,7 +284,12 @@ WORDS: tuple[Function, ...] = (
         False,
         fallible=True,
     ),
-    of("find_in_set", "find_in_set(s, list)", "The place of the text in a list with commas, from 1.", _FOUND),
+    of(
+        "find_in_set",
+        "find_in_set(s, list)",
+        "The position of the text in a list with commas, from 1.",
+        _FOUND,
+    ),
     of("regexp_count", "regexp_count(s, pattern)", "How often the pattern matches.", _FOUND, fallible=True),
     of(
         "regexp_substr",

@@ -202,7 +202,7 @@ TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
     TableFunction(
         "generate_series",
         "generate_series(first, last[, step])",
-        "The values from first to last as value; none the wrong way.",
+        "The values from first to last as value; none where the step leads away from last.",
         _series,
         (2, 3),
         "series",

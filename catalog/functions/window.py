@@ -29,12 +29,12 @@ WINDOW_FUNCTIONS = (
     WindowFunction(
         "lag",
         "lag(x[, n[, default]])",
-        "x of the row n rows before (1 unless said), the default where there is none.",
+        "x of the row n rows before (1 by default), the default where there is none.",
     ),
     WindowFunction(
         "lead",
         "lead(x[, n[, default]])",
-        "x of the row n rows after (1 unless said), the default where there is none.",
+        "x of the row n rows after (1 by default), the default where there is none.",
     ),
     WindowFunction("first_value", "first_value(x)", "x of the first row of the frame."),
     WindowFunction("last_value", "last_value(x)", "x of the last row of the frame."),
