@@ -21,6 +21,7 @@ class Catalog:
     """
 
     def __init__(self, functions: PythonFunctions | None = None) -> None:
+        # Two dictionaries: a temporary relation may have the name of a permanent one.
         # By full name in lower case, in the order of creation.
         self._permanent: dict[str, Relation] = {}
         self._temporary: dict[str, Relation] = {}
@@ -28,6 +29,7 @@ class Catalog:
         self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
         self.databases = Databases()
+        # Changed by USE; names of one part are looked for here.
         self.current = ObjectPath()
 
     def at(self, path: ObjectPath) -> Catalog:
@@ -56,6 +58,7 @@ class Catalog:
             if before
             else self.current
         )
+        # A name with a path needs its database to exist, so that a typo in it is reported as one.
         # whose databases are not asked for before its table is
         if path.catalog not in self.databases.external:
             self.databases.require(path, span)
@@ -63,6 +66,7 @@ class Catalog:
 
     def find(self, name: str) -> Relation | None:
         """Return the table or view of that name, or ``None``."""
+        # A job's name may look like a path that does not exist: its late rows can be read all the same.
         late = self._late.get(name.lower())
         try:
             folded = self.qualified(name).lower()
@@ -188,9 +192,11 @@ class Catalog:
         """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise
         SQL-1302 when the new name is taken.
         """
+        # ALTER TABLE .. RENAME TO: the old name decides whether another system has the table.
         self.databases.refuse_external(ObjectPath.of(self.qualified(name)), table.name, span)
         space = self._space(table)
         held = space.get(table.name.lower())
+        # A changed table without a new name meets itself: that is no conflict.
         if held is not None and table.name.lower() != self.qualified(name, span).lower():
             raise self._already_exists(held, span)
         old = self.qualified(name, span).lower()
@@ -204,6 +210,7 @@ class Catalog:
 
     def drop_table(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a table and return whether there was one."""
+        # IF EXISTS covers a missing name only: a view of that name still raises SQL-1303.
         if if_exists and self.find(name) is None:
             return False
         return self._remove(self.stored_table(name, span))
@@ -214,6 +221,7 @@ class Catalog:
 
     def drop_view(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a view and return whether there was one."""
+        # As above: a table of that name still raises SQL-1303.
         if if_exists and self.find(name) is None:
             return False
         return self._remove(self.view(name, span))
@@ -223,6 +231,7 @@ class Catalog:
         return [
             relation
             for relation in self._visible()
+            # A materialized view is a CatalogTable; SHOW TABLES does not list it.
             if isinstance(relation, CatalogTable) and not isinstance(relation, MaterializedView)
         ]
 
@@ -261,6 +270,7 @@ class Catalog:
 
     def forget(self, path: ObjectPath) -> None:
         """Drop all relations of a database."""
+        # relations_of makes a list: _remove changes the dictionaries.
         for relation in self.relations_of(path):
             self._remove(relation)
 
@@ -275,6 +285,7 @@ class Catalog:
         self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         space = self._space(relation)
         held = space.get(relation.name.lower())
+        # A permanent relation may be created under the name of a temporary one, and the other way round.
         if held is None:
             space[relation.name.lower()] = relation
             return True

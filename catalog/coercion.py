@@ -38,8 +38,11 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 
+# Spark's DecimalType.MINIMUM_ADJUSTED_SCALE: a result above 38 digits keeps this many behind the point.
 MINIMUM_ADJUSTED_SCALE = 6
 
+# Digits of the decimal type that an integer becomes beside a decimal; Spark uses these numbers too.
+# 2**63 - 1 has 19 digits, but Spark says 20, and result types of arithmetic follow from it.
 _INTEGER_DIGITS: dict[DataType, int] = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
 
 
@@ -77,6 +80,7 @@ def adjusted_decimal(precision: int, scale: int) -> Decimal:
     """
     if precision <= MAX_DECIMAL_PRECISION:
         return Decimal(precision, scale)
+    # DECIMAL(38, 10) * DECIMAL(38, 10) asks for (77, 20) and becomes DECIMAL(38, 6).
     # Digits before the point come first; the scale keeps six digits at least, as in Spark.
     integral = precision - scale
     kept = min(scale, MINIMUM_ADJUSTED_SCALE)
@@ -120,6 +124,7 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
     """Return the type both types widen to, or ``None``; a string next to a number becomes that number
     (BIGINT or DOUBLE).
     """
+    # An untyped NULL takes the type of the other side.
     if a == b or isinstance(b, Null):
         return a
     if isinstance(a, Null):
@@ -130,12 +135,14 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
     if isinstance(a, String) or isinstance(b, String):
         return _common_with_string(b if isinstance(a, String) else a)
     # A DATE is its midnight.
+    # DATE '2024-01-01' < ts: both sides become timestamps.
     if isinstance(a, Date) and is_timestamp(b):
         return b
     if is_timestamp(a) and isinstance(b, Date):
         return a
     if is_timestamp(a) and is_timestamp(b):
         return _common_timestamp(a, b)
+    # Types without a rule have no common type: BOOLEAN and a number, TIME and DATE, intervals of two kinds.
     return _common_nested(a, b)
 
 
@@ -144,6 +151,7 @@ def common_type_of(kinds: list[DataType]) -> DataType | None:
     INT) agree.
     """
     # A STRING becomes the type that it meets first: the result would depend on the order of arguments.
+    # sorted() is stable: the types that are no STRING stay in the order of the arguments.
     ordered = sorted(kinds, key=lambda kind: isinstance(kind, String))
     result: DataType = NULL
     for kind in ordered:
@@ -171,6 +179,7 @@ def _common_with_string(other: DataType) -> DataType | None:
         return BIGINT
     if is_numeric(other):
         return DOUBLE
+    # '2024-01-01' < DATE .. compares dates: the text is the side that is cast.
     if isinstance(other, Boolean | Binary | Date | Time | Timestamp | TimestampLtz):
         return other
     return None
@@ -178,6 +187,7 @@ def _common_with_string(other: DataType) -> DataType | None:
 
 def _common_timestamp(a: DataType, b: DataType) -> DataType:
     assert isinstance(a, Timestamp | TimestampLtz) and isinstance(b, Timestamp | TimestampLtz)
+    # The greater precision loses nothing of either.
     precision = max(a.precision, b.precision)
     # A time without a zone is one of the session's time zone.
     if isinstance(a, TimestampLtz) or isinstance(b, TimestampLtz):
@@ -187,9 +197,11 @@ def _common_timestamp(a: DataType, b: DataType) -> DataType:
 
 def _common_nested(a: DataType, b: DataType) -> DataType | None:
     match a, b:
+        # ARRAY<INT> and ARRAY<BIGINT> meet as ARRAY<BIGINT>.
         case Array(left), Array(right):
             element = common_type(left, right)
             return None if element is None else Array(element)
+        # Keys and values widen by themselves; one part without a common type leaves the map without one.
         case Map(left_key, left_value), Map(right_key, right_value):
             key, value = common_type(left_key, right_key), common_type(left_value, right_value)
             return None if key is None or value is None else Map(key, value)
@@ -210,6 +222,7 @@ _NUMBER = re.compile(
 )
 # 2024, 2024-1, 2024-01-31: the groups are month and day.
 _DAY = re.compile(r"\s*[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?!\d|-)")
+# The words that CAST to BOOLEAN reads: one that is missing here would refuse a valid query.
 _TRUTHS = frozenset(("t", "true", "y", "yes", "1", "on", "f", "false", "n", "no", "0", "off"))
 
 
@@ -221,9 +234,11 @@ def may_read(text: str, kind: DataType) -> bool:
         return _NUMBER.fullmatch(text) is not None
     if isinstance(kind, Boolean):
         return text.strip().lower() in _TRUTHS
+    # Only month and day are compared with their limits: 2024-02-31 passes here and fails in the cast.
     if isinstance(kind, Date) or (is_timestamp(kind) and ":" not in text):  # a time alone is one of today
         day = _DAY.match(text)
         return day is not None and 1 <= int(day[1] or 1) <= 12 and 1 <= int(day[2] or 1) <= 31
+    # A time has a digit at least; for every other type nothing can be ruled out.
     return not (isinstance(kind, Time) or is_timestamp(kind)) or re.search(r"\d", text) is not None
 
 
@@ -231,13 +246,16 @@ def can_cast(a: DataType, b: DataType) -> bool:
     """Return whether CAST from ``a`` to ``b`` exists (single values may still fail to cast)."""
     if a == b or isinstance(a, Null):
         return True
+    # Every value has a text, nested ones too.
     if isinstance(b, String):
         return True
     if isinstance(a, String):
+        # A text is never parsed into a nested value or an interval; from_json reads nested values.
         return not (isinstance(b, Null | Array | Map | Row) or is_interval(b))
     # Numbers are seconds since 1970 for TIMESTAMP_LTZ; other times have no such number.
     if is_numeric(a):
         return is_numeric(b) or isinstance(b, Boolean | TimestampLtz)
+    # TRUE is 1, FALSE is 0.
     if isinstance(a, Boolean):
         return is_numeric(b)
     if isinstance(a, Date):
@@ -246,6 +264,7 @@ def can_cast(a: DataType, b: DataType) -> bool:
         return (
             isinstance(b, Date)
             or is_timestamp(b)
+            # Only an instant counts seconds since 1970: a wall clock without a zone is no number.
             or (isinstance(a, TimestampLtz) and is_numeric(b))
             or isinstance(b, Time)
         )
@@ -269,10 +288,12 @@ def implicit_cast(given: DataType, wanted: DataType) -> bool:
     # upper(5): everything but nested values and intervals prints itself.
     if isinstance(wanted, String):
         return is_numeric(given) or isinstance(given, Boolean | Date | Time | Timestamp | TimestampLtz)
+    # A DOUBLE or DECIMAL is never cut to an integer in silence: that needs a CAST.
     if is_integer(wanted):
         return is_integer(given) or isinstance(given, String)
     if isinstance(wanted, Double | Float | Decimal):
         return is_numeric(given) or isinstance(given, String)
+    # A number is no condition: write x <> 0.
     if wanted == BOOLEAN:
         return isinstance(given, String)
     if wanted == DATE or is_timestamp(wanted):

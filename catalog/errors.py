@@ -89,6 +89,7 @@ class PenstockError(Exception):
         sqlstate: str = "42000",
         operator: str | None = None,
     ) -> None:
+        # Redacted before it is shortened: a secret that is cut would no longer be recognized.
         message = _LONG_WORD.sub(lambda found: f"{found[0][:40]}..", KNOWN.redacted(message))
         super().__init__(message)
         self.code = code
@@ -96,6 +97,7 @@ class PenstockError(Exception):
         self.detail = detail
         self.hint = hint
         self.span = span
+        # The error never has the text as it was written, so that no other way of printing it shows a secret.
         self.source = None if source is None else source.without_secrets()
         self.kind = kind
         self.retriable = retriable
@@ -109,6 +111,7 @@ class PenstockError(Exception):
 
     @detail.setter
     def detail(self, text: str | None) -> None:
+        # A setter, so that facts that are added later are redacted too.
         self._detail = None if text is None else KNOWN.redacted(text)
 
     @property
@@ -124,11 +127,13 @@ class PenstockError(Exception):
         """Attach the submitted text once, moving the span by ``offset`` (where the statement starts in the
         text).
         """
+        # A second call changes nothing: the span is relative to the first text already.
         if self.source is None:
             self.source = source.without_secrets()
             if self.span is not None:
                 self.span = self.span.shifted(offset)
                 self._forget(
+                    # The marked piece before and after masking: they differ where the span is on a secret.
                     source.text[self.span.start : self.span.end],
                     self.source.text[self.span.start : self.span.end],
                 )
@@ -146,6 +151,7 @@ class PenstockError(Exception):
             self.message = self.message.replace(word, MASK)
             self.detail = self.detail and self.detail.replace(word, MASK)
             self.hint = self.hint and self.hint.replace(word, MASK)
+        # Exception.args has the message too, and repr() prints it.
         self.args = (self.message,)
 
     def without_secret_causes(self) -> PenstockError:
@@ -164,13 +170,16 @@ class PenstockError(Exception):
                     if cause is None or isinstance(cause, PenstockError)
                     else f"{type(cause).__name__}: {cause} {cause.args!r}"
                 )
+                # args too: some exceptions print less in str() than a traceback shows in repr().
                 if KNOWN.redacted(text) != text:
                     # Replaced by one with the redacted text and the same traceback.
                     shown = RuntimeError(KNOWN.redacted(f"{type(cause).__name__}: {cause}")).with_traceback(
                         cause.__traceback__
                     )
+                    # The chain stays whole: its next links are searched in the next turns.
                     shown.__cause__, shown.__context__ = cause.__cause__, cause.__context__
                     setattr(one, name, shown)
+            # Python prints the cause where there is one, else the context: that chain is followed.
             one = one.__cause__ or one.__context__
         return self
 
@@ -208,6 +217,7 @@ class PenstockError(Exception):
             "statement": self.source.statement if self.source else None,
             "line": self.line,
             "column": self.column,
+            # Offsets of characters into the submitted text, not bytes.
             "span": [self.span.start, self.span.end] if self.span else None,
             "sqlstate": self.sqlstate,
             "operator": self.operator,
@@ -217,6 +227,7 @@ class PenstockError(Exception):
     def render(self, *, color: bool = False) -> str:
         """Return the error as text: headline, place, source line with caret, detail and hint."""
         out = [self._headline()]
+        # Fixed order: headline, excerpt, operator, facts, hint.
         out += self._excerpt(color)
         if self.operator:
             out.append(f"operator: {self.operator}")
@@ -251,6 +262,7 @@ class PenstockError(Exception):
         width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
         prefix = f"{line:>3} | "
         text, column = _clip(text, column, _LINE_WIDTH - len(prefix))
+        # Again, as the clipped line is shorter; a span at the end of the line is one caret wide.
         width = max(1, min(width, len(text) - column + 1))
         caret = "^" * width
         if color:

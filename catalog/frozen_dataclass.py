@@ -16,6 +16,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
 _Made = TypeVar("_Made")
+# The names under which the library's fields(), replace() and is_dataclass() look for the description.
 _FIELDS, _PARAMS = "__dataclass_fields__", "__dataclass_params__"
 
 
@@ -31,6 +32,7 @@ def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[
 
     def decorate(cls: type[_Made]) -> type[_Made]:
         named = _gather(cls)
+        # A method that the class writes itself is never replaced, as in the library.
         _set_default(cls, "__init__", _initializer(cls, named))
         _set_default(cls, "__repr__", _representation([name for name, field in named.items() if field.repr]))
         if eq:
@@ -76,6 +78,7 @@ def _gather(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
                 setattr(cls, name, vars(described)[name])
             else:
                 delattr(cls, name)
+    # The description was made unfrozen; the library derives no unfrozen class from one with this flag.
     params = vars(described)[_PARAMS]
     params.frozen = True
     setattr(cls, _FIELDS, fields)
@@ -104,16 +107,20 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
 
     def initialize(self: Any, /, *values: Any, **by_name: Any) -> None:
         if len(values) == count and not by_name:
+            # Written into __dict__: __setattr__ refuses.
             self.__dict__.update(zip(positional, values))  # noqa: B905  of one length, and asked a hundred thousand times
         else:
             given = (
+                # Defaults first: values by position and by name replace them.
                 {**defaults, **_bind_positional(type(self), positional, values, by_name)}
                 if values
                 else {**defaults, **by_name}
             )
+            # A factory is called for each object, so that no two share a list.
             for name, make in factories.items():
                 if name not in given:
                     given[name] = make()
+            # One comparison of key sets finds missing and unknown names.
             if given.keys() != named.keys():
                 missing, unknown = named.keys() - given.keys(), given.keys() - named.keys()
                 raise TypeError(
@@ -159,6 +166,7 @@ def _key(compared: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 def _equality(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], bool]:
     def equal(self: Any, other: Any) -> bool:
+        # As the library: an object of a derived class is never equal to one of its base.
         if other.__class__ is not self.__class__:
             return NotImplemented
         return key(self) == key(other)
@@ -171,6 +179,7 @@ def _hashing(cls: type[Any], hashed: list[str]) -> Any:
         # All objects of a class without fields are equal. hash() of a text differs between processes.
         constant = zlib.crc32(cls.__qualname__.encode())
         return lambda _self: constant
+    # The hash of a tuple of the fields, as the library computes it.
     key = _key(hashed)
     return lambda self: key(self).__hash__()
 

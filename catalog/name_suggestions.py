@@ -9,12 +9,14 @@ def damerau_distance(a: str, b: str) -> int:
     """Return the optimal string alignment distance (insert, delete, substitute, swap of neighbours)
     between two words.
     """
+    # Rows of the distance matrix: current is row i, previous row i - 1, before row i - 2.
     previous: list[int] = []
     current = list(range(len(b) + 1))
     for i, left in enumerate(a, 1):
         before, previous = previous, current
         current = [i]
         for j, right in enumerate(b, 1):
+            # Delete from a, insert into a, substitute.
             cost = min(previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (left != right))
             # Two neighbours swapped: slect for selct is one edit.
             if i > 1 and j > 1 and left == b[j - 2] and a[i - 2] == right:
@@ -28,6 +30,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     least one edit).
     """
     folded = name.lower()
+    # With more edits than a third of the letters the hint would be a guess.
     limit = max(1, len(folded) // 3)
     best: tuple[int, str] | None = None
     for candidate in candidates:
@@ -58,6 +61,7 @@ def did_you_mean(name: str, candidates: Iterable[str], *, others: bool = False) 
     """Return a hint sentence naming the nearest candidate, or up to eight candidates when ``others`` is
     set, or ``None``.
     """
+    # Sorted, so that the list in the hint is the same in each run.
     known = sorted(set(candidates))
     match = nearest(name, known)
     if match is not None:

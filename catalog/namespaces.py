@@ -35,7 +35,9 @@ class Databases:
     Of an external catalog (``external``) ``by_catalog`` holds nothing: it is asked.
     """
 
+    # All names are in lower case.
     by_catalog: dict[str, list[str]] = field(default_factory=lambda: {DEFAULT_CATALOG: [DEFAULT_DATABASE]})
+    # The WITH clause of CREATE CATALOG, from which the catalog on disk writes that statement again.
     options: dict[str, dict[str, str]] = field(default_factory=lambda: {DEFAULT_CATALOG: {"type": "memory"}})
     external: dict[str, ExternalCatalog] = field(default_factory=dict)
 
@@ -66,6 +68,7 @@ class Databases:
 
     def require(self, path: ObjectPath, span: Span | None = None) -> ObjectPath:
         """Return a path; raise SQL-1351 when its catalog or database does not exist."""
+        # The catalog first: its error names the nearest catalog and not a database.
         databases = self.of(self.require_catalog(path.catalog, span))
         if path.database not in databases:
             hint = did_you_mean(path.database, databases, others=True)
@@ -81,6 +84,7 @@ class Databases:
         """
         if name.lower() in self.by_catalog:
             return _reject_existing("catalog", name, if_not_exists, span)
+        # A new catalog has one database, as in Flink: USE CATALOG leads to it.
         self.by_catalog[name.lower()] = [DEFAULT_DATABASE]
         self.options[name.lower()] = options
         return True
@@ -89,6 +93,7 @@ class Databases:
         """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358
         where another system keeps them.
         """
+        # Before the lookup: of an external catalog by_catalog has no databases to compare with.
         self.refuse_external(path, f"database {path.database}", span)
         databases = self.by_catalog[self.require_catalog(path.catalog, span)]
         if path.database in databases:
@@ -132,6 +137,7 @@ class Databases:
 
 
 def _reject_existing(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:
+    # IF NOT EXISTS of what exists changes nothing: its options stay as they were.
     if if_not_exists:
         return False
     hint = f"write CREATE {noun.upper()} IF NOT EXISTS {name}"

@@ -34,6 +34,7 @@ class PythonFunction:
     body: Callable[..., Any]
     mode: CallMode = CallMode.ARROW
     deterministic: bool = True
+    # Part of the digest of a query that calls the function.
     version: str = ""
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -50,6 +51,7 @@ class PythonFunction:
 class PythonScalar(PythonFunction):
     """One value per row."""
 
+    # Fields of the base have defaults, so this one needs a default too.
     result: DataType = None  # type: ignore[assignment]  # dataclass order: always given
 
 
@@ -79,6 +81,7 @@ class FunctionEntry:
     temporary: bool = False
 
 
+# Injected: the catalog itself imports no module by its name.
 Importer = Callable[[FunctionEntry, Span | None], PythonFunction]
 
 
@@ -102,6 +105,7 @@ class PythonFunctions:
         # A stored function is imported at its first call: a start does not run the user's modules.
         if entry.function is None:
             entry = replace(entry, function=self._importer(entry, span))
+            # The entry now has its function: later calls import nothing.
             self._entries[name.lower()] = entry
         return entry.function
 
@@ -126,6 +130,7 @@ class PythonFunctions:
 
     def drop(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove an entry and return whether there was one; raise SQL-1331 when there is none."""
+        # Plans have the function itself: a running job is not affected.
         if self._entries.pop(name.lower(), None) is not None:
             return True
         if if_exists:

@@ -15,8 +15,11 @@ from penstock.catalog.types import DataType, to_arrow
 class Role(StrEnum):
     """What a column means to time; lost as soon as an expression computes on it."""
 
+    # Rowtime of Flink: the column of WATERMARK FOR.
     EVENT_TIME = "event time"
+    # PROCTIME() in a column: the clock when a row is processed.
     PROCESSING_TIME = "processing time"
+    # The columns that TUMBLE, HOP, CUMULATE and SESSION add; only WINDOW_TIME is an event time again.
     WINDOW_START = "window start"
     WINDOW_END = "window end"
     WINDOW_TIME = "window time"
@@ -69,6 +72,7 @@ class Schema:
     def index_of(self, name: str) -> int | None:
         """Return the position of the first column of that name, compared without case, or ``None``."""
         folded = name.lower()
+        # A linear search: schemas are short, and the first of two equal names wins.
         for index, field in enumerate(self.fields):
             if field.name.lower() == folded:
                 return index
@@ -80,6 +84,7 @@ class Schema:
 
     def concat(self, other: Schema) -> Schema:
         """Return this schema followed by another."""
+        # Names are not made unique: plans refer to columns by position.
         return Schema(self.fields + other.fields)
 
     def nullable(self) -> Schema:
@@ -97,6 +102,7 @@ class Schema:
 
     def to_arrow(self) -> pa.Schema:
         """Return the Arrow schema of batches with these columns; every Arrow field is nullable."""
+        # Nullability is the planner's affair: a batch has one layout whether a column is NOT NULL or not.
         return pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self.fields])
 
 
@@ -105,5 +111,7 @@ def without_event_time(fields: Iterable[Field]) -> tuple[Field, ...]:
     processing times stay.
     """
     return tuple(
-        field if field.role in (None, Role.PROCESSING_TIME) else replace(field, role=None) for field in fields
+        # A window above would see such rows as late; a processing time is never late.
+        field if field.role in (None, Role.PROCESSING_TIME) else replace(field, role=None)
+        for field in fields
     )

@@ -12,6 +12,7 @@ from functools import lru_cache
 from urllib.parse import quote, unquote
 
 MASK = "******"
+# Of forms, the oldest dropped first: each text that is redacted is searched for all of them.
 REMEMBERED_MOST = 1_000
 _SHORTEST = 4
 """A shorter value is not looked for in texts it was not found in by its name: it would be found in half of
@@ -19,10 +20,12 @@ all words.
 """
 _SEEN_PART = 16
 """So much of a longer secret is enough to know it by: texts are cut."""
+# Parts of a key that make its value a secret: sasl.jaas.config, aws.secret_access_key, x-api-key.
 _NAMED = re.compile(
     r"passw|pwd|passphrase|secret|token|credential|jaas|signature|(api|access|private|account|encryption|sas|ssh)[-_.]?key",
     re.IGNORECASE,
 )
+# Words that a misspelt key is compared with: an error must not print the value of 'pasword'.
 _WORDS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials")
 # Misspelt names: pasword is 0.93 like password.
 _ALIKE = 0.8
@@ -36,6 +39,7 @@ _PAIR = re.compile(
     rf"""(?={_GAP}(?P<sign>=>|==|=|:=|:|){_GAP}(?P<value>{_VALUE}))""",
     re.DOTALL,
 )
+# The lookbehind and the bounded repetition keep the search linear in a long word without ://.
 _URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://")
 _URL_END = re.compile(r"""[\s'"]""")
 _WITHIN = re.compile(  # of a URL's query, and words such as password=..
@@ -44,6 +48,7 @@ _WITHIN = re.compile(  # of a URL's query, and words such as password=..
     r"""(?P<word>''(?:[^'\\]|\\.)*(?:''|\Z)|'(?:[^'\\]|\\.)*(?:'|\Z)|"(?:[^"\\]|\\.)*(?:"|\Z)|[^\s'"&;,]+)""",
     re.IGNORECASE,
 )
+# SET key = value without quotes: the only statement where a bare word is an option.
 _SET = re.compile(r"\bSET\s+\Z", re.IGNORECASE)
 _KEY = re.compile(r"[\w-]*key", re.IGNORECASE)
 """Of an option that no connector has: a name without dots that ends so may be a secret's."""
@@ -53,6 +58,7 @@ _MAYBE = re.compile(
 )
 
 
+# Keys repeat from statement to statement, and the comparison with misspelt words is slow.
 @lru_cache(maxsize=4096)
 def names_secret(key: str) -> bool:
     """Return whether a key's name says that its value must never be shown, also when it is misspelt."""
@@ -64,6 +70,7 @@ def names_secret(key: str) -> bool:
         difflib.SequenceMatcher(None, part, word).ratio() >= _ALIKE
         for part in parts
         for word in _WORDS
+        # A short word must begin alike: otherwise "broken" would be taken for "token".
         if part[0] == word[0] or len(word) > 6
     )
 
@@ -72,13 +79,16 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield the positions of secrets in a text, their quotes left out, and whether each is an option's:
     others are compared with a column, say.
     """
+    # Most errors quote no secret: this one search is all they cost.
     if not _MAYBE.search(text):
         return
+    # Starts of values that are compared with a column, such as WHERE password = 'x': hidden, but not learned.
     compared: set[int] = set()
     for found in _PAIR.finditer(text):
         key, sign, value = found["key"] or found["bare"], found["sign"], found["value"]
         quoted = value[0] in "'\"`"
         after_set = (
+            # Only the 12 characters before are searched: SET and its blanks.
             found["key"] is None and _SET.search(text, max(0, found.start() - 12), found.start()) is not None
         )
         # other quotes are of names: a column is compared with something, or an option misspelt
@@ -88,6 +98,7 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
             if option
             else _NAMED.search(key)
         )
+        # token = x compares two columns: only a quoted value, or an option's, is hidden.
         if not named or not (quoted or after_set or (sign and option)):
             continue
         # Without the quotes, of which the closing one may be missing.
@@ -97,6 +108,7 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
             start += 1
         compared |= set() if option else {start}
         yield start, end, option
+    # Secrets inside a value whose key is harmless: 'url' = 'postgresql://me:pw@host/db'.
     for start, end in _within(text):
         yield start, end, start not in compared
 
@@ -107,9 +119,11 @@ def _within(text: str) -> Iterator[tuple[int, int]]:
     """
     # A value of a query may be inside the user and password of a URL: spans may overlap.
     spans = sorted((*_of_urls(text), *(found.span(found.lastgroup or 0) for found in _WITHIN.finditer(text))))
+    # The end of what was yielded: of overlapping spans only the part behind it is new.
     at = 0
     for first, last in spans:
         start, end = first, last
+        # The quotes of a word stay. '' comes first: inside a SQL text a quote is written twice.
         for mark in ("''", "'", '"'):
             if text.startswith(mark, first, last):
                 start, end = (
@@ -137,6 +151,7 @@ def _of_urls(text: str) -> Iterator[tuple[int, int]]:
         end = text.rfind("@", start, stop if has_colon or slash < 0 else slash)
         if end >= 0:
             yield start, end
+        # Continue behind the secret, or behind the whole URL, so that no URL is read twice.
         at = max(end, stop if has_colon else start)
 
 
@@ -148,6 +163,7 @@ def masked(text: str) -> str:
     for start, end, _ in _secrets_in(text):
         letters = letters or list(text)
         # Line ends stay, so that lines and columns of errors are right.
+        # One * a letter: a mask of another length would shift the positions behind it.
         letters[start:end] = ["\n" if letter == "\n" else "*" for letter in letters[start:end]]
     return text if letters is None else "".join(letters)
 
@@ -188,14 +204,17 @@ class KnownSecrets:
         """Remember one secret, in the forms in which texts may have it; of a URL's user and password the
         password.
         """
+        # The value as the statement means it, the quote no longer doubled.
         plain = value.replace("''", "'")
         password = plain.partition(":")[2]
+        # user:password of a URL: a driver's message repeats the password alone.
         words = {plain, value, unquote(plain), *((password, unquote(password)) if ":" in plain else ())}
         forms = {
             form
             for word in words
             for form in (
                 word,
+                # As drivers print it: in SQL, in a URL, in JSON, in Python.
                 word.replace("'", "''"),
                 quote(word, safe=""),
                 json.dumps(word)[1:-1],
@@ -203,9 +222,11 @@ class KnownSecrets:
             )
         }
         for form in forms:
+            # Removed and added again: the forms that were remembered first are dropped first.
             if len(form) >= _SHORTEST:
                 self._forms.pop(form, None)
                 self._forms[form] = None
+        # list() copies the keys in one step: another thread may add one meanwhile.
         for oldest in list(self._forms)[:-REMEMBERED_MOST]:
             self._forms.pop(oldest, None)
 
@@ -213,6 +234,7 @@ class KnownSecrets:
         """Return a text without what was remembered, and without the secrets of URLs in it."""
         text = redact_url(text)
         if self._forms:
+            # The longest first: a shorter form may be a part of it, and would leave the other part readable.
             for form in sorted(self._forms, key=len, reverse=True):
                 text = _replaced(text, form)
         return text
@@ -226,8 +248,10 @@ def _replaced(text: str, form: str) -> str:
     at = text.find(part)
     while at >= 0:
         end = at + len(part)
+        # As far as the text agrees with the secret: it may be cut off at any letter.
         while end < len(text) and end - at < len(form) and text[end] == form[end - at]:
             end += 1
+        # A short secret is hidden as a whole word only: "test" must not hide a part of "latest".
         alone = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
         if alone or len(form) >= _SEEN_PART // 2:
             text, end = f"{text[:at]}{MASK}{text[end:]}", at + len(MASK)
@@ -235,4 +259,5 @@ def _replaced(text: str, form: str) -> str:
     return text
 
 
+# One for the process: a job's error may quote the secret of any session's statement.
 KNOWN = KnownSecrets()

@@ -9,6 +9,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import DataType
 
+# The names of Flink.
 DEFAULT_CATALOG = "default_catalog"
 DEFAULT_DATABASE = "default_database"
 
@@ -26,6 +27,7 @@ class ObjectPath:
         parts = full_name.lower().split(".")
         if len(parts) == 3:
             return cls(parts[0], parts[1])
+        # One part or two: the catalog, and perhaps the database, is the default one.
         return cls(database=parts[0]) if len(parts) == 2 else cls()
 
     def name_of(self, name: str) -> str:
@@ -57,6 +59,7 @@ class MetadataColumn:
 
     name: str
     key: str
+    # VIRTUAL: read from the source, never written to a sink.
     virtual: bool = False
 
 
@@ -92,6 +95,7 @@ class CatalogTable:
     name: str
     source_schema: Schema
     schema: Schema
+    # A dictionary has no hash: equal tables have equal hashes without it.
     options: dict[str, str] = field(default_factory=dict, hash=False)
     metadata: tuple[MetadataColumn, ...] = ()
     computed: tuple[ComputedColumn, ...] = ()

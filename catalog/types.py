@@ -7,6 +7,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 
+# What 128 bits can store, in Arrow as in Spark.
 MAX_DECIMAL_PRECISION = 38
 
 
@@ -181,8 +182,10 @@ FLOAT, DOUBLE, STRING, BINARY, DATE, TIME = Float(), Double(), String(), Binary(
 TIMESTAMP, TIMESTAMP_LTZ = Timestamp(), TimestampLtz()
 DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL = DayTimeInterval(), YearMonthInterval()
 
+# From narrow to wide: coercion takes the later of two.
 INTEGERS: tuple[DataType, ...] = (TINYINT, SMALLINT, INT, BIGINT)
 
+# Arrow layouts of the types without parameters.
 _SIMPLE_ARROW: dict[DataType, pa.DataType] = {
     NULL: pa.null(),
     BOOLEAN: pa.bool_(),
@@ -195,6 +198,7 @@ _SIMPLE_ARROW: dict[DataType, pa.DataType] = {
     STRING: pa.string(),
     BINARY: pa.binary(),
     DATE: pa.date32(),
+    # All times are microseconds, so that no operator has to convert units.
     TIME: pa.time64("us"),
     DAY_TIME_INTERVAL: pa.duration("us"),
     # A number of months.
@@ -219,19 +223,23 @@ def is_timestamp(kind: DataType) -> bool:
 
 def to_arrow(kind: DataType) -> pa.DataType:
     """Return the Arrow type that holds values of a SQL type: the one layout all batches use."""
+    # Frozen dataclasses are equal by value, so a type is its own key.
     if (simple := _SIMPLE_ARROW.get(kind)) is not None:
         return simple
     match kind:
         case Decimal(precision, scale):
             return pa.decimal128(precision, scale)
+        # The precision changes no layout: TIMESTAMP(3) and TIMESTAMP(6) are both microseconds.
         case Timestamp():
             return pa.timestamp("us")
+        # An instant is stored in UTC whatever the session's zone is; only reading and printing know the zone.
         case TimestampLtz():
             return pa.timestamp("us", tz="UTC")
         case Array(element):
             return pa.list_(to_arrow(element))
         case Map(key, value):
             return pa.map_(to_arrow(key), to_arrow(value))
+        # Never read, so every value is NULL.
         case Foreign():
             return pa.null()
         case Row(fields):
@@ -240,6 +248,7 @@ def to_arrow(kind: DataType) -> pa.DataType:
 
 
 _FROM_ARROW: dict[pa.DataType, DataType] = {
+    # int32 is INT on the way back: a number of months has the same layout and must not win.
     **{arrow: sql for sql, arrow in _SIMPLE_ARROW.items() if sql != YEAR_MONTH_INTERVAL},
     # SQL has no unsigned types: the next wider signed one has all values.
     pa.uint8(): SMALLINT,
@@ -247,11 +256,14 @@ _FROM_ARROW: dict[pa.DataType, DataType] = {
     pa.uint32(): BIGINT,
     # 2**64 - 1 has twenty digits.
     pa.uint64(): Decimal(20, 0),
+    # No SQL type of 16 bits: the next wider float has all values.
     pa.float16(): FLOAT,
+    # The same text or bytes in another encoding of offsets.
     pa.large_string(): STRING,
     pa.string_view(): STRING,
     pa.large_binary(): BINARY,
     pa.binary_view(): BINARY,
+    # Milliseconds of midnight: the same days.
     pa.date64(): DATE,
 }
 
@@ -278,6 +290,7 @@ def from_arrow(arrow: pa.DataType) -> DataType:
         return Array(from_arrow(arrow.value_type))
     if pa.types.is_struct(arrow):
         return Row(tuple((field.name, from_arrow(field.type)) for field in arrow))
+    # SQL has no BINARY(n): the length is not part of the type.
     if pa.types.is_fixed_size_binary(arrow):
         return BINARY
     raise PenstockError(
@@ -285,6 +298,7 @@ def from_arrow(arrow: pa.DataType) -> DataType:
     )
 
 
+# Types whose Spark spelling is not str() of them.
 _SPARK_NAMES: dict[DataType, str] = {
     NULL: "VOID",
     TINYINT: "TINYINT",
@@ -297,6 +311,7 @@ _SPARK_NAMES: dict[DataType, str] = {
 def to_spark(kind: DataType) -> str:
     """Return the Spark SQL spelling of a type, as used in DDL and CAST."""
     match kind:
+        # Spark's TIMESTAMP is an instant: the wall clock of Flink's TIMESTAMP is its TIMESTAMP_NTZ.
         case Timestamp():
             return "TIMESTAMP_NTZ"
         case TimestampLtz():
@@ -305,6 +320,7 @@ def to_spark(kind: DataType) -> str:
             return f"ARRAY<{to_spark(element)}>"
         case Map(key, value):
             return f"MAP<{to_spark(key)}, {to_spark(value)}>"
+        # A colon between name and type is Spark's form; a backtick in a name is doubled.
         case Row(fields):
             return (
                 "STRUCT<"

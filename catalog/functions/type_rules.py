@@ -63,6 +63,7 @@ class Mismatch(Exception):
         self.hint = hint
 
 
+# The types the arguments are cast to, one an argument, and the type of the result.
 Typing = tuple[tuple[DataType, ...], DataType]
 Rule = Callable[[Sequence[Operand]], Typing]
 
@@ -91,6 +92,7 @@ class Function:
 
 def wanted(operand: Operand, kind: DataType, position: int) -> DataType:
     """Return ``kind`` if the operand goes there by itself, else refuse."""
+    # The binder casts; the rule only says to which type.
     if not implicit_cast(operand.type, kind):
         raise Mismatch(
             f"argument {position} is {operand.type}, wanted {kind}",
@@ -139,6 +141,7 @@ def ordered(operands: Sequence[Operand]) -> Typing:
 def comparison(operands: Sequence[Operand]) -> Typing:
     """Two arguments of one orderable type give BOOLEAN."""
     left, right = (o.type for o in operands)
+    # price > 2 compares as DECIMAL with one digit for the constant, so that the column is not cast wider.
     kind = common_type(*_fitted(operands))
     if kind is None:
         raise Mismatch(
@@ -218,6 +221,7 @@ def _calculate(operator: str, left: DataType, right: DataType) -> Typing:
         if a is not None and b is not None:
             return (a, b), decimal_result(operator, a, b)
         return (DOUBLE, DOUBLE), DOUBLE
+    # Two integers, or a FLOAT or DOUBLE on one side at least.
     kind = common_type(left, right)
     assert kind is not None
     return (kind, kind), kind
@@ -234,6 +238,7 @@ def add(operands: Sequence[Operand]) -> Typing:
     """
     left, right = operands
     # INTERVAL + ts is ts + INTERVAL: the types are found for one order and swapped back.
+    # Only + may be swapped: INTERVAL - ts has no meaning and is refused by _shifted.
     if is_interval(left.type) and not is_interval(right.type) and not is_numeric(right.type):
         (second, first), result = _shifted(right, left, "+")
         return (first, second), result
@@ -263,6 +268,7 @@ def _temporal(left: Operand, right: Operand) -> bool:
 
 def _shifted(left: Operand, right: Operand, sign: str) -> Typing:
     """A moment moved by an interval, or two intervals of one kind."""
+    # The order of the tests matters: a text becomes a TIMESTAMP before the tests of timestamps.
     kind, by = left.type, right.type
     # Intervals of one kind.
     if is_interval(kind) and kind == by:
@@ -270,8 +276,10 @@ def _shifted(left: Operand, right: Operand, sign: str) -> Typing:
     # '2024-01-01' + INTERVAL: the text is read as a TIMESTAMP.
     if isinstance(kind, String) and is_interval(by):
         kind = TIMESTAMP
+    # NULL + INTERVAL is an interval that is NULL.
     if isinstance(kind, Null) and is_interval(by):
         return (by, by), by
+    # ts + INTERVAL keeps the precision and the kind of timestamp.
     if is_timestamp(kind) and is_interval(by):
         return (kind, by), kind
     # Months keep a DATE a DATE.
@@ -300,6 +308,7 @@ def _whole_days(operand: Operand) -> bool:
 def multiply(operands: Sequence[Operand]) -> Typing:
     """Numbers, or an interval and a number in either order."""
     left, right = (o.type for o in operands)
+    # INTERVAL '1' HOUR * 3, and the other way round below.
     if is_interval(left) and is_numeric(right):
         return (left, _factor(right)), left
     if is_interval(right) and is_numeric(left):
@@ -308,12 +317,14 @@ def multiply(operands: Sequence[Operand]) -> Typing:
 
 
 def _factor(kind: DataType) -> DataType:
+    # A whole factor stays exact.
     return BIGINT if is_integer(kind) else DOUBLE
 
 
 def divide(operands: Sequence[Operand]) -> Typing:
     """``/``: DOUBLE, or DECIMAL when one side is and none is a float; an interval by a number."""
     left, right = (o.type for o in operands)
+    # INTERVAL '1' HOUR / 2; a number by an interval is refused below.
     if is_interval(left) and is_numeric(right):
         return (left, _factor(right)), left
     left, right = _numbers(operands, "/")
@@ -326,6 +337,7 @@ def integral_divide(operands: Sequence[Operand]) -> Typing:
     """``DIV``: BIGINT, cut towards zero."""
     left, right = _numbers(operands, "DIV")
     if isinstance(left, Decimal) or isinstance(right, Decimal):
+        # DECIMAL DIV DECIMAL divides decimals; only the quotient is a BIGINT.
         a, b = as_decimal(left), as_decimal(right)
         if a is not None and b is not None:
             return (a, b), BIGINT
@@ -340,6 +352,7 @@ def integral_divide(operands: Sequence[Operand]) -> Typing:
 def signed(operands: Sequence[Operand]) -> Typing:
     """A number or interval keeps its type (negate, abs); strings are read as DOUBLE."""
     kind = operands[0].type
+    # -'5' is -5.0, as in Spark.
     if isinstance(kind, String | Null):
         return (DOUBLE,), DOUBLE
     if not is_numeric(kind) and not is_interval(kind):
@@ -351,6 +364,7 @@ def rounded_up_or_down(operands: Sequence[Operand]) -> Typing:
     """``ceil``/``floor``: BIGINT, or a decimal without fraction."""
     kind = operands[0].type
     if isinstance(kind, Decimal):
+        # One digit more: ceil(9.9) is 10.
         return (kind,), Decimal(min(38, kind.precision - kind.scale + 1), 0)
     if is_integer(kind):
         return (BIGINT,), BIGINT
@@ -369,10 +383,12 @@ def rounded(operands: Sequence[Operand]) -> Typing:
         assert isinstance(digits, int)
         # One digit more: round(9.9) is 10.
         integral = kind.precision - kind.scale + 1
+        # round(99, -2) is 100: no fraction, and one digit more than are rounded off.
         if digits < 0:
             return (kind, *tail), Decimal(min(38, max(integral, 1 - digits)), 0)
         scale = min(kind.scale, digits)
         return (kind, *tail), Decimal(min(38, integral + scale), scale)
+    # Rounding an INT to hundreds is an INT still; it may overflow, which raises.
     if is_integer(kind) or isinstance(kind, Float):
         return (kind, *tail), kind
     return (wanted(operands[0], DOUBLE, 1), *tail), DOUBLE
@@ -381,6 +397,7 @@ def rounded(operands: Sequence[Operand]) -> Typing:
 def summed(operands: Sequence[Operand]) -> Typing:
     """``sum``: integers to BIGINT, DECIMAL(p, s) to DECIMAL(p + 10, s), floats to DOUBLE."""
     kind = operands[0].type
+    # Spark's rule; Flink's sum of an INT is an INT, which overflows sooner.
     if is_integer(kind):
         return (kind,), BIGINT
     if isinstance(kind, Decimal):
@@ -399,11 +416,13 @@ def averaged(operands: Sequence[Operand]) -> Typing:
 
 
 def _floating(operand: Operand) -> DataType:
+    # A FLOAT is not cast before; the result is DOUBLE all the same.
     return FLOAT if isinstance(operand.type, Float) else wanted(operand, DOUBLE, 1)
 
 
 def zero_if_null(operands: Sequence[Operand]) -> Typing:
     """A number, of the type it has together with the INT 0."""
+    # zeroifnull(x) is coalesce(x, 0).
     kind = common_type(operands[0].type, INT)
     if kind is None or not is_numeric(kind):
         raise Mismatch(f"argument 1 is {operands[0].type}, wanted a number")
@@ -412,12 +431,14 @@ def zero_if_null(operands: Sequence[Operand]) -> Typing:
 
 def conditional(operands: Sequence[Operand]) -> Typing:
     """``if(condition, a, b)`` and ``nvl2(x, a, b)``: the branches share a type."""
+    # The condition (or x of nvl2) has its own type; only the branches meet.
     (_, _), kind = same(operands[1:])
     return (operands[0].type if operands[0].type != NULL else BOOLEAN, kind, kind), kind
 
 
 def nullif(operands: Sequence[Operand]) -> Typing:
     """``nullif(a, b)``: compared in the common type, the result keeps the type of ``a``."""
+    # nullif(1, 1.5) compares two DECIMALs and returns an INT.
     kinds, _ = comparison(operands)
     return kinds, operands[0].type
 

@@ -18,6 +18,7 @@ from penstock.catalog.persistence.show_create import (
 from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, MaterializedView, ObjectPath, View
 
 # Of catalog.json: {"format": 1, "statements": [..]}.
+# Another number is refused: statements of a later format may mean something else.
 FORMAT = 1
 
 
@@ -39,11 +40,13 @@ class CatalogStore:
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
+            # strerror alone: str() of an OSError repeats the path that the message has already.
             raise self._unreadable(getattr(error, "strerror", None) or str(error)) from error
         try:
             content = json.loads(text)
         except ValueError as error:
             raise self._unreadable(str(error)) from error
+        # A file that was edited by hand is reported, never read in part.
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise self._unreadable(f"it is not of format {FORMAT}")
         statements = content.get("statements")
@@ -59,8 +62,10 @@ class CatalogStore:
         """
         statements = self._statements(catalog)
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
+        # In the same directory: a rename is atomic only within one file system.
         fresh = self.path.with_suffix(".json.new")
         try:
+            # Only the user may list the directory, too.
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(
                 # Only the user may read it: options of tables have secrets.
@@ -69,6 +74,7 @@ class CatalogStore:
                 encoding="utf-8",
             ) as file:
                 file.write(text)
+                # flush() empties Python's buffer, fsync() the system's.
                 file.flush()
                 os.fsync(file.fileno())
             # The content is on disk before the name is.
@@ -88,6 +94,7 @@ class CatalogStore:
     def _statements(self, catalog: Catalog) -> list[str]:
         """The statements that make the catalog again when names are looked for in its default database."""
         databases = catalog.databases
+        # Databases before the tables in them; the default one exists from the start.
         statements = [
             f"CREATE DATABASE {quoted_name(name)}"
             for name in databases.by_catalog[self.catalog]
@@ -96,6 +103,7 @@ class CatalogStore:
         # The default catalog's file also has what belongs to no catalog: other catalogs and functions.
         if self.catalog == DEFAULT_CATALOG:
             others = [name for name in databases.by_catalog if name != DEFAULT_CATALOG]
+            # Other catalogs come first: a view of this one may read their tables.
             statements = [
                 f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})"
                 for name in others
@@ -105,6 +113,7 @@ class CatalogStore:
             ]
         # The current database while the statements run; USE changes it.
         used = ObjectPath(self.catalog)
+        # In the order of creation: a view comes after the tables it reads.
         for relation in catalog.permanent():
             path = ObjectPath.of(relation.name)
             if path.catalog != self.catalog:
@@ -114,6 +123,7 @@ class CatalogStore:
             if wanted != used:
                 statements.append(f"USE {self._written(wanted)}")
                 used = wanted
+            # As seen from the database in use: a view may be created in one and belong to another.
             bare = relation.name.rpartition(".")[2]
             where = (
                 ""
@@ -122,10 +132,12 @@ class CatalogStore:
                 if wanted.catalog == self.catalog
                 else f"{path}."
             )
+            # With its secrets: a masked password could not connect after a restart.
             statements.append(create_statement(replace(relation, name=where + bare), redact=False))
         return statements
 
     def _written(self, path: ObjectPath) -> str:
+        # USE database, or USE catalog.database for a view whose query was written in another catalog.
         inside = path.catalog == self.catalog
         return (
             quoted_name(path.database)

@@ -14,6 +14,7 @@ def create_statement(relation: CatalogTable | View, *, redact: bool = True) -> s
     """
     return (
         _view_text(relation)
+        # A MaterializedView is a CatalogTable too: it is asked for first.
         if isinstance(relation, View | MaterializedView)
         else _table_text(relation, redact)
     )
@@ -37,6 +38,7 @@ def quoted_path(name: str) -> str:
 
 def quoted_text(text: str) -> str:
     """Return a text in single quotes."""
+    # A quote in a SQL text is written twice; there are no other escapes.
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -47,6 +49,7 @@ def type_text(kind: DataType) -> str:
             return f"ARRAY<{type_text(element)}>"
         case Map(key, value):
             return f"MAP<{type_text(key)}, {type_text(value)}>"
+        # ROW<`order` INT>: a field may be called as a keyword is.
         case Row(fields):
             return (
                 "ROW<" + ", ".join(f"{quoted_name(name)} {type_text(field)}" for name, field in fields) + ">"
@@ -55,17 +58,20 @@ def type_text(kind: DataType) -> str:
 
 
 def _view_text(view: View | MaterializedView) -> str:
+    # The names that the view declared; those of its query may differ.
     columns = ", ".join(quoted_name(name) for name in view.schema.names)
     kind = "MATERIALIZED " if isinstance(view, MaterializedView) else "TEMPORARY " if view.temporary else ""
     return f"CREATE {kind}VIEW {quoted_path(view.name)} ({columns}) AS\n{view.query}"
 
 
 def _table_text(table: CatalogTable, redact: bool) -> str:
+    # The clauses in the order of the grammar: columns, watermark, key; then comment, partitions, options.
     lines = [f"  {_column_text(table, name)}" for name in table.schema.names]
     if table.watermark is not None:
         lines.append(f"  WATERMARK FOR {quoted_name(table.watermark.column)} AS {table.watermark.text}")
     if table.primary_key:
         lines.append(f"  PRIMARY KEY ({_names(table.primary_key)}) NOT ENFORCED")
+    # SHOW CREATE TABLE redacts; the catalog on disk needs the values.
     options = redacted(table.options) if redact else table.options
     columns = ",\n".join(lines)
     head = f"CREATE {'TEMPORARY ' if table.temporary else ''}TABLE {quoted_path(table.name)} (\n{columns}\n)"
@@ -84,6 +90,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _column_text(table: CatalogTable, name: str) -> str:
+    # A computed column is in no source: its text is what the user wrote.
     # name AS expression
     for computed in table.computed:
         if computed.name == name:
