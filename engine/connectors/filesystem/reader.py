@@ -87,7 +87,7 @@ class FilesystemReader:
         if end == piece.rows.num_rows:
             self._pass_piece()
         else:
-            pass
+            self._next_row = piece.ordinal_of(end)
         return rows if piece.weights is None else Batch(rows, piece.weights[begin:end])
 
     def position(self) -> Position:
