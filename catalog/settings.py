@@ -12,6 +12,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.secrets import KNOWN, MASK, names_secret, redact_url
 
+# DURATION is an int of milliseconds, MEMORY one of bytes.
 SettingValue = bool | int | str
 SPARK = "spark."
 """Keys that begin so are Spark's, whatever follows."""
@@ -47,6 +48,7 @@ def _declare(*rows: Setting) -> dict[str, Setting]:
     return {row.key: row for row in rows}
 
 
+# Keys are Flink's wherever Flink has the setting. The order is that of SET without a key.
 SETTINGS: dict[str, Setting] = _declare(
     # Jobs: who runs them, how wide, under which name.
     Setting(
@@ -57,6 +59,7 @@ SETTINGS: dict[str, Setting] = _declare(
         ("automatic", "streaming", "batch"),
     ),
     Setting("parallelism.default", SettingKind.INT, "1", "subtasks of each operator", least=1, most=1024),
+    # State moves between subtasks by key groups: their number cannot change with a restore.
     Setting(
         "pipeline.max-parallelism",
         SettingKind.INT,
@@ -88,6 +91,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "true",
         "a checkpoint writes what changed since the last one, not all state",
     ),
+    # Two at least: an intact one is left when the newest is damaged (state-recovery.fallback).
     Setting(
         "execution.checkpointing.num-retained",
         SettingKind.INT,
@@ -182,6 +186,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "",
         "where state goes that is over its memory; empty: the system's directory for temporary files",
     ),
+    # A row falls into 86,400,000 windows of a day that slide by a millisecond.
     Setting(
         "table.exec.window.max-per-row",
         SettingKind.INT,
@@ -190,6 +195,7 @@ SETTINGS: dict[str, Setting] = _declare(
         least=1,
     ),
     # Limits and meaning of statements.
+    # A view that reads a view twice doubles at each level: 30 levels would be 2**30 nodes.
     Setting(
         "table.optimizer.max-plan-nodes",
         SettingKind.INT,
@@ -197,6 +203,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "nodes of a plan when its views and names are opened",
         least=10,
     ),
+    # Flink's default is 0: there one silent split holds up all windows.
     Setting(
         "table.exec.source.idle-timeout",
         SettingKind.DURATION,
@@ -268,6 +275,7 @@ SETTINGS: dict[str, Setting] = _declare(
         least=1,
         most=128,
     ),
+    # At least a second (1,000 ms): a short pause of a process must not count as its loss.
     Setting(
         "heartbeat.timeout",
         SettingKind.DURATION,
@@ -313,6 +321,7 @@ SETTINGS: dict[str, Setting] = _declare(
         most=65535,
     ),
     # TLS between workers.
+    # On unless set: rows between machines are never sent in the clear by default.
     Setting(
         "security.ssl.internal.required",
         SettingKind.BOOL,
@@ -358,6 +367,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting(
         "result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")
     ),
+    # Empty: a stored catalog runs nobody's code until its user allows a module.
     Setting(
         "python.modules",
         SettingKind.STRING,
@@ -386,6 +396,7 @@ SETTINGS: dict[str, Setting] = _declare(
 )
 
 # 5 s, 1.5h, 64 mb: a number and a unit. Sizes have the same form.
+# A number and a unit. Options of connectors need a unit; a setting without one is in milliseconds.
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]*)\s*")
 _DURATION_MS = {
     **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
@@ -394,6 +405,7 @@ _DURATION_MS = {
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
 }
+# Powers of 1,024 for kb as for kib, as Flink reads them.
 _MEMORY = {
     **dict.fromkeys(("", "b", "bytes"), 1),
     **dict.fromkeys(("k", "kb", "kib"), 1 << 10),
@@ -430,6 +442,7 @@ def _scaled(text: str, units: dict[str, int]) -> int | None:
     if match is None or match[2].lower() not in units:
         return None
     # Whole numbers are not computed in floats: large ones would lose digits.
+    # A whole number is multiplied as an int: a float would round above 2**53.
     number = match[1] if "." in match[1] else None
     return (
         round(float(number) * units[match[2].lower()]) if number else int(match[1]) * units[match[2].lower()]
@@ -456,6 +469,7 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
                 raise _refuse(setting, text, "it takes true or false", span)
             return _BOOLS[folded]
         # At most 18 digits: every such number fits 64 bits.
+        # At most 18 digits: every such number fits 64 bits.
         case SettingKind.INT:
             if not re.fullmatch(r"[+-]?\d{1,18}", folded):
                 raise _refuse(setting, text, "it takes a whole number", span)
@@ -469,6 +483,7 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
                 setting, text, f"it takes {_or(setting.choices)}", span, did_you_mean(folded, setting.choices)
             )
         # In milliseconds.
+        # SET 'x' = '1.5 min' is 90,000.
         case SettingKind.DURATION:
             if (duration := parse_duration_ms(text)) is None:
                 raise _refuse(setting, text, "it takes a duration such as '5 s', '50 ms' or '1 min'", span)
@@ -479,6 +494,7 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
                 raise _refuse(setting, text, "it takes a size such as '64 mb'", span)
             return size
     # The only text that is checked.
+    # The one STRING whose values are checked here: a wrong zone would fail each row.
     if setting.key == "table.local-time-zone":
         return _zone(setting, text, span)
     return text
@@ -497,6 +513,7 @@ def _bounded(setting: Setting, number: int, text: str, span: Span | None) -> int
 
 def _zone(setting: Setting, text: str, span: Span | None) -> str:
     try:
+        # OSError: a name such as "Europe" is a directory of the zone database.
         ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise _refuse(setting, text, "it takes a time zone such as 'UTC' or 'Europe/Berlin'", span) from error
@@ -518,6 +535,7 @@ class Settings:
     def declaration(self, key: str, span: Span | None = None) -> Setting:
         """Return the declaration of a key; raise SQL-1401 with the nearest key when there is none."""
         setting = SETTINGS.get(key.strip().lower())
+        # Spark checks its own keys. They are case-sensitive, so the key stays as it was written.
         if setting is None and key.strip().startswith(SPARK):
             return Setting(key.strip(), SettingKind.STRING, "", "a setting of Spark")
         if setting is None:
@@ -535,8 +553,10 @@ class Settings:
         fit.
         """
         setting = self.declaration(key, key_span or span)
+        # Read once, so that SET fails and not the job that uses the setting later.
         read_value(setting, text, span)
         self._texts[setting.key] = text
+        # Messages of Spark may repeat a password that is one of its settings.
         if names_secret(setting.key):
             KNOWN.remember(text)
 
@@ -554,6 +574,7 @@ class Settings:
 
     def shown(self, key: str) -> str:
         """Return the text of a key as it may be shown: that of a secret is ``******``."""
+        # An empty secret is shown empty: that it is not set is no secret.
         return MASK if names_secret(key) and self.text(key) else redact_url(self.text(key))
 
     def is_set(self, key: str) -> bool:

@@ -26,7 +26,9 @@ class Boundedness(StrEnum):
     UNBOUNDED = "unbounded"
 
 
+# Keys in lower case, values as written.
 Options = dict[str, str]
+# Positions of keys, or of values, by key: where the caret of an error is drawn.
 Spans = dict[str, Span]
 
 
@@ -43,9 +45,11 @@ class TableOptions:
         if declared is None:
             raise KeyError(key)
         text = self.options.get(key)
+        # Parsed at each call; CREATE TABLE has checked the text, so it does not fail here.
         return declared.default if text is None else declared.parse(key, text)
 
 
+# Answers of a connector that declares nothing else.
 def _always_bounded(_table: TableOptions) -> Boundedness:
     return Boundedness.BOUNDED
 
@@ -77,9 +81,13 @@ class Connector:
     options: tuple[Option, ...] = ()
     source: bool = False
     sink: bool = False
+    # The planner may move a filter into the scan.
     pushes_filters: bool = False
+    # A split can be read again from a position that a checkpoint has.
     replayable: bool = False
+    # A sink that commits rows with the checkpoint they belong to, once.
     exactly_once: bool = False
+    # A sink that can write retractions; others refuse a query that emits them.
     accepts_changelog: bool = False
     internal: bool = False
     metadata: tuple[tuple[str, DataType], ...] = ()

@@ -23,8 +23,10 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 
+# Connectors whose tables are asked by SQL.
 DATABASES = ("postgres", "sqlite", "duckdb")
 
+# Keys are those of Flink's lookup joins.
 LOOKUP_OPTIONS = (
     Option(
         "lookup.cache",
@@ -40,6 +42,7 @@ LOOKUP_OPTIONS = (
         "how many rows a partial cache holds in each subtask",
         minimum=1,
     ),
+    # None: no entry expires; it leaves when the cache is full.
     Option(
         "lookup.partial-cache.expire-after-write",
         OptionKind.DURATION,
@@ -54,6 +57,7 @@ LOOKUP_OPTIONS = (
         "how long an entry that is not read stays in the cache",
         minimum=1,
     ),
+    # On, as in Flink: a key without a row would otherwise be asked for at each of its rows.
     Option(
         "lookup.partial-cache.cache-missing-key",
         OptionKind.BOOL,
@@ -71,6 +75,7 @@ LOOKUP_OPTIONS = (
         "lookup.max-retries", OptionKind.INT, 3, "how often a request that failed is sent again", minimum=0
     ),
     Option("lookup.async", OptionKind.BOOL, True, "whether rows are processed while requests are pending"),
+    # allow_unordered: one slow answer delays no other, but rows never pass a watermark.
     Option(
         "lookup.output-mode",
         OptionKind.ENUM,
@@ -92,6 +97,7 @@ LOOKUP_OPTIONS = (
         "how many requests of a subtask are pending at a time",
         minimum=1,
     ),
+    # 3 min, as Flink's table.exec.async-lookup.timeout.
     Option(
         "lookup.timeout",
         OptionKind.DURATION,
@@ -99,6 +105,7 @@ LOOKUP_OPTIONS = (
         "how long an answer is waited for before the job fails",
         minimum=1,
     ),
+    # From here on: a key without a row is asked for again, as with Flink's hint LOOKUP.
     Option(
         "lookup.retry-predicate",
         OptionKind.ENUM,
@@ -118,6 +125,7 @@ LOOKUP_OPTIONS = (
     ),
     Option("lookup.max-attempts", OptionKind.INT, 3, "how often it is asked for again", minimum=1),
 )
+# Deadlocks, lost connections, locked files: the same transaction is tried again before the job restarts.
 DATABASE_SINK_OPTIONS = (
     Option(
         "sink.max-retries",
@@ -144,6 +152,7 @@ POSTGRES_OPTIONS = (
     Option("username", help="who connects (else whom the url names)"),
     Option("password", help="the word to connect with", secret=True),
 )
+# SELECT /*+ LOOKUP('table' = 'd', 'async' = 'true') */: the words are without the prefix.
 # The hint's words for the options of a lookup.
 LOOKUP_HINT_OPTIONS = {
     name: f"lookup.{name}"
@@ -164,6 +173,7 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
     """Refuse what a database's options cannot mean: SQL-1505 for a url of something else, SQL-1507 for
     options of another kind of cache.
     """
+    # A url of another system, such as mysql://, would fail only at the first request.
     url = options.get("url")
     if url is not None and not re.match(r"postgres(ql)?://", url):
         scheme = url.partition("://")[0] if "://" in url else "this"
@@ -171,6 +181,7 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
         raise PenstockError(
             "SQL-1505", f"option 'url' cannot begin with '{scheme[:20]}'", hint=hint, span=values.get("url")
         )
+    # scan.reload.interval makes a full cache of its own.
     cache = options.get("lookup.cache", "none").strip().lower()
     if RELOAD in options and cache not in ("none", "full"):
         hint = "leave one of the two out"
@@ -180,6 +191,7 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
             hint=hint,
             span=spans.get(RELOAD),
         )
+    # lookup.partial-cache.max-rows beside lookup.cache = full would be ignored in silence.
     for key in options:
         kind = key.removeprefix("lookup.").partition("-cache.")[0] if "-cache." in key else None
         if kind is not None and kind != cache:
@@ -193,6 +205,7 @@ def _check_column(_options: dict[str, str], field: Field, span: Span | None) -> 
     """Refuse a column of a type that no database has a word for. SQL-1509."""
     kind = field.type
     if not (
+        # Types that PostgreSQL, SQLite and DuckDB all store and compare.
         is_integer(kind)
         or is_timestamp(kind)
         or isinstance(kind, Boolean | Float | Double | Decimal | String | Binary | Date)
@@ -214,6 +227,7 @@ def _declared(name: str, help_text: str, location: tuple[Option, ...]) -> Connec
         source=True,
         sink=True,
         pushes_filters=True,
+        # One transaction adds the staged rows and records the epoch: a repeated commit changes nothing.
         exactly_once=True,
         check_options=_check_options,
         check_column=_check_column,

@@ -11,9 +11,10 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.types import BIGINT, STRING, TimestampLtz
 
 FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
-# each record is a change: rows are added, replaced and taken back
+# Each record is a change: an insertion, an update or a deletion.
 CHANGELOG_FORMATS = frozenset({"debezium-json"})
 FILE_KINDS = {"debezium-json": "json"}  # formats that say what stands in files of another kind
+# What a path's suffix says of its format; the option format overrides it.
 FORMAT_SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -26,7 +27,9 @@ FORMAT_SUFFIXES = {
     ".ipc": "arrow",
 }
 COMPRESSION_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+# What is written of changes: insertions; insertions and deletions by key; everything.
 CHANGELOG_MODES = ("append", "upsert", "retract")
+# Databases and Spark's tables declare this option, too.
 RELOAD = "scan.reload.interval"
 RELOAD_OPTION = Option(
     RELOAD,
@@ -35,6 +38,7 @@ RELOAD_OPTION = Option(
     "read the table again this often where it is joined FOR SYSTEM_TIME AS OF a processing time",
     minimum=1,
 )
+# fail stops the job, skip counts, table keeps the records in `<name>$errors`.
 BAD_RECORD_POLICIES = ("fail", "skip", "table")
 
 FILESYSTEM_OPTIONS = (
@@ -57,6 +61,7 @@ FILESYSTEM_OPTIONS = (
         "of csv and json files; auto goes by the suffix .gz or .zst",
         ("auto", "none", "gzip", "zstd"),
     ),
+    # Options of one format are refused with another: _check_filesystem.
     Option("csv.delimiter", OptionKind.CHARACTER, ",", "the delimiter between two values (\\t for a tab)"),
     Option("csv.header", OptionKind.BOOL, True, "whether the first line names the columns"),
     Option("csv.quote", OptionKind.CHARACTER, '"', "what encloses a value that holds a delimiter"),
@@ -70,6 +75,7 @@ FILESYSTEM_OPTIONS = (
         False,
         "whether each change is in a payload beside its schema",
     ),
+    # The three ways in which files are read: a table (neither option), a stream that ends, one that does not.
     Option(
         "source.replay",
         OptionKind.BOOL,
@@ -120,6 +126,7 @@ FILESYSTEM_OPTIONS = (
         "begin a new file after so many rows (0: only at checkpoints)",
         minimum=0,
     ),
+    # 128 MiB, as Flink's sink.rolling-policy.file-size.
     Option(
         "sink.rolling.bytes",
         OptionKind.MEMORY,
@@ -141,8 +148,10 @@ def split_suffixes(path: str) -> tuple[str | None, str | None]:
     """Return the format and the compression that a file name's suffixes name; each is ``None`` when there
     is no such suffix.
     """
+    # Only the last part of the path: a dot in a directory's name says nothing.
     name = path.rstrip("/").rsplit("/", 1)[-1].lower()
     compression = None
+    # day.csv.gz: the compression is outermost and is removed first.
     for suffix, codec in COMPRESSION_SUFFIXES.items():
         if name.endswith(suffix):
             name, compression = name[: -len(suffix)], codec
@@ -154,6 +163,7 @@ def split_suffixes(path: str) -> tuple[str | None, str | None]:
 
 
 def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
+    # A directory or glob has no suffix: it needs the option.
     kind, _ = split_suffixes(options["path"])
     kind = options.get("format", kind)
     if kind is None:
@@ -164,6 +174,7 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
             hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'",
             span=values.get("path"),
         )
+    # 'csv.header' beside 'format' = 'json' would be ignored in silence.
     for key in options:
         owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
         if owner is not None and kind.strip().lower() != owner:
@@ -173,12 +184,14 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
                 hint="leave it out",
                 span=spans.get(key),
             )
+    # Debezium's records have the operation in themselves: there is one way to write them.
     if options.get("changelog.mode", "append") != "append" and kind.strip().lower() == "debezium-json":
         hint = "leave it out: debezium-json writes what a row was before and after"
         raise PenstockError(
             "SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode")
         )
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
+    # No parser could tell the end of a value from a quote.
     if quote is not None and quote == delimiter:
         hint = "a quoted value begins and ends with the one, values are apart by the other"
         raise PenstockError(
@@ -187,6 +200,7 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
             hint=hint,
             span=values.get("csv.quote"),
         )
+    # One says that the rows end, the other that they never do.
     if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
         hint = (
             "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
@@ -221,6 +235,7 @@ FILESYSTEM = Connector(
     pushes_filters=True,
     replayable=True,
     exactly_once=True,
+    # METADATA FROM 'file.path' and so on; file.row is the position of the row in its file.
     metadata=(
         ("file.path", STRING),
         ("file.name", STRING),

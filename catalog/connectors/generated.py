@@ -13,6 +13,7 @@ from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, DataType, Row
 
 FIELD_KINDS = ("random", "sequence", "now")
 
+# The same seed generates the same rows: a restored job reads them again.
 DATAGEN_OPTIONS = (
     Option(
         "rows-per-second",
@@ -36,6 +37,7 @@ DATAGEN_OPTIONS = (
         "how many parts rows are dealt into, so that as many subtasks can generate",
         minimum=1,
     ),
+    # fields.<column>.*: options of one column. Which kind each belongs to is checked by the engine.
     Option(
         "fields.*.kind",
         OptionKind.ENUM,
@@ -94,9 +96,11 @@ NEXMARK_OPTIONS = (
         "how far events of a split may be out of order, in event time",
         minimum=0,
     ),
+    # 1 : 3 : 46 of 50 events, the proportions of the Nexmark benchmark.
     Option("person.proportion", OptionKind.INT, 1, "people among person + auction + bid events", minimum=1),
     Option("auction.proportion", OptionKind.INT, 3, "auctions among them", minimum=1),
     Option("bid.proportion", OptionKind.INT, 46, "bids among them", minimum=0),
+    # Skew as in the benchmark: most bids are of few people and for few auctions.
     Option(
         "person.hot-ratio",
         OptionKind.INT,
@@ -111,6 +115,7 @@ NEXMARK_OPTIONS = (
     Option("auction.in-flight-num", OptionKind.INT, 100, "how many auctions are open at a time", minimum=1),
 )
 
+# Columns as the benchmark's generator names them; names are compared without case.
 PERSON: dict[str, DataType] = {
     "id": BIGINT,
     "name": STRING,
@@ -146,6 +151,7 @@ NEXMARK_TABLES: dict[str, dict[str, DataType]] = {
     "person": PERSON,
     "auction": AUCTION,
     "bid": BID,
+    # One stream of all kinds: of person, auction and bid only the one that event_type names is not NULL.
     "events": {
         "event_type": INT,
         "person": Row(tuple(PERSON.items())),
@@ -164,6 +170,7 @@ def _check_nexmark_column(options: dict[str, str], field: Field, span: Span | No
 
 
 def _check(owner: str, known: dict[str, DataType], name: str, kind: DataType, span: Span | None) -> None:
+    # A column is matched by name, not by position: a table may declare some of them in any order.
     folded = {column.lower(): declared for column, declared in known.items()}
     declared = folded.get(name.lower())
     if declared is None:

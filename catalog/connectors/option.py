@@ -12,6 +12,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 
+# DURATION is an int of milliseconds, MEMORY one of bytes.
 OptionValue = None | bool | int | str
 
 
@@ -56,6 +57,7 @@ class Option:
         """Return the typed value of a text; SQL-1505 for a bad value, SQL-1506 for a bad unit."""
         try:
             value = _PARSERS[self.kind](text)
+        # Before ValueError, from which it derives.
         except _BadUnit as bad:
             what = f"has no unit '{bad.unit}'" if bad.unit else "needs a unit"
             raise PenstockError("SQL-1506", f"option '{key}' {what}", hint=bad.hint, span=span) from None
@@ -70,6 +72,7 @@ class Option:
             ) from None
         if self.kind is OptionKind.ENUM:
             value = self._choice(key, str(value), span)
+        # Also of durations and sizes, in milliseconds and bytes.
         if self.minimum is not None and isinstance(value, int) and value < self.minimum:
             raise PenstockError(
                 "SQL-1505",
@@ -94,6 +97,7 @@ class _BadUnit(ValueError):
 
 # 5 s, 1.5GB: a number and a unit.
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+# Without a unit a duration is refused: '5' might mean seconds or milliseconds.
 _MILLISECONDS = {"ms": 1, "s": 1000, "sec": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 # Flink's words: 5 seconds, 1 hour.
 _MILLISECONDS |= {
@@ -104,6 +108,7 @@ _MILLISECONDS |= {
     for word in ("second", "minute", "hour", "day")
     for end in ("", "s")
 }
+# Powers of 1,024 for kb as for kib; without a unit bytes.
 _BYTES = {
     "": 1,
     "b": 1,
@@ -126,6 +131,7 @@ def _quantity(text: str, units: dict[str, int], example: str) -> int:
     factor = units.get(unit.lower())
     if factor is None:
         raise _BadUnit(unit, (did_you_mean(unit.lower(), units) if unit else None) or f"write {example}")
+    # '1.5 s' is 1,500.
     return round(float(number) * factor)
 
 
@@ -156,6 +162,7 @@ def _parse_int(text: str) -> int:
 def _parse_character(text: str) -> str:
     # '\t' in SQL is two characters.
     text = "\t" if text == "\\t" else text
+    # One byte: the CSV kernels compare bytes. Line ends separate records and cannot separate values.
     if len(text.encode()) != 1 or text in "\r\n":
         raise ValueError(text)
     return text
@@ -167,9 +174,11 @@ _PARSERS: dict[OptionKind, Callable[[str], OptionValue]] = {
     OptionKind.DURATION: parse_duration_ms,
     OptionKind.MEMORY: parse_memory_bytes,
     OptionKind.STRING: str,
+    # The choice is compared later: Option.parse knows the choices.
     OptionKind.ENUM: str.strip,
     OptionKind.CHARACTER: _parse_character,
 }
+# Behind "write" in a hint.
 _EXAMPLES = {
     OptionKind.BOOL: "'true' or 'false'",
     OptionKind.INT: "a whole number such as '100'",

@@ -18,16 +18,19 @@ from penstock.catalog.secrets import MASK, names_secret, redact_url
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, STRING, DataType
 
+# The connector of a plan's part that the optimizer computes once for several readers.
 SHARED = "shared"
 
 
 def _registered_boundedness(table: TableOptions) -> Boundedness:
+    # Rows that never end are no replay, whatever source.replay says.
     if table.option("source.unbounded"):
         return Boundedness.UNBOUNDED
     return Boundedness.REPLAY if table.option("source.replay") else Boundedness.BOUNDED
 
 
 def _view_boundedness(table: TableOptions) -> Boundedness:
+    # Read as a table: the rows of one state. Followed: that state, then the changes of the job.
     if not table.option("follow"):
         return Boundedness.BOUNDED
     return Boundedness.REPLAY if table.option("finite") else Boundedness.UNBOUNDED
@@ -37,6 +40,7 @@ def _view_emits_changes(table: TableOptions) -> bool:
     return bool(table.option("follow")) and not table.option("insert-only")
 
 
+# The public connectors first; internal ones are made by the planner and the client.
 _ALL = (
     FILESYSTEM,
     DATAGEN,
@@ -53,8 +57,10 @@ _ALL = (
         sink=True,
         accepts_changelog=True,
     ),
+    # For measurements: rows are computed, and written nowhere.
     Connector("blackhole", "takes rows and forgets them", sink=True, accepts_changelog=True),
     Connector("collect", "returns rows to the client", sink=True, accepts_changelog=True, internal=True),
+    # The rows are in this process: after a restart the program registers them again.
     Connector(
         "registered",
         "Arrow tables, pandas frames and Python iterables registered by name",
@@ -117,6 +123,7 @@ CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _
 
 # SELECT .. FROM t$errors reads the bad records of t.
 ERRORS_SUFFIX = "$errors"
+# raw: the record as it was read; source, split, position: where; column, error: what failed.
 ERRORS_SCHEMA = Schema(
     (
         Field("raw", STRING),
@@ -131,6 +138,7 @@ ERRORS_SCHEMA = Schema(
 
 def connector_named(name: str, span: Span | None = None) -> Connector:
     """Return a connector by name; SQL-1502 with the nearest name when there is none."""
+    # Internal connectors are in the list, too: check_options refuses them in CREATE TABLE.
     connector = CONNECTORS.get(name.lower())
     if connector is None:
         known = [c.name for c in _ALL if not c.internal]
@@ -190,12 +198,14 @@ def check_options(
     SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value,
     1506 bad unit, 1507 options that exclude each other.
     """
+    # The checks go from the whole to the parts: connector, each option, missing options, then combinations.
     if "connector" not in options:
         raise PenstockError(
             "SQL-1501",
             "the WITH clause names no connector",
             hint=f"write 'connector' = 'filesystem'; there is {_public_names()}",
         )
+    # Without the position of a value, the caret is below its key.
     values = spans | (value_spans or {})
     connector = connector_named(options["connector"], values.get("connector"))
     if connector.internal:
@@ -227,6 +237,7 @@ def _public_names() -> str:
 def _declared(connector: Connector, key: str, span: Span | None) -> Option:
     declared = connector.option(key)
     if declared is None:
+        # The hint has the user's own column: fields.price.mn suggests fields.price.min.
         column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
         known = [o.key.replace("*", column) for o in connector.options]
         hint = did_you_mean(key, known, others=True) or f"connector '{connector.name}' takes no options"
@@ -248,6 +259,7 @@ def emits_changes(table: CatalogTable) -> bool:
 
 def takes_changes(table: CatalogTable) -> bool:
     """Return whether rows written to a table may be updated and retracted later."""
+    # A sink that writes changes, a table whose format has them, or files with a column op.
     return connector_of(table).accepts_changelog or emits_changes(table) or written_changes(table) != "append"
 
 
@@ -265,12 +277,14 @@ def written_changes(table: CatalogTable) -> str:
 def is_secret(connector: str, key: str) -> bool:
     """Return whether an option's value must never be shown."""
     declared = CONNECTORS[connector].option(key) if connector in CONNECTORS else None
+    # By declaration or by name: an option of a connector that does not exist may be a password, too.
     return (declared is not None and declared.secret) or names_secret(key)
 
 
 def redacted(options: dict[str, str]) -> dict[str, str]:
     """Return options as they may be shown: secrets replaced by ``******``."""
     name = options.get("connector", "")
+    # A harmless option such as url may have a password inside.
     return {key: MASK if is_secret(name, key) else redact_url(text) for key, text in options.items()}
 
 
@@ -290,6 +304,7 @@ def errors_table(table: CatalogTable) -> CatalogTable:
     )
 
 
+# For a reloaded table of files or of Spark: their connectors declare no lookup options.
 _DEFAULTS = {declared.key: declared.default for declared in LOOKUP_OPTIONS}
 
 
@@ -298,6 +313,7 @@ def reload_ms(table: CatalogTable) -> int | None:
     once.
     """
     declared = connector_of(table).option(RELOAD)
+    # Read from the options, not by table.option: a table without the option is never reloaded.
     if declared is None or RELOAD not in table.options:
         return None
     value = declared.parse(RELOAD, table.options[RELOAD])
@@ -316,6 +332,7 @@ def lookup_option(table: CatalogTable, key: str) -> OptionValue:
     again is remembered whole.
     """
     every_ms = reload_ms(table)
+    # scan.reload.interval is a full cache by another name.
     if every_ms is not None:
         whole: dict[str, OptionValue] = {
             "lookup.cache": "full",

@@ -18,6 +18,7 @@ SOCKET_OPTIONS = (
         ("fail", "skip"),
     ),
     Option(
+        # A socket cannot be read again: a restore loses lines, and so fails unless allowed.
         ON_RESTORE,
         OptionKind.ENUM,
         "fail",
@@ -31,5 +32,6 @@ SOCKET = Connector(
     "lines of JSON that a TCP server sends",
     SOCKET_OPTIONS,
     source=True,
+    # No option says how many lines a server sends.
     boundedness=lambda _table: Boundedness.UNBOUNDED,
 )

@@ -7,6 +7,7 @@ from penstock.catalog.connectors.option import Option
 from penstock.catalog.tables import CatalogTable
 
 SPARK = "spark"
+# Such keys are passed to Spark as they are.
 SETTING_PREFIX = "spark."
 SPARK_OPTIONS = (
     Option(
@@ -14,12 +15,14 @@ SPARK_OPTIONS = (
         required=True,
         help="the table's name in Spark: catalog.database.table, or the end of it",
     ),
+    # A join as of a processing time reads the table again this often.
     RELOAD_OPTION,
     Option(
         f"{SETTING_PREFIX}*",
         help="a setting of Spark, e.g. spark.sql.catalog.<name>; names of settings keep their case",
     ),
 )
+# Keys of CREATE CATALOG .. WITH ('type' = 'spark', ..) beside the settings of Spark.
 CATALOG_KEYS = ("type", "catalog", "default-database")
 
 
