@@ -40,7 +40,7 @@ def _view_emits_changes(table: TableOptions) -> bool:
     return bool(table.option("follow")) and not table.option("insert-only")
 
 
-# The public connectors first; internal ones are made by the planner and the client.
+# Internal ones are made by the planner and the client.
 _ALL = (
     FILESYSTEM,
     DATAGEN,

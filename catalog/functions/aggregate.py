@@ -42,6 +42,7 @@ from penstock.catalog.types import (
 )
 
 
+# Values are sorted where no ORDER BY says otherwise: the result does not depend on the order of arrival.
 def _ordered(operand: Operand, position: int) -> DataType:
     if not is_orderable(operand.type):
         raise Mismatch(
@@ -65,6 +66,7 @@ def first_operand(operands: Sequence[Operand]) -> Typing:
 
 def positioned(operands: Sequence[Operand]) -> Typing:
     """One of the values, and a constant that says whether NULLs are passed over."""
+    # first_value(x, TRUE) is Spark's form of IGNORE NULLS.
     if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, bool)):
         raise Mismatch("the second argument must be TRUE or FALSE", "write IGNORE NULLS behind the call")
     return (_ordered(operands[0], 1), *(operand.type for operand in operands[1:])), operands[0].type
@@ -72,6 +74,7 @@ def positioned(operands: Sequence[Operand]) -> Typing:
 
 def joined(operands: Sequence[Operand]) -> Typing:
     """Texts with a constant between."""
+    # A separator that changes from row to row has no defined result.
     if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, str)):
         raise Mismatch("the separator must be a constant text", "write listagg(x, ', ')")
     return fixed(STRING, result=STRING)(operands)
@@ -85,6 +88,7 @@ def counted(operands: Sequence[Operand]) -> Typing:
     return (kind,), Map(kind, BIGINT)
 
 
+# Spark leaves the order of these open; here ties are broken by value, so that a rerun emits the same.
 COLLECTING: tuple[Function, ...] = (
     Function(
         "first_value",
@@ -126,6 +130,7 @@ COLLECTING: tuple[Function, ...] = (
         nullable=True,
         distinct=True,
     ),
+    # NOT NULL: an empty group has an empty array.
     Function(
         "collect_list",
         "collect_list(x [ORDER BY k])",
@@ -146,6 +151,7 @@ COLLECTING: tuple[Function, ...] = (
         nullable=False,
         distinct=True,
     ),
+    # NULL without values.
     Function(
         "listagg",
         "listagg(x[, separator]) [WITHIN GROUP (ORDER BY k)]",
@@ -157,6 +163,7 @@ COLLECTING: tuple[Function, ...] = (
         ordered=True,
         distinct=True,
     ),
+    # Spark's mode is any of the most frequent values.
     Function(
         "mode",
         "mode(x)",
@@ -177,6 +184,7 @@ COLLECTING: tuple[Function, ...] = (
 )
 
 
+# For one argument or two: the last type repeats.
 _NUMBER = fixed(DOUBLE, result=DOUBLE)
 
 
@@ -184,6 +192,7 @@ def _share(operand: Operand, position: int) -> DataType:
     """The type of a constant between 0 and 1."""
     kind = wanted(operand, DOUBLE, position)
     value = operand.value
+    # A constant, as in Spark: the same share for all rows of a group.
     if not operand.constant or isinstance(value, str) or value is None or not 0 <= float(value) <= 1:  # type: ignore[arg-type]  # a number
         raise Mismatch("the percentage must be a constant between 0 and 1", "write 0.5 for the median")
     return kind
@@ -202,11 +211,13 @@ def middle(operands: Sequence[Operand]) -> Typing:
 def ranked_percentile(operands: Sequence[Operand]) -> Typing:
     """A number or a time, a constant share and perhaps a constant accuracy; the value's own type out."""
     kind = operands[0].type
+    # A text is read as a number.
     if isinstance(kind, Null | String):
         kind = wanted(operands[0], DOUBLE, 1)
     if not (is_numeric(kind) or isinstance(kind, Date | Time) or is_timestamp(kind) or is_interval(kind)):
         raise Mismatch(f"argument 1 is {kind}, wanted a number or a time")
     share = _share(operands[1], 2)
+    # The accuracy is accepted and not used: the result is exact.
     if len(operands) > 2 and not (operands[2].constant and is_integer(operands[2].type)):
         raise Mismatch("the accuracy must be a constant integer")
     return (kind, share, *(INT for _ in operands[2:])), kind
@@ -220,6 +231,7 @@ def _spread(name: str, meaning: str, *aliases: str) -> Function:
     return Function(name, f"{name}(x)", meaning, _NUMBER, (1, 1), aliases, nullable=True, distinct=True)
 
 
+# Functions of pairs skip a pair with a NULL on either side.
 STATISTICS: tuple[Function, ...] = (
     _spread("stddev_samp", "Standard deviation of a sample; NULL for one value.", "stddev", "std"),
     _spread("stddev_pop", "Standard deviation of a population."),
@@ -230,6 +242,7 @@ STATISTICS: tuple[Function, ...] = (
     _pair("corr", "Correlation of pairs without NULL; NULL where a side does not vary."),
     _pair("covar_pop", "Covariance of a population of pairs without NULL."),
     _pair("covar_samp", "Covariance of a sample of pairs without NULL; NULL for one pair."),
+    # NOT NULL: 0 without pairs.
     Function(
         "regr_count",
         "regr_count(y, x)",
@@ -257,6 +270,7 @@ STATISTICS: tuple[Function, ...] = (
         distinct=True,
     ),
     Function("median", "median(x)", "percentile(x, 0.5).", middle, (1, 1), nullable=True, distinct=True),
+    # Exact here; Spark approximates above a number of values that the accuracy sets.
     Function(
         "percentile_approx",
         "percentile_approx(x, p[, accuracy]) or percentile_disc(p) WITHIN GROUP (ORDER BY x)",
@@ -277,6 +291,7 @@ def logic_count(operands: Sequence[Operand]) -> Typing:
 
 def counted_apart(operands: Sequence[Operand]) -> Typing:
     """Anything with an order, and a constant that says how exact; a count out."""
+    # Only the first argument is counted; the error allowed is accepted and not used.
     kinds, _ = ordered(operands[:1])
     if len(operands) > 1 and not (operands[1].constant and is_numeric(operands[1].type)):
         raise Mismatch("the error allowed must be a constant number")
@@ -294,6 +309,7 @@ def integral(operands: Sequence[Operand]) -> Typing:
 
 
 AGGREGATES: tuple[Function, ...] = (
+    # NOT NULL: 0 without rows. count(*) has no argument.
     Function(
         "count",
         "count(*) or count(x)",
@@ -303,6 +319,7 @@ AGGREGATES: tuple[Function, ...] = (
         nullable=False,
         distinct=True,
     ),
+    # Fallible: the sum of BIGINTs may overflow, which raises.
     Function(
         "sum",
         "sum(x)",
@@ -313,6 +330,7 @@ AGGREGATES: tuple[Function, ...] = (
         distinct=True,
         fallible=True,
     ),
+    # Of the optimizer: merges partial counts, where NULL would be wrong.
     Function(
         "sum0",
         "sum0(x)",
@@ -361,6 +379,7 @@ AGGREGATES: tuple[Function, ...] = (
         nullable=True,
         distinct=True,
     ),
+    # Spark may return any; the smallest is the same in each run.
     Function(
         "any_value",
         "any_value(x)",
@@ -379,6 +398,7 @@ AGGREGATES: tuple[Function, ...] = (
         ("countif",),
         nullable=False,
     ),
+    # NOT NULL: 0 without values.
     Function(
         "approx_count_distinct",
         "approx_count_distinct(x[, error])",

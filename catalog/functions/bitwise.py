@@ -28,6 +28,7 @@ from penstock.catalog.types import (
 
 
 def _integer(operand: Operand, position: int) -> DataType:
+    # NULL & 5 is an INT that is NULL.
     if isinstance(operand.type, Null):
         return INT
     if not is_integer(operand.type):
@@ -39,18 +40,21 @@ def integers(operands: Sequence[Operand]) -> Typing:
     """Integers of one type, which is the result's."""
     kind = _integer(operands[0], 1)
     for position, operand in enumerate(operands[1:], 2):
+        # TINYINT & BIGINT is BIGINT: the sign bit fills the digits above.
         kind = common_type(kind, _integer(operand, position)) or kind
     return (kind,) * len(operands), kind
 
 
 def shifted(operands: Sequence[Operand]) -> Typing:
     """INT or BIGINT, moved by an INT."""
+    # As in Spark, narrower integers are shifted as INT.
     kind = BIGINT if isinstance(_integer(operands[0], 1), BigInt) else INT
     return (kind, wanted(operands[1], INT, 2)), kind
 
 
 def _bits(result: DataType) -> Rule:
     def rule(operands: Sequence[Operand]) -> Typing:
+        # bit_count(TRUE) is 1; getbit has no BOOLEAN form.
         kind = BOOLEAN if operands[0].type == BOOLEAN and len(operands) == 1 else _integer(operands[0], 1)
         return (kind, *(wanted(o, INT, i) for i, o in enumerate(operands[1:], 2))), result
 
@@ -61,6 +65,7 @@ def hexadecimal(operands: Sequence[Operand]) -> Typing:
     """Numbers as BIGINT, STRING or BINARY, as hexadecimal text."""
     kind = operands[0].type
     return (
+        # hex(255) is 'FF', hex('ABC') is '414243'.
         kind if isinstance(kind, Binary) else BIGINT if is_numeric(kind) else wanted(operands[0], STRING, 1),
     ), STRING
 
@@ -83,6 +88,7 @@ def hashed(result: DataType) -> Rule:
         for position, operand in enumerate(operands, 1):
             kind = operand.type
             if isinstance(kind, Array | Map | Row | Time) or (
+                # Up to 18 digits Spark hashes a decimal as a BIGINT; wider ones as bytes.
                 isinstance(kind, Decimal) and kind.precision > 18
             ):
                 raise Mismatch(
@@ -103,6 +109,7 @@ def function_of(
     nullable: bool | None = None,
 ) -> Function:
     """A function whose arguments are all those of its usage; those in brackets may be left out."""
+    # "f(a, b[, c])" has from 2 to 3 arguments: commas before the bracket, and all commas.
     inside = usage[usage.index("(") + 1 : usage.rindex(")")]
     least = inside.split("[")[0].count(",") + 1 if inside.split("[")[0].strip() else 0
     return Function(
@@ -111,6 +118,7 @@ def function_of(
 
 
 BIT_FUNCTIONS: tuple[Function, ...] = (
+    # Names of operators: users write the signs.
     Function("bitwise_and", "a & b", "The bits both integers have.", integers, (2, 2)),
     Function("bitwise_or", "a | b", "The bits either integer has.", integers, (2, 2)),
     Function("bitwise_xor", "a ^ b", "The bits only one of both integers has.", integers, (2, 2)),

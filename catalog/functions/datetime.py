@@ -58,9 +58,11 @@ DIFFERENCE_UNITS = (
     "microsecond",
 )
 # 59.999999: two digits of seconds, six of microseconds.
+# 59.999999: two digits before the point, microseconds behind it.
 _SECONDS = Decimal(8, 6)
 
 
+# Constant, so that a wrong unit is an error of the statement and not of a row.
 def _unit(operand: Operand, units: tuple[str, ...]) -> None:
     if not operand.constant or not isinstance(operand.value, str):
         raise Mismatch("the unit must be a constant text", f"units are {', '.join(units)}")
@@ -71,6 +73,7 @@ def _unit(operand: Operand, units: tuple[str, ...]) -> None:
         )
 
 
+# The short forms of Spark's trunc and date_trunc.
 _UNIT_ALIASES = {"yyyy": "year", "yy": "year", "mon": "month", "mm": "month", "dd": "day"}
 
 
@@ -79,6 +82,7 @@ def canonical_unit(text: str) -> str:
     ``YYYY`` as ``year``.
     """
     # SQL_TSI_DAY, days, DD: the spellings of ODBC and Spark.
+    # SQL_TSI_DAY is the ODBC spelling, which Flink's TIMESTAMPDIFF accepts.
     word = text.strip().lower().removeprefix("sql_tsi_")
     word = _UNIT_ALIASES.get(word, word)
     singular = word.removesuffix("s")
@@ -93,6 +97,7 @@ def _truncated(operands: Sequence[Operand]) -> Typing:
 
 def _truncated_date(operands: Sequence[Operand]) -> Typing:
     # Only units of more than a day: year, quarter, month, week.
+    # Year to week: a date has nothing to truncate below a day.
     _unit(operands[1], TRUNCATION_UNITS[:4])
     return (wanted(operands[0], DATE, 1), STRING), DATE
 
@@ -101,6 +106,7 @@ def _difference(operands: Sequence[Operand]) -> Typing:
     _unit(operands[0], DIFFERENCE_UNITS)
     first, second = moment(operands[1:]), moment(operands[2:])
     # An instant beside a wall clock makes both instants.
+    # A TIMESTAMP beside an instant is read in the session's zone.
     kind = first if first == second else TIMESTAMP_LTZ if TIMESTAMP_LTZ in (first, second) else TIMESTAMP
     return (STRING, kind, kind), BIGINT
 
@@ -121,6 +127,7 @@ def _formatted(operands: Sequence[Operand]) -> Typing:
 
 def _read_timestamp(operands: Sequence[Operand]) -> Typing:
     """A string (with a pattern), or a date or timestamp as it is."""
+    # to_timestamp(ts) is ts as a TIMESTAMP: Spark allows it, too.
     if len(operands) == 1 and (is_timestamp(operands[0].type) or isinstance(operands[0].type, Date)):
         return (TIMESTAMP,), TIMESTAMP
     return tuple(wanted(o, STRING, i) for i, o in enumerate(operands, 1)), TIMESTAMP
@@ -135,14 +142,17 @@ def _read_date(operands: Sequence[Operand]) -> Typing:
 def _read_instant(operands: Sequence[Operand]) -> Typing:
     """Flink's ``TO_TIMESTAMP_LTZ(number, precision)``: seconds (0) or milliseconds (3)."""
     # TO_TIMESTAMP_LTZ('2024-01-01 00:00:00')
+    # A text in ISO form, or a moment as it is.
     if len(operands) == 1 and not is_numeric(operands[0].type):
         return (
             STRING if isinstance(operands[0].type, String) else wanted(operands[0], TIMESTAMP_LTZ, 1),
         ), TIMESTAMP_LTZ
     # TO_TIMESTAMP_LTZ(text, pattern)
+    # A text and a pattern.
     if len(operands) == 2 and not is_integer(operands[0].type):
         return (wanted(operands[0], STRING, 1), wanted(operands[1], STRING, 2)), TIMESTAMP_LTZ
     # TO_TIMESTAMP_LTZ(number, precision)
+    # A number and its precision; without one it is in milliseconds, as in Flink.
     if len(operands) == 2 and operands[1].value not in (0, 3):
         raise Mismatch("the precision must be the constant 0 (seconds) or 3 (milliseconds)")
     return (BIGINT, *(INT for _ in operands[1:])), TIMESTAMP_LTZ
@@ -156,10 +166,12 @@ def _unix_time(operands: Sequence[Operand]) -> Typing:
 
 
 def _of_seconds(operands: Sequence[Operand]) -> Typing:
+    # A fraction of a second is read from a DOUBLE; whole seconds stay exact.
     return (BIGINT if is_integer(operands[0].type) else wanted(operands[0], DOUBLE, 1),), TIMESTAMP_LTZ
 
 
 def _of_day(operands: Sequence[Operand]) -> Typing:
+    # A DATE is not cast to a TIMESTAMP first: its parts are the same.
     return (DATE if operands[0].type == DATE else moment(operands),), INT
 
 
@@ -173,6 +185,7 @@ def _part(name: str, text: str, *aliases: str) -> Function:
 
 def _now(name: str, text: str, kind: DataType, *aliases: str) -> Function:
     typing = fixed(STRING, result=kind)
+    # Not deterministic: the optimizer neither folds nor moves such a call.
     return Function(name, f"{name}()", text, typing, (0, 0), aliases, nullable=False, deterministic=False)
 
 
@@ -188,10 +201,13 @@ TIMES: tuple[Function, ...] = (
     _part("hour", "The hour, 0 to 23."),
     _part("minute", "The minute."),
     _part("second", "The second, without its fraction."),
+    # Spark's two numberings: dayofweek from Sunday = 1, weekday from Monday = 0.
     _day_part("dayofweek", "The day of the week: 1 is Sunday, 7 Saturday."),
     _day_part("weekday", "The day of the week: 0 is Monday, 6 Sunday."),
     _day_part("dayofyear", "The day of the year, from 1."),
+    # By ISO the first days of January may be in week 52 or 53 of the year before.
     _day_part("weekofyear", "The ISO week, 1 to 53.", "week"),
+    # date_trunc(unit, t) returns a timestamp; trunc(d, unit) has the arguments swapped and returns a DATE.
     Function(
         "date_trunc",
         "date_trunc(unit, t)",
@@ -314,6 +330,7 @@ TIMES: tuple[Function, ...] = (
         (1, 1),
         fallible=True,
     ),
+    # Not fallible: a BIGINT of microseconds is the instant itself. Seconds and milliseconds may overflow.
     Function(
         "timestamp_micros",
         "timestamp_micros(n)",
@@ -321,6 +338,7 @@ TIMES: tuple[Function, ...] = (
         _INSTANT,
         (1, 1),
     ),
+    # Rounded down, also before 1970.
     Function("unix_seconds", "unix_seconds(t)", "Whole seconds since 1970.", _COUNTED, (1, 1)),
     Function("unix_millis", "unix_millis(t)", "Whole milliseconds since 1970.", _COUNTED, (1, 1)),
     Function("unix_micros", "unix_micros(t)", "Microseconds since 1970.", _COUNTED, (1, 1)),
@@ -332,6 +350,7 @@ TIMES: tuple[Function, ...] = (
         fixed(INT, result=DATE),
         (1, 1),
     ),
+    # The clock is read by the engine, not here: the catalog only declares the types.
     _now("current_timestamp", "The time now, TIMESTAMP_LTZ.", TIMESTAMP_LTZ, "now"),
     _now(
         "proctime",

@@ -31,6 +31,7 @@ from penstock.catalog.types import (
 
 def array_type(operand: Operand, position: int) -> Array:
     """Return the type of an argument that is an array (NULL counts as one), else refuse."""
+    # array_distinct(NULL) is allowed, and NULL.
     if isinstance(operand.type, Null):
         return Array(NULL)
     if not isinstance(operand.type, Array):
@@ -56,12 +57,14 @@ def _common(kinds: Sequence[DataType], what: str) -> DataType:
 
 
 def _order_of(kind: DataType) -> DataType:
+    # A MAP has no order, so elements that contain one cannot be compared.
     if not is_orderable(kind):
         raise Mismatch(f"{kind} values cannot be compared")
     return kind
 
 
 def _key(kind: DataType) -> DataType:
+    # Maps cannot be compared: the value of such a key could not be looked up.
     if isinstance(kind, Map):
         raise Mismatch("a MAP cannot be a key of a map")
     if isinstance(kind, Null):
@@ -75,6 +78,7 @@ def _key(kind: DataType) -> DataType:
 def array_of(operands: Sequence[Operand]) -> Typing:
     """``array(a, b, ..)``: elements of one type."""
     kind = _common([o.type for o in operands], "elements")
+    # array() has no elements: its type is ARRAY<NULL> until something widens it.
     return (kind,) * len(operands), Array(kind)
 
 
@@ -90,6 +94,7 @@ def map_of(operands: Sequence[Operand]) -> Typing:
 
 def row_of(operands: Sequence[Operand]) -> Typing:
     """``struct(a, b, ..)``: a row with fields col1, col2, .. (the binder knows better names)."""
+    # struct(1, 'a') is ROW<col1 INT, col2 STRING>, as in Spark.
     kinds = tuple(o.type for o in operands)
     return kinds, Row(tuple((f"col{i}", kind) for i, kind in enumerate(kinds, 1)))
 
@@ -115,6 +120,7 @@ def named_row(operands: Sequence[Operand]) -> Typing:
 def field(operands: Sequence[Operand]) -> Typing:
     """``row.field``: the position of the field is a constant."""
     row, position = operands
+    # The binder has turned the field's name into its position.
     assert isinstance(row.type, Row) and isinstance(position.value, int)
     return (row.type, INT), row.type.fields[position.value][1]
 
@@ -131,6 +137,7 @@ def element(operands: Sequence[Operand]) -> Typing:
                 f"write CAST(.. AS {container.type.key})",
             )
         return (container.type, container.type.key), container.type.value
+    # A text or a row has no elements: row.field and substr(s, i, 1) read their parts.
     if not isinstance(container.type, Array):
         raise Mismatch(f"{container.type} has no elements", "elements are read of an ARRAY or a MAP")
     return (container.type, _index(place, 2)), container.type.element
@@ -153,6 +160,7 @@ def with_element(result: DataType | None = None) -> Rule:
     """
 
     def rule(operands: Sequence[Operand]) -> Typing:
+        # array_contains(ARRAY<INT>, 2.5) compares as the common type of the elements and the value.
         kind = _order_of(
             _common([array_type(operands[0], 1).element, operands[1].type], "elements and the value")
         )
@@ -170,6 +178,7 @@ def of_array(
 
     def rule(operands: Sequence[Operand]) -> Typing:
         kind = array_type(operands[0], 1)
+        # array_distinct and array_sort need an order, array_compact does not.
         if compares or orders:
             _order_of(kind.element)
         rest = tuple(
@@ -184,6 +193,7 @@ def of_arrays(result: DataType | None = None) -> Rule:
     """Return the rule of a function of several arrays of one type that compares their elements."""
 
     def rule(operands: Sequence[Operand]) -> Typing:
+        # array_union(ARRAY<INT>, ARRAY<BIGINT>) is an ARRAY<BIGINT>.
         kind = _order_of(_common([array_type(o, i).element for i, o in enumerate(operands, 1)], "elements"))
         return (Array(kind),) * len(operands), Array(kind) if result is None else result
 
@@ -193,6 +203,7 @@ def of_arrays(result: DataType | None = None) -> Rule:
 def joined_texts(operands: Sequence[Operand]) -> Typing:
     """``array_join``: elements as texts."""
     element = array_type(operands[0], 1).element
+    # Only flat elements have one text.
     if isinstance(element, Array | Map | Row):
         raise Mismatch(f"argument 1 is {operands[0].type}, wanted an ARRAY<STRING>")
     return (Array(STRING), *(wanted(o, STRING, i) for i, o in enumerate(operands[1:], 2))), STRING
@@ -226,6 +237,7 @@ def sequence(operands: Sequence[Operand]) -> Typing:
     steps = tuple(o.type for o in operands[2:])
     if any(not isinstance(step, DayTimeInterval | YearMonthInterval) for step in steps):
         raise Mismatch("the step of a sequence of times is an INTERVAL")
+    # The step keeps its type: months and days move a time in different ways.
     return (kind, kind, *steps), Array(kind)
 
 
@@ -242,6 +254,7 @@ def entry(kind: Map) -> Row:
 def has_key(operands: Sequence[Operand]) -> Typing:
     """``map_contains_key``."""
     kind = map_type(operands[0], 1)
+    # As for m[key]: the key may be narrower than the map's keys, not wider.
     if common_type(kind.key, operands[1].type) != kind.key:
         raise Mismatch(
             f"the keys are {kind.key}, argument 2 is {operands[1].type}", f"write CAST(.. AS {kind.key})"
@@ -260,6 +273,7 @@ def map_of_entries(operands: Sequence[Operand]) -> Typing:
     kind = array_type(operands[0], 1)
     if not isinstance(kind.element, Row) or len(kind.element.fields) != 2:
         raise Mismatch(f"argument 1 is {operands[0].type}, wanted an ARRAY of rows of two fields")
+    # By position: the names of the two fields do not matter.
     (_, key), (_, value) = kind.element.fields
     return (kind,), Map(_key(key), value)
 
@@ -275,6 +289,7 @@ def sized(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
     if not isinstance(kind, Array | Map | Null):
         raise Mismatch(f"argument 1 is {kind}, wanted an ARRAY or a MAP")
+    # An untyped NULL is cast to an array, whose size is NULL.
     return (Array(NULL) if isinstance(kind, Null) else kind,), INT
 
 
@@ -294,6 +309,7 @@ def concatenated_values(operands: Sequence[Operand]) -> Typing:
         kind = _common([o.type for o in operands], "arrays")
         if isinstance(kind, Array):
             return (kind,) * len(operands), kind
+    # Anything else prints itself: 'a' || 5 is 'a5'.
     return concatenated(operands)
 
 
@@ -303,6 +319,7 @@ def at_zone(operands: Sequence[Operand]) -> Typing:
     # A constant, so that a wrong name is an error of the statement and not of a row.
     if not (operands[1].constant and isinstance(operands[1].value, str)):
         raise Mismatch("the zone is no constant text", "write AT TIME ZONE 'Europe/Berlin'")
+    # By the names of the zone database; an offset such as '+01:00' is no zone here.
     if operands[1].value not in available_timezones():
         raise Mismatch(
             f'there is no time zone "{operands[1].value}"',

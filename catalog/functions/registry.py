@@ -39,6 +39,7 @@ __all__ = [
     "takes_order",
 ]
 
+# Titles and order are those of docs/FUNCTIONS.md.
 SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Operators": OPERATORS,
     "Conditions": CONDITIONALS,
@@ -92,6 +93,7 @@ def _by_name(functions: tuple[Function, ...]) -> dict[str, Function]:
     return {name: function for function in functions for name in (function.name, *function.aliases)}
 
 
+# Aliases are keys beside the names: a plan has the canonical name only.
 _SCALARS: dict[str, Function] = _by_name(tuple(f for family in SCALAR_FAMILIES.values() for f in family))
 _AGGREGATES: dict[str, Function] = _by_name(AGGREGATES)
 AGGREGATE_NAMES = frozenset(_AGGREGATES)
@@ -106,6 +108,7 @@ def function_kinds() -> list[tuple[str, str]]:
     """Return every name of the language with what it is: scalar, aggregate, window (with OVER alone) or
     table (in FROM).
     """
+    # Later entries replace earlier ones: first_value, a window function too, is listed as an aggregate.
     kinds = dict.fromkeys(table_function_names(), "table") | {
         function.name: "window" for function in WINDOW_FUNCTIONS
     }
@@ -121,6 +124,7 @@ def is_aggregate(name: str) -> bool:
 def is_deterministic(canonical: str) -> bool:
     """Return whether a function gives equal results for equal arguments."""
     function = _SCALARS.get(canonical.lower()) or _AGGREGATES.get(canonical.lower())
+    # An unknown name is an internal one: it computes from its arguments alone.
     return function is None or function.deterministic
 
 
@@ -143,6 +147,7 @@ def resolve(
     """
     # SELECT sum(x) + 1 binds sum elsewhere: an aggregate that arrives here is where none is allowed.
     function = _SCALARS.get(name.lower())
+    # WHERE sum(x) > 1, or an aggregate inside another.
     if function is None and is_aggregate(name):
         raise PenstockError(
             "SQL-1104",
@@ -165,6 +170,7 @@ def resolve_aggregate(
     if function is None:
         raise _unknown(name, span)
     # COUNT(DISTINCT) without an argument has nothing to compare.
+    # The flag is of the declaration: sum0 and histogram have no DISTINCT form.
     if distinct and (not function.distinct or not args):
         raise PenstockError(
             "SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint=f"write {function.usage}"
@@ -178,6 +184,7 @@ def takes_order(name: str) -> bool:
 
 
 def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> PenstockError:
+    # SELECT rand(): refused with a reason, instead of "there is no function".
     if name.lower() in _OF_CHANCE:
         message = (
             f"{name.lower()} is not supported: each call returns another value, so a retraction "
@@ -203,6 +210,7 @@ def _sign(function: Function, args: Sequence[object], span: Span | None) -> Sign
         )
     try:
         kinds, result = function.rule([_operand(arg) for arg in args])
+    # Rules know types only; the position of the call is added here.
     except Mismatch as refusal:
         hint = refusal.hint or f"usage: {function.usage}"
         raise PenstockError(
@@ -219,6 +227,7 @@ def _operand(arg: object) -> Operand:
         return Operand(arg)
     kind = getattr(arg, "type", None)
     assert isinstance(kind, DataType), arg
+    # Only a literal has a value: that makes an operand a constant.
     return Operand(kind, hasattr(arg, "value"), getattr(arg, "value", None))
 
 
@@ -231,6 +240,7 @@ def _count(least: int, most: int | None) -> str:
 
 
 # Aggregates that the page does not list.
+# The optimizer alone calls it: docs/FUNCTIONS.md is for users.
 _UNSPOKEN = ("sum0",)
 
 _HEAD = """# Functions
@@ -287,6 +297,7 @@ def _family(title: str, functions: tuple[Function, ...]) -> str:
 
 
 def _cell(text: str) -> str:
+    # A bar ends the cell of a Markdown table.
     return text.replace("|", "\\|")
 
 
