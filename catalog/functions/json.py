@@ -23,9 +23,11 @@ from penstock.catalog.types import (
 
 _TEXT = fixed(STRING, result=STRING)
 _COUNT = fixed(STRING, result=INT)
+# Of IS JSON: the second argument of is_json, in small letters.
 _KINDS = ("value", "object", "array", "scalar")
 
 
+# A constant: the type of the result follows from it.
 def _constant_text(operand: Operand, what: str, example: str) -> None:
     if not operand.constant or not isinstance(operand.value, str):
         raise Mismatch(f"{what} is no constant text", f"write {example}")
@@ -43,6 +45,7 @@ def _tested(operands: Sequence[Operand]) -> Typing:
 def _read(operands: Sequence[Operand]) -> Typing:
     """The result has the type its constant schema names; whoever reads types puts that in place of NULL's."""
     _constant_text(operands[1], "the schema", "from_json(text, 'a INT, b ARRAY<STRING>')")
+    # Other options of Spark are refused: to ignore one could change values in silence.
     for mode in operands[2:]:
         if mode.value not in ("PERMISSIVE", "FAILFAST"):
             raise Mismatch(
@@ -63,6 +66,7 @@ def _written(operands: Sequence[Operand]) -> Typing:
         raise Mismatch(
             f"argument 1 is {kind}, wanted a ROW, an ARRAY or a MAP", "write to_json(struct(a, b))"
         )
+    # By type, when the statement is planned: no row can then fail.
     writable(kind)
     return (kind,), STRING
 
@@ -74,6 +78,7 @@ def writable(kind: DataType) -> None:
         case Array(element):
             writable(element)
         case Map(key, value):
+            # A key is written as a text; flat values have one.
             if isinstance(key, Row | Array):
                 raise Mismatch("the keys of a JSON object are texts", f"CAST the keys, {key}, to STRING")
             writable(key)
@@ -91,6 +96,7 @@ def readable(kind: DataType) -> None:
         case Array(element):
             readable(element)
         case Map(key, value):
+            # Narrower than writing: a text such as "1" is read as a text, and CAST by the user.
             if not isinstance(key, String):
                 raise Mismatch(
                     f"the keys of a JSON object are texts, not {key}", "write MAP<STRING, ..> and CAST it"
@@ -106,6 +112,7 @@ def readable(kind: DataType) -> None:
 def _object(operands: Sequence[Operand]) -> Typing:
     """The marks of the values first, then keys and values in turn."""
     # The first operand has a mark for each value; keys are at 1, 3, .., values at 2, 4, ..
+    # operands[0] is the binder's text of marks, such as "absent vj": j values are JSON already.
     for key in operands[1::2]:
         if not isinstance(key.type, String | Null):
             raise Mismatch(f"a key is {key.type}, wanted STRING", "CAST it to STRING")
@@ -122,6 +129,7 @@ def _array(operands: Sequence[Operand]) -> Typing:
 
 JSON: tuple[Function, ...] = (
     of(
+        # Of Spark: any value at the path, objects as JSON text.
         "get_json_object",
         "get_json_object(s, path)",
         "The value at a path as text.",
@@ -130,6 +138,7 @@ JSON: tuple[Function, ...] = (
         fallible=True,
     ),
     of(
+        # The three of the SQL standard: a scalar, an object or array, and whether there is something.
         "json_value",
         "json_value(s, path)",
         "The value at a path, if it is no object and no array.",
@@ -153,6 +162,7 @@ JSON: tuple[Function, ...] = (
         fallible=True,
     ),
     of(
+        # Nullable whatever the argument: NULL says that the text is no array.
         "json_array_length",
         "json_array_length(s)",
         "The number of elements; NULL for what is no array.",
@@ -205,6 +215,7 @@ JSON: tuple[Function, ...] = (
         (1, 1),
         fallible=True,
     ),
+    # KEY k VALUE v arrives here as the pair k, v.
     Function(
         "json_object",
         "json_object(KEY k VALUE v, .. [NULL | ABSENT ON NULL])",
@@ -214,6 +225,7 @@ JSON: tuple[Function, ...] = (
         nullable=False,
         fallible=True,
     ),
+    # ABSENT ON NULL unless said, as in the standard; json_object has NULL ON NULL.
     Function(
         "json_array",
         "json_array(a, b, .. [NULL | ABSENT ON NULL])",

@@ -35,6 +35,7 @@ CONSTRUCTORS: tuple[Function, ...] = (
     Function(
         "array", "array(a, b, ..)", "An array; also ARRAY[a, b, ..].", array_of, (0, None), nullable=False
     ),
+    # Fallible: two equal keys, or a NULL key, are an error of the row.
     Function(
         "map",
         "map(k, v, ..)",
@@ -64,7 +65,9 @@ CONSTRUCTORS: tuple[Function, ...] = (
 )
 
 ACCESS: tuple[Function, ...] = (
+    # field, element and at_time_zone are operators: users write row.name, a[i] and AT TIME ZONE.
     Function("field", "row.name", "A field of a row.", field, (2, 2), nullable=True),
+    # a[i] counts from 1, as in Flink and the SQL standard; Spark's a[i] counts from 0 (get does, too).
     Function(
         "element",
         "a[i], m[key]",
@@ -73,6 +76,7 @@ ACCESS: tuple[Function, ...] = (
         (2, 2),
         nullable=True,
     ),
+    # Raises beyond the array; try_element_at and a[i] return NULL there.
     Function(
         "element_at",
         "element_at(a, i)",
@@ -118,6 +122,7 @@ ARRAYS: tuple[Function, ...] = (
         (1, 1),
         ("cardinality", "array_size"),
     ),
+    # NULL where x is not there but a NULL is: the NULL might be x.
     Function(
         "array_contains",
         "array_contains(a, x)",
@@ -134,6 +139,7 @@ ARRAYS: tuple[Function, ...] = (
         (2, 2),
     ),
     Function("array_remove", "array_remove(a, x)", "The elements that are not x.", with_element(), (2, 2)),
+    # Nullable: array_append(NULL, x) is NULL.
     Function(
         "array_append",
         "array_append(a, x)",
@@ -158,6 +164,7 @@ ARRAYS: tuple[Function, ...] = (
         (1, 1),
     ),
     Function("array_compact", "array_compact(a)", "The elements that are not NULL.", of_array(Array), (1, 1)),
+    # The two sorts of Spark differ in NULLs: sort_array has them first, array_sort last.
     Function(
         "sort_array",
         "sort_array(a[, ascending])",
@@ -180,6 +187,7 @@ ARRAYS: tuple[Function, ...] = (
         (2, 3),
         nullable=True,
     ),
+    # The result is an element, hence the identity.
     Function(
         "array_min",
         "array_min(a)",
@@ -228,6 +236,7 @@ ARRAYS: tuple[Function, ...] = (
         (3, 3),
         fallible=True,
     ),
+    # One level only: ARRAY<ARRAY<ARRAY<INT>>> becomes ARRAY<ARRAY<INT>>.
     Function(
         "flatten",
         "flatten(a)",
@@ -236,6 +245,7 @@ ARRAYS: tuple[Function, ...] = (
         (1, 1),
         nullable=True,
     ),
+    # Fallible: no sequence goes from first to last with a step of 0.
     Function(
         "sequence",
         "sequence(first, last[, step])",
@@ -282,6 +292,7 @@ MAPS: tuple[Function, ...] = (
         nullable=True,
         fallible=True,
     ),
+    # As Spark's spark.sql.mapKeyDedupPolicy = EXCEPTION, its default.
     Function(
         "map_concat",
         "map_concat(a, b, ..)",
@@ -300,6 +311,7 @@ MAPS: tuple[Function, ...] = (
     ),
 )
 
+# In the order of docs/FUNCTIONS.md.
 NESTED: tuple[Function, ...] = (*CONSTRUCTORS, *ACCESS, *ARRAYS, *MAPS)
 
 
@@ -308,6 +320,7 @@ def with_function(operands: Sequence[Operand]) -> Typing:
     raise Mismatch("the last argument is a function of the elements", None)
 
 
+# The binder types a lambda from the elements; these declarations are for names, arity and the reference.
 LAMBDAS: tuple[Function, ...] = (
     Function(
         "transform",
@@ -339,6 +352,7 @@ LAMBDAS: tuple[Function, ...] = (
         (2, 2),
         nullable=True,
     ),
+    # Three arguments or four: the last function is applied to the final value.
     Function(
         "aggregate",
         "aggregate(a, start, (s, x) -> ..[, s -> ..])",
@@ -363,6 +377,7 @@ LAMBDAS: tuple[Function, ...] = (
         with_function,
         (2, 2),
     ),
+    # Fallible: two keys may become one.
     Function(
         "transform_keys",
         "transform_keys(m, (k, v) -> ..)",

@@ -27,6 +27,7 @@ from penstock.catalog.functions.type_rules import (
 )
 from penstock.catalog.types import BOOLEAN, DOUBLE, STRING
 
+# Fallible ones raise on overflow, division by zero or an unreadable value: the optimizer does not move them.
 OPERATORS: tuple[Function, ...] = (
     Function(
         "add",
@@ -52,6 +53,7 @@ OPERATORS: tuple[Function, ...] = (
         (2, 2),
         fallible=True,
     ),
+    # Two integers give a DOUBLE, as in Spark; in Flink 7 / 2 is 3.
     Function(
         "divide",
         "a / b",
@@ -61,7 +63,9 @@ OPERATORS: tuple[Function, ...] = (
         fallible=True,
     ),
     Function("div", "a DIV b", "Quotient cut towards zero, BIGINT.", integral_divide, (2, 2), fallible=True),
+    # pmod has a remainder that is never negative for a positive b.
     Function("mod", "a % b", "Remainder with the sign of a.", arithmetic("mod", "%"), (2, 2), fallible=True),
+    # Fallible: -(-128) of a TINYINT overflows.
     Function(
         "negate",
         "-a",
@@ -71,12 +75,14 @@ OPERATORS: tuple[Function, ...] = (
         ("negative",),
         fallible=True,
     ),
+    # Floats are ordered as in Spark: NaN equals itself and is above all numbers, unlike IEEE 754.
     Function("equal", "a = b", "Equal; NaN equals NaN, -0.0 equals 0.0.", comparison, (2, 2)),
     Function("not_equal", "a <> b", "Not equal.", comparison, (2, 2)),
     Function("less", "a < b", "Less; NaN is the largest number.", comparison, (2, 2)),
     Function("less_equal", "a <= b", "Less or equal.", comparison, (2, 2)),
     Function("greater", "a > b", "Greater.", comparison, (2, 2)),
     Function("greater_equal", "a >= b", "Greater or equal.", comparison, (2, 2)),
+    # Also IS NOT DISTINCT FROM.
     Function(
         "null_safe_equal",
         "a <=> b",
@@ -85,11 +91,13 @@ OPERATORS: tuple[Function, ...] = (
         (2, 2),
         nullable=False,
     ),
+    # x <> 0 AND 1 / x > 2 does not raise.
     Function(
         "and", "a AND b", "Both; the right side is not computed where the left is FALSE.", logic, (2, 2)
     ),
     Function("or", "a OR b", "Either; the right side is not computed where the left is TRUE.", logic, (2, 2)),
     Function("not", "NOT a", "The opposite truth.", logic, (1, 1)),
+    # Any type: constant_result casts nothing.
     Function(
         "is_null",
         "a IS NULL",
@@ -140,6 +148,7 @@ OPERATORS: tuple[Function, ...] = (
 )
 
 CONDITIONALS: tuple[Function, ...] = (
+    # The binder writes these as CASE, whose nullability follows from the arguments.
     Function(
         "coalesce",
         "coalesce(a, b, ..)",
@@ -164,6 +173,7 @@ CONDITIONALS: tuple[Function, ...] = (
         "zeroifnull", "zeroifnull(x)", "x, or 0 where it is NULL.", zero_if_null, (1, 1), nullable=False
     ),
     Function("nullifzero", "nullifzero(x)", "x, or NULL where it is 0.", signed, (1, 1), nullable=True),
+    # As in Spark; in Flink one NULL makes the result NULL.
     Function(
         "greatest",
         "greatest(a, b, ..)",
@@ -185,11 +195,13 @@ CONDITIONALS: tuple[Function, ...] = (
 
 def _double(name: str, usage: str, text: str, *aliases: str, nullable: bool | None = None) -> Function:
     """A function from DOUBLEs to DOUBLE."""
+    # "atan2(y, x)" has two arguments.
     count = usage.count(",") + 1
     return Function(name, usage, text, fixed(DOUBLE, result=DOUBLE), (count, count), aliases, nullable)
 
 
 MATHEMATICS: tuple[Function, ...] = (
+    # Fallible: abs(-128) of a TINYINT overflows.
     Function("abs", "abs(x)", "The number without its sign.", signed, (1, 1), fallible=True),
     Function(
         "ceil",
@@ -211,6 +223,7 @@ MATHEMATICS: tuple[Function, ...] = (
         (1, 2),
         fallible=True,
     ),
+    # Banker's rounding: bround(2.5) is 2, round(2.5) is 3.
     Function(
         "bround",
         "bround(x[, d])",
@@ -228,6 +241,7 @@ MATHEMATICS: tuple[Function, ...] = (
         fallible=True,
     ),
     Function("sign", "sign(x)", "-1.0, 0.0 or 1.0.", fixed(DOUBLE, result=DOUBLE), (1, 1), ("signum",)),
+    # Outside its domain a function returns NaN; the logarithms return NULL, both as in Spark.
     _double("sqrt", "sqrt(x)", "Square root; NaN below zero."),
     _double("cbrt", "cbrt(x)", "Cube root."),
     _double("pow", "pow(x, y)", "x to the power y.", "power"),
@@ -264,6 +278,7 @@ MATHEMATICS: tuple[Function, ...] = (
     ),
 )
 
+# Typed as their operators. Not fallible and always nullable: an error becomes NULL.
 TRIES: tuple[Function, ...] = (
     Function("try_add", "try_add(a, b)", "a + b; NULL where that overflows.", add, (2, 2), nullable=True),
     Function(

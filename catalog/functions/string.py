@@ -29,6 +29,7 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 
+# The last type repeats, so each of these rules serves any number of arguments (the arity limits them).
 _TEXT = fixed(STRING, result=STRING)
 _TEXT_TO_INT = fixed(STRING, result=INT)
 _TEXT_TEST = fixed(STRING, result=BOOLEAN)
@@ -41,6 +42,7 @@ STRINGS: tuple[Function, ...] = (
     Function(
         "initcap", "initcap(s)", "Each word with a capital first and small letters after.", _TEXT, (1, 1)
     ),
+    # btrim is Postgres' and Spark's name of the two-sided form.
     Function(
         "trim",
         "trim(s[, chars])",
@@ -55,6 +57,7 @@ STRINGS: tuple[Function, ...] = (
     Function(
         "rtrim", "rtrim(s[, chars])", "The text without trailing blanks (or those characters).", _TEXT, (1, 2)
     ),
+    # Characters, not bytes: octet_length counts those.
     Function(
         "length",
         "length(s)",
@@ -64,6 +67,7 @@ STRINGS: tuple[Function, ...] = (
         ("char_length", "character_length", "len"),
     ),
     Function("octet_length", "octet_length(s)", "The number of bytes in UTF-8.", _TEXT_TO_INT, (1, 1)),
+    # Start 0 is read as 1, as in Spark.
     Function(
         "substr",
         "substr(s, start[, length])",
@@ -83,6 +87,7 @@ STRINGS: tuple[Function, ...] = (
         concatenated_values,
         (1, None),
     ),
+    # Unlike concat, skips NULLs; NULL only where the separator is.
     Function(
         "concat_ws",
         "concat_ws(sep, a, ..)",
@@ -125,6 +130,7 @@ STRINGS: tuple[Function, ...] = (
         _TEXT_TO_INT,
         (2, 2),
     ),
+    # position(part IN s) and locate(part, s): the part comes first; instr(s, part) has it second.
     Function(
         "position",
         "position(part, s[, start])",
@@ -133,6 +139,7 @@ STRINGS: tuple[Function, ...] = (
         (2, 3),
         ("locate", "charindex"),
     ),
+    # From 1, and an error for 0; split_index of Flink counts from 0 and returns NULL where there is none.
     Function(
         "split_part",
         "split_part(s, delimiter, n)",
@@ -153,6 +160,7 @@ STRINGS: tuple[Function, ...] = (
         "ends_with", "ends_with(s, part)", "Whether the text ends so.", _TEXT_TEST, (2, 2), ("endswith",)
     ),
     Function("contains", "contains(s, part)", "Whether the part occurs in the text.", _TEXT_TEST, (2, 2)),
+    # Fallible, as all regular expressions: a pattern in a column may be invalid.
     Function(
         "regexp_replace",
         "regexp_replace(s, pattern, by)",
@@ -161,6 +169,7 @@ STRINGS: tuple[Function, ...] = (
         (3, 3),
         fallible=True,
     ),
+    # The group is 1 unless said, as in Spark; in Flink it is 0, the whole match.
     Function(
         "regexp_extract",
         "regexp_extract(s, pattern[, group])",
@@ -182,6 +191,7 @@ STRINGS: tuple[Function, ...] = (
     ),
     Function("md5", "md5(s)", "MD5 digest in hexadecimal.", _TEXT, (1, 1)),
     Function("sha1", "sha1(s)", "SHA-1 digest in hexadecimal.", _TEXT, (1, 1), ("sha",)),
+    # NULL for other numbers of bits.
     Function(
         "sha2",
         "sha2(s, bits)",
@@ -197,6 +207,7 @@ _FOUND = fixed(STRING, result=INT)
 
 
 def _formatted(operands: Sequence[Operand]) -> Typing:
+    # %s, %d and %f have no form for nested values and times.
     for position, operand in enumerate(operands[1:], 2):
         if not (is_numeric(operand.type) or isinstance(operand.type, String | Boolean)):
             raise Mismatch(
@@ -209,12 +220,14 @@ def _formatted(operands: Sequence[Operand]) -> Typing:
 def _number_text(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
     # Exact numbers keep their digits.
+    # Integers and decimals stay exact: a DOUBLE would lose digits beyond 2**53.
     number = kind if is_integer(kind) or isinstance(kind, Decimal) else wanted(operands[0], DOUBLE, 1)
     return (number, wanted(operands[1], INT, 2)), STRING
 
 
 def _in_zone(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
+    # The result has the type of the argument: its wall clock moves, its type does not.
     moment = kind if is_timestamp(kind) else wanted(operands[0], TIMESTAMP, 1)
     return (moment, wanted(operands[1], STRING, 2)), moment
 
@@ -224,6 +237,7 @@ def _moment(result: DataType) -> Rule:
         kind = operands[0].type
         return (
             kind
+            # NULL has no precision: a DATE is enough for the name of a day.
             if is_timestamp(kind)
             else DATE
             if isinstance(kind, Null)
@@ -261,6 +275,7 @@ WORDS: tuple[Function, ...] = (
         fixed(STRING, STRING, INT, result=STRING),
     ),
     of(
+        # Of Flink.
         "split_index",
         "split_index(s, delimiter, n)",
         "The piece of number n from 0; NULL where there is none.",
@@ -343,6 +358,7 @@ NUMBERS: tuple[Function, ...] = (
     _double("nanvl", "nanvl(x, y)", "x, or y where x is NaN."),
     Function("e", "e()", "2.718281828459045.", fixed(DOUBLE, result=DOUBLE), (0, 0), nullable=False),
     of(
+        # 21! does not fit 64 bits.
         "factorial",
         "factorial(n)",
         "1 * 2 * .. * n; NULL below 0 and above 20.",
@@ -350,6 +366,7 @@ NUMBERS: tuple[Function, ...] = (
         nullable=True,
     ),
     of(
+        # NULL where n is not above 0, low equals high, or one is not finite.
         "width_bucket",
         "width_bucket(x, low, high, n)",
         "Which of n equal parts between low and high x is in; 0 before, n + 1 behind.",
@@ -368,6 +385,7 @@ DAYS: tuple[Function, ...] = (
     ),
     of("dayname", "dayname(t)", "The day of the week: Mon, Tue, ..", _moment(STRING)),
     of("monthname", "monthname(t)", "The month: Jan, Feb, ..", _moment(STRING)),
+    # 59.999999: two digits before the point, microseconds behind it.
     of("exact_second", "extract(second FROM t)", "The second with its fraction.", _moment(Decimal(8, 6))),
     of(
         "months_between",
@@ -376,6 +394,7 @@ DAYS: tuple[Function, ...] = (
         _months,
     ),
     of(
+        # Not AT TIME ZONE: the argument and the result are both wall clocks.
         "from_utc_timestamp",
         "from_utc_timestamp(t, zone)",
         "The wall clock of a zone when that of UTC shows t.",

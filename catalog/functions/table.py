@@ -23,6 +23,7 @@ from penstock.catalog.types import (
     is_integer,
 )
 
+# The types the arguments are cast to, and the columns of the rows.
 TableTyping = tuple[tuple[DataType, ...], tuple[Field, ...]]
 TableRule = Callable[[Sequence[Operand]], TableTyping]
 
@@ -54,6 +55,7 @@ class TableSignature:
 def _elements(operands: Sequence[Operand]) -> TableTyping:
     """The elements of an array as ``col``, the entries of a map as ``key`` and ``value``."""
     kind = operands[0].type
+    # Names are Spark's: key and value of a map, col of an array. A key is never NULL.
     if isinstance(kind, Map):
         return (kind,), (Field("key", kind.key, False), Field("value", kind.value))
     if not isinstance(kind, Array):
@@ -66,6 +68,7 @@ def _fields(operands: Sequence[Operand]) -> TableTyping:
     kind = operands[0].type
     if not isinstance(kind, Array) or not isinstance(kind.element, Row):
         raise Mismatch(f"argument 1 is {kind}, wanted an ARRAY of rows")
+    # Nullable: a row in the array may itself be NULL.
     return (kind,), tuple(Field(name, part) for name, part in kind.element.fields)
 
 
@@ -73,6 +76,7 @@ def _unnested(operands: Sequence[Operand]) -> TableTyping:
     """Rows as their fields, other elements as one column, a map as two."""
     kind = operands[0].type
     return (
+        # The standard's UNNEST of rows has their fields as columns; explode has one column col.
         _fields(operands)
         if isinstance(kind, Array) and isinstance(kind.element, Row)
         else _elements(operands)
@@ -81,6 +85,7 @@ def _unnested(operands: Sequence[Operand]) -> TableTyping:
 
 def _numbered(operands: Sequence[Operand]) -> TableTyping:
     kinds, columns = _elements(operands)
+    # posexplode counts from 0; WITH ORDINALITY of UNNEST from 1.
     return kinds, (Field("pos", INT, False), *columns)
 
 
@@ -94,10 +99,12 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
             "write stack(2, a, b, c, d) for two rows of two columns",
         )
     # Rounded up: the last row of stack(2, a, b, c) has a NULL.
+    # Rounded up: stack(2, a, b, c) has two columns, and NULL in the last one of its second row.
     width = -(-len(values) // rows)
     columns = []
     # Values go row by row, so a column has every width-th of them.
     for place in range(width):
+        # Column c is made of the values c, c + width, c + 2 * width: they share one type.
         kind = common_type_of([o.type for o in values[place::width]])
         if kind is None:
             raise Mismatch(f"column {place + 1} has no common type", "CAST the values to one type")
@@ -108,6 +115,7 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
 def _tuple(operands: Sequence[Operand]) -> TableTyping:
     """``json_tuple(text, 'a', ..)``: a text for each field, in one row."""
     for operand in operands[1:]:
+        # No quote: the binder writes the path $['name'].
         if (
             not operand.constant
             or not isinstance(operand.value, str)
@@ -123,14 +131,17 @@ def _series(operands: Sequence[Operand]) -> TableTyping:
     kinds, kind = sequence(operands)
     assert isinstance(kind, Array)
     # generate_series(1, 9): BIGINT whatever the bounds are.
+    # Integers of any width become BIGINT, as in range.
     if is_integer(kind.element):
         return (BIGINT,) * len(operands), (Field("value", BIGINT, False),)
+    # sequence has a default step of a day; a series of times has none.
     if len(operands) < 3:
         raise Mismatch("a series of times needs a step", "write an INTERVAL as the third argument")
     return kinds, (Field("value", kind.element, False),)
 
 
 def _range(operands: Sequence[Operand]) -> TableTyping:
+    # wanted() alone would cast a text to BIGINT.
     for position, operand in enumerate(operands, 1):
         if not is_integer(operand.type) and not isinstance(operand.type, Null):
             raise Mismatch(f"argument {position} is {operand.type}, wanted an integer")
@@ -154,6 +165,7 @@ TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
         (1, 1),
         "explode",
     ),
+    # outer: a row with an empty array or NULL stays, with NULLs; the same code runs both forms.
     TableFunction(
         "explode_outer",
         "explode_outer(x)",
@@ -191,6 +203,7 @@ TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
         outer=True,
     ),
     TableFunction("stack", "stack(n, a, b, ..)", "The values in n rows.", _stacked, (2, None), "stack"),
+    # Run as stack(1, ..) of get_json_object of each name.
     TableFunction(
         "json_tuple",
         "json_tuple(s, 'a', ..)",
@@ -207,6 +220,7 @@ TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
         (2, 3),
         "series",
     ),
+    # Without its end, unlike generate_series.
     TableFunction(
         "range",
         "range([first, ]end[, step])",
@@ -238,6 +252,7 @@ def resolve_table(
     """
     function = _BY_NAME.get(name.lower())
     if function is None:
+        # In both cases of letters: other names, such as TUMBLE, are in capitals.
         known = [*table_function_names(), *others]
         hint = did_you_mean(name.lower(), known) or did_you_mean(name.upper(), known)
         hint = hint or f"the table functions are {', '.join(known)}"
