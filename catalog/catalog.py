@@ -58,8 +58,8 @@ class Catalog:
             if before
             else self.current
         )
-        # A name with a path needs its database to exist, so that a typo in it is reported as one.
-        # whose databases are not asked for before its table is
+        # A typo in the database's name is reported as one, not as a missing table.
+        # An external catalog is asked for the table alone, not for its databases before.
         if path.catalog not in self.databases.external:
             self.databases.require(path, span)
         return path.name_of(parts[-1])

@@ -98,7 +98,7 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
             if option
             else _NAMED.search(key)
         )
-        # token = x compares two columns: only a quoted value, or an option's, is hidden.
+        # token = x without quotes is no option here; _within hides the word behind it.
         if not named or not (quoted or after_set or (sign and option)):
             continue
         # Without the quotes, of which the closing one may be missing.
@@ -162,8 +162,7 @@ def masked(text: str) -> str:
     letters = None
     for start, end, _ in _secrets_in(text):
         letters = letters or list(text)
-        # Line ends stay, so that lines and columns of errors are right.
-        # One * a letter: a mask of another length would shift the positions behind it.
+        # One * a letter, and line ends stay: lines and columns of errors are right.
         letters[start:end] = ["\n" if letter == "\n" else "*" for letter in letters[start:end]]
     return text if letters is None else "".join(letters)
 

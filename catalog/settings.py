@@ -395,8 +395,7 @@ SETTINGS: dict[str, Setting] = _declare(
     ),
 )
 
-# 5 s, 1.5h, 64 mb: a number and a unit. Sizes have the same form.
-# A number and a unit. Options of connectors need a unit; a setting without one is in milliseconds.
+# 5 s, 1.5h, 64 mb. A duration without a unit is in milliseconds; an option of a connector needs one.
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]*)\s*")
 _DURATION_MS = {
     **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
@@ -441,7 +440,6 @@ def _scaled(text: str, units: dict[str, int]) -> int | None:
     match = _DURATION.fullmatch(text)
     if match is None or match[2].lower() not in units:
         return None
-    # Whole numbers are not computed in floats: large ones would lose digits.
     # A whole number is multiplied as an int: a float would round above 2**53.
     number = match[1] if "." in match[1] else None
     return (
@@ -469,7 +467,6 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
                 raise _refuse(setting, text, "it takes true or false", span)
             return _BOOLS[folded]
         # At most 18 digits: every such number fits 64 bits.
-        # At most 18 digits: every such number fits 64 bits.
         case SettingKind.INT:
             if not re.fullmatch(r"[+-]?\d{1,18}", folded):
                 raise _refuse(setting, text, "it takes a whole number", span)
@@ -482,8 +479,7 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
             raise _refuse(
                 setting, text, f"it takes {_or(setting.choices)}", span, did_you_mean(folded, setting.choices)
             )
-        # In milliseconds.
-        # SET 'x' = '1.5 min' is 90,000.
+        # In milliseconds: '1.5 min' is 90,000.
         case SettingKind.DURATION:
             if (duration := parse_duration_ms(text)) is None:
                 raise _refuse(setting, text, "it takes a duration such as '5 s', '50 ms' or '1 min'", span)
@@ -493,7 +489,6 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
             if (size := parse_memory_bytes(text)) is None:
                 raise _refuse(setting, text, "it takes a size such as '64 mb'", span)
             return size
-    # The only text that is checked.
     # The one STRING whose values are checked here: a wrong zone would fail each row.
     if setting.key == "table.local-time-zone":
         return _zone(setting, text, span)

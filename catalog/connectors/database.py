@@ -152,8 +152,7 @@ POSTGRES_OPTIONS = (
     Option("username", help="who connects (else whom the url names)"),
     Option("password", help="the word to connect with", secret=True),
 )
-# SELECT /*+ LOOKUP('table' = 'd', 'async' = 'true') */: the words are without the prefix.
-# The hint's words for the options of a lookup.
+# The hint's words for the options of a lookup: LOOKUP('table' = 'd', 'async' = 'true').
 LOOKUP_HINT_OPTIONS = {
     name: f"lookup.{name}"
     for name in (

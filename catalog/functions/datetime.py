@@ -58,7 +58,6 @@ DIFFERENCE_UNITS = (
     "microsecond",
 )
 # 59.999999: two digits of seconds, six of microseconds.
-# 59.999999: two digits before the point, microseconds behind it.
 _SECONDS = Decimal(8, 6)
 
 
@@ -81,8 +80,7 @@ def canonical_unit(text: str) -> str:
     """Return the name of a unit of time: lower case, singular, ``MM`` as ``month``, ``DD`` as ``day``,
     ``YYYY`` as ``year``.
     """
-    # SQL_TSI_DAY, days, DD: the spellings of ODBC and Spark.
-    # SQL_TSI_DAY is the ODBC spelling, which Flink's TIMESTAMPDIFF accepts.
+    # SQL_TSI_DAY is the ODBC spelling, which Flink's TIMESTAMPDIFF accepts; days and DD are Spark's.
     word = text.strip().lower().removeprefix("sql_tsi_")
     word = _UNIT_ALIASES.get(word, word)
     singular = word.removesuffix("s")
@@ -97,7 +95,6 @@ def _truncated(operands: Sequence[Operand]) -> Typing:
 
 def _truncated_date(operands: Sequence[Operand]) -> Typing:
     # Only units of more than a day: year, quarter, month, week.
-    # Year to week: a date has nothing to truncate below a day.
     _unit(operands[1], TRUNCATION_UNITS[:4])
     return (wanted(operands[0], DATE, 1), STRING), DATE
 
@@ -105,8 +102,7 @@ def _truncated_date(operands: Sequence[Operand]) -> Typing:
 def _difference(operands: Sequence[Operand]) -> Typing:
     _unit(operands[0], DIFFERENCE_UNITS)
     first, second = moment(operands[1:]), moment(operands[2:])
-    # An instant beside a wall clock makes both instants.
-    # A TIMESTAMP beside an instant is read in the session's zone.
+    # An instant beside a wall clock makes both instants: the clock is that of the session's zone.
     kind = first if first == second else TIMESTAMP_LTZ if TIMESTAMP_LTZ in (first, second) else TIMESTAMP
     return (STRING, kind, kind), BIGINT
 
@@ -141,18 +137,15 @@ def _read_date(operands: Sequence[Operand]) -> Typing:
 
 def _read_instant(operands: Sequence[Operand]) -> Typing:
     """Flink's ``TO_TIMESTAMP_LTZ(number, precision)``: seconds (0) or milliseconds (3)."""
-    # TO_TIMESTAMP_LTZ('2024-01-01 00:00:00')
-    # A text in ISO form, or a moment as it is.
+    # TO_TIMESTAMP_LTZ('2024-01-01 00:00:00'), or a moment as it is.
     if len(operands) == 1 and not is_numeric(operands[0].type):
         return (
             STRING if isinstance(operands[0].type, String) else wanted(operands[0], TIMESTAMP_LTZ, 1),
         ), TIMESTAMP_LTZ
     # TO_TIMESTAMP_LTZ(text, pattern)
-    # A text and a pattern.
     if len(operands) == 2 and not is_integer(operands[0].type):
         return (wanted(operands[0], STRING, 1), wanted(operands[1], STRING, 2)), TIMESTAMP_LTZ
-    # TO_TIMESTAMP_LTZ(number, precision)
-    # A number and its precision; without one it is in milliseconds, as in Flink.
+    # TO_TIMESTAMP_LTZ(number, precision); without one the number is in milliseconds, as in Flink.
     if len(operands) == 2 and operands[1].value not in (0, 3):
         raise Mismatch("the precision must be the constant 0 (seconds) or 3 (milliseconds)")
     return (BIGINT, *(INT for _ in operands[1:])), TIMESTAMP_LTZ

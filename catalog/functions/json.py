@@ -112,7 +112,7 @@ def readable(kind: DataType) -> None:
 def _object(operands: Sequence[Operand]) -> Typing:
     """The marks of the values first, then keys and values in turn."""
     # The first operand has a mark for each value; keys are at 1, 3, .., values at 2, 4, ..
-    # operands[0] is the binder's text of marks, such as "absent vj": j values are JSON already.
+    # The marks are such as "absent vj": v values are encoded, j values are JSON already.
     for key in operands[1::2]:
         if not isinstance(key.type, String | Null):
             raise Mismatch(f"a key is {key.type}, wanted STRING", "CAST it to STRING")

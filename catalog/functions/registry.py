@@ -239,8 +239,7 @@ def _count(least: int, most: int | None) -> str:
     return f"{least} to {most} arguments"
 
 
-# Aggregates that the page does not list.
-# The optimizer alone calls it: docs/FUNCTIONS.md is for users.
+# Aggregates that docs/FUNCTIONS.md does not list: the optimizer alone calls them.
 _UNSPOKEN = ("sum0",)
 
 _HEAD = """# Functions

@@ -219,7 +219,6 @@ def _formatted(operands: Sequence[Operand]) -> Typing:
 
 def _number_text(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
-    # Exact numbers keep their digits.
     # Integers and decimals stay exact: a DOUBLE would lose digits beyond 2**53.
     number = kind if is_integer(kind) or isinstance(kind, Decimal) else wanted(operands[0], DOUBLE, 1)
     return (number, wanted(operands[1], INT, 2)), STRING

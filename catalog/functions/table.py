@@ -98,7 +98,6 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
             "the number of rows is no constant above zero",
             "write stack(2, a, b, c, d) for two rows of two columns",
         )
-    # Rounded up: the last row of stack(2, a, b, c) has a NULL.
     # Rounded up: stack(2, a, b, c) has two columns, and NULL in the last one of its second row.
     width = -(-len(values) // rows)
     columns = []
@@ -131,7 +130,6 @@ def _series(operands: Sequence[Operand]) -> TableTyping:
     kinds, kind = sequence(operands)
     assert isinstance(kind, Array)
     # generate_series(1, 9): BIGINT whatever the bounds are.
-    # Integers of any width become BIGINT, as in range.
     if is_integer(kind.element):
         return (BIGINT,) * len(operands), (Field("value", BIGINT, False),)
     # sequence has a default step of a day; a series of times has none.

@@ -90,8 +90,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _column_text(table: CatalogTable, name: str) -> str:
-    # A computed column is in no source: its text is what the user wrote.
-    # name AS expression
+    # name AS expression: its text is what the user wrote.
     for computed in table.computed:
         if computed.name == name:
             return f"{quoted_name(name)} AS {computed.text}"
