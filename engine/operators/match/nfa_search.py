@@ -66,7 +66,8 @@ class Parts:
     """Where partitions are searched, int64 each. From ``starts`` on, ``lengths`` rows belong to an unfinished
     match; the search goes to ``ends``.
 
-    ``steps``: by row, the transition that accepted it. ``finals``: whether no row will follow.
+    ``steps``: by row, the transition that accepted it. ``finals`` (uint8): whether no row will
+    follow.
     """
 
     starts: np.ndarray
