@@ -81,7 +81,7 @@ class Catalog:
         )
 
     def _external(self, full_name: str) -> CatalogTable | None:
-        """A table that another system keeps."""
+        """A table of an external catalog."""
         path = ObjectPath.of(full_name)
         external = self.databases.external.get(path.catalog)
         return (
@@ -91,7 +91,9 @@ class Catalog:
         )
 
     def external_tables(self) -> list[str]:
-        """Return the names of the tables of the current database, where another system keeps it."""
+        """Return the names of the tables of the current database in an external catalog; none in one of
+        ours.
+        """
         external = self.databases.external.get(self.current.catalog)
         return [] if external is None else sorted(external.tables(self.current.database))
 
@@ -178,9 +180,7 @@ class Catalog:
     def create_view(
         self, view: View, *, or_replace: bool = False, if_not_exists: bool = False, span: Span | None = None
     ) -> bool:
-        """Add a view and return whether it was added; ``or_replace`` takes the place of a view (never of a
-        table).
-        """
+        """Add a view and return whether it was added; ``or_replace`` replaces a view, never a table."""
         # OR REPLACE replaces a view in its position of the order of creation.
         space = self._space(view)
         if or_replace and isinstance(space.get(view.name.lower()), View):
@@ -189,7 +189,7 @@ class Catalog:
         return self._create(view, if_not_exists, span)
 
     def replace_table(self, table: CatalogTable, name: str, span: Span | None = None) -> None:
-        """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise
+        """Replace the table called ``name`` by a changed one, perhaps of another name; raise
         SQL-1302 when the new name is taken.
         """
         # ALTER TABLE .. RENAME TO: the old name decides whether another system has the table.
@@ -250,7 +250,7 @@ class Catalog:
         return list(self._permanent.values())
 
     def names(self) -> list[str]:
-        """Return the names of all tables and views that can be seen, as they may be written here."""
+        """Return the names of all visible tables and views, as a statement of this session may write them."""
         # Temporary names come second and so replace permanent ones.
         merged = {**self._permanent, **self._temporary}
         return [self.written(merged[name].name) for name in sorted(merged)]
@@ -260,7 +260,7 @@ class Catalog:
         return full_name.rpartition(".")[2] if ObjectPath.of(full_name) == self.current else full_name
 
     def relations_of(self, path: ObjectPath) -> list[Relation]:
-        """Return all relations that live in a database."""
+        """Return all relations of a database."""
         return [
             relation
             for space in (self._permanent, self._temporary)

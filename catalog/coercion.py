@@ -75,8 +75,8 @@ def as_decimal(kind: DataType) -> Decimal | None:
 
 
 def adjusted_decimal(precision: int, scale: int) -> Decimal:
-    """Return the decimal type of an arithmetic result; above 38 digits the scale gives way, down to six
-    digits (Spark's precision loss).
+    """Return the decimal type of an arithmetic result. Above 38 digits the scale shrinks, to six digits at
+    least (Spark's precision loss).
     """
     if precision <= MAX_DECIMAL_PRECISION:
         return Decimal(precision, scale)
@@ -222,7 +222,7 @@ _NUMBER = re.compile(
 )
 # 2024, 2024-1, 2024-01-31: the groups are month and day.
 _DAY = re.compile(r"\s*[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?!\d|-)")
-# The words that CAST to BOOLEAN reads: one that is missing here would refuse a valid query.
+# At least the words that CAST to BOOLEAN reads: one that is missing would refuse a valid query.
 _TRUTHS = frozenset(("t", "true", "y", "yes", "1", "on", "f", "false", "n", "no", "0", "off"))
 
 

@@ -1,6 +1,4 @@
-"""Errors as values: a code, a sentence, a place in the text, a hint; the caret is drawn here and nowhere
-else.
-"""
+"""Errors as values: a code, a sentence, a position in the text, a hint. Only this module draws the caret."""
 
 from __future__ import annotations
 
@@ -140,9 +138,7 @@ class PenstockError(Exception):
         return self
 
     def _forget(self, piece: str, hidden: str) -> None:
-        """Say no piece of the text that is masked there: of a secret without quotes an error may name a
-        part.
-        """
+        """Mask in message, detail and hint a piece of the text that is part of a secret."""
         if piece == hidden:
             return
         # A short piece, such as one letter, is replaced in quotes only: it is in half of all words.
@@ -155,9 +151,7 @@ class PenstockError(Exception):
         self.args = (self.message,)
 
     def without_secret_causes(self) -> PenstockError:
-        """Put a cause in the place of every one, of any class, whose text has a secret: Python prints them
-        with the error.
-        """
+        """Replace every cause, of any class, whose text has a secret: Python prints causes with the error."""
         one: BaseException | None = self
         seen: set[int] = set()
         # Causes may form a circle.
@@ -170,7 +164,7 @@ class PenstockError(Exception):
                     if cause is None or isinstance(cause, PenstockError)
                     else f"{type(cause).__name__}: {cause} {cause.args!r}"
                 )
-                # args too: some exceptions print less in str() than a traceback shows in repr().
+                # The text has args, too: str() of some exceptions leaves parts out.
                 if KNOWN.redacted(text) != text:
                     # Replaced by one with the redacted text and the same traceback.
                     shown = RuntimeError(KNOWN.redacted(f"{type(cause).__name__}: {cause}")).with_traceback(
@@ -206,7 +200,7 @@ class PenstockError(Exception):
         return None if self.source is None or self.span is None else self.source.position(self.span.start)[1]
 
     def as_dict(self) -> dict[str, object]:
-        """Return the error as JSON-ready fields, the same on every way out."""
+        """Return the error as fields of JSON, the same for each interface."""
         return {
             "code": self.code,
             "kind": str(self.kind),
@@ -225,7 +219,7 @@ class PenstockError(Exception):
         }
 
     def render(self, *, color: bool = False) -> str:
-        """Return the error as text: headline, place, source line with caret, detail and hint."""
+        """Return the error as text: headline, source line with caret, operator, detail and hint."""
         out = [self._headline()]
         # Fixed order: headline, excerpt, operator, facts, hint.
         out += self._excerpt(color)

@@ -120,7 +120,6 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
             for name, make in factories.items():
                 if name not in given:
                     given[name] = make()
-            # One comparison of key sets finds missing and unknown names.
             if given.keys() != named.keys():
                 missing, unknown = named.keys() - given.keys(), given.keys() - named.keys()
                 raise TypeError(
@@ -154,7 +153,7 @@ def _representation(shown: list[str]) -> Callable[[Any], str]:
 
 
 def _key(compared: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function that gives the values two objects are compared by."""
+    """Return a function that returns the values by which two objects are compared."""
     if len(compared) > 1:
         return attrgetter(*compared)
     if not compared:

@@ -12,7 +12,7 @@ from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, CatalogTa
 
 
 class ExternalCatalog(Protocol):
-    """A catalog whose databases and tables another system keeps. Names are compared without case."""
+    """A catalog whose databases and tables are of another system. Names are compared without case."""
 
     system: str
     default_database: str
@@ -32,7 +32,8 @@ class Databases:
     """The databases of each catalog, and the options each catalog was created with, in the order they were
     created.
 
-    Of an external catalog (``external``) ``by_catalog`` holds nothing: it is asked.
+    Of an external catalog (``external``) ``by_catalog`` has no databases: the catalog itself is asked each
+    time.
     """
 
     # All names are in lower case.
@@ -90,8 +91,8 @@ class Databases:
         return True
 
     def create(self, path: ObjectPath, if_not_exists: bool, span: Span | None) -> bool:
-        """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358
-        where another system keeps them.
+        """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358 in
+        an external catalog.
         """
         # Before the lookup: of an external catalog by_catalog has no databases to compare with.
         self.refuse_external(path, f"database {path.database}", span)

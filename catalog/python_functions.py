@@ -1,4 +1,4 @@
-"""Functions written in Python: what they take and give, and the session's list of them."""
+"""Functions written in Python: their argument and result types, and the session's list of them."""
 
 from __future__ import annotations
 

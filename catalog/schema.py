@@ -51,7 +51,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """Ordered fields; names may repeat inside a plan (after joins) but never at a table's face."""
+    """Ordered fields; names may repeat inside a plan (after joins) but not in a table."""
 
     fields: tuple[Field, ...]
 

@@ -1,5 +1,5 @@
-"""Secrets: which words name them, where they are in a text, and how a text is shown without them. Errors
-ask here when they are made.
+"""Secrets: which words name them, where they are in a text, and how a text is shown without them. Errors call
+this module when they are constructed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MAYBE = re.compile(
 # Keys repeat from statement to statement, and the comparison with misspelt words is slow.
 @lru_cache(maxsize=4096)
 def names_secret(key: str) -> bool:
-    """Return whether a key's name says that its value must never be shown, also when it is misspelt."""
+    """Return whether a key is that of a secret by its name, also when it is misspelt."""
     if _NAMED.search(key):
         return True
     # Each word of the key is compared, if it is no shorter than a misspelt token.
@@ -70,14 +70,14 @@ def names_secret(key: str) -> bool:
         difflib.SequenceMatcher(None, part, word).ratio() >= _ALIKE
         for part in parts
         for word in _WORDS
-        # A short word must begin alike: otherwise "broken" would be taken for "token".
+        # A short word must begin alike: one letter is a large part of it.
         if part[0] == word[0] or len(word) > 6
     )
 
 
 def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield the positions of secrets in a text, their quotes left out, and whether each is an option's:
-    others are compared with a column, say.
+    """Yield the positions of secrets in a text, their quotes left out, and whether each is an option's.
+    Others are, for example, compared with a column.
     """
     # Most errors quote no secret: this one search is all they cost.
     if not _MAYBE.search(text):
@@ -151,7 +151,7 @@ def _of_urls(text: str) -> Iterator[tuple[int, int]]:
         end = text.rfind("@", start, stop if has_colon or slash < 0 else slash)
         if end >= 0:
             yield start, end
-        # Continue behind the secret, or behind the whole URL, so that no URL is read twice.
+        # Always forward: end is -1 where the URL has no @.
         at = max(end, stop if has_colon else start)
 
 

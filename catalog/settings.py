@@ -588,5 +588,5 @@ class Settings:
         }
 
     def copy(self) -> Settings:
-        """Return an independent copy, as a job keeps of the session that started it."""
+        """Return an independent copy, such as a job has of its session's settings."""
         return Settings(dict(self._texts))

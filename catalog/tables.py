@@ -1,4 +1,6 @@
-"""What the catalog holds: tables, views and materialized views, and the path (catalog, database) of each."""
+"""The objects of a catalog: tables, views and materialized views, and the path (catalog, database) of
+each.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,7 @@ class WatermarkRule:
 class CatalogTable:
     """A table: its connector and options, and the schema of its rows.
 
-    ``source_schema`` is what the connector gives: physical and metadata columns. ``schema`` is what queries
+    ``source_schema`` is the connector's: physical and metadata columns. ``schema`` is what queries
     see: all columns in declared order, with the event-time role on the watermark column. ``options`` hold the
     WITH clause, keys folded to lower case.
     """
@@ -119,8 +121,8 @@ class CatalogTable:
 
 @dataclass(frozen=True)
 class MaterializedView(CatalogTable):
-    """A table that a job keeps equal to a query, kept as text and read from ``path``. Its primary key
-    identifies a row of the query's result.
+    """A table that a job keeps equal to a query. The query is stored as text and read from ``path``. Its
+    primary key identifies a row of the query's result.
     """
 
     query: str = ""
@@ -129,7 +131,7 @@ class MaterializedView(CatalogTable):
 
 @dataclass(frozen=True)
 class View:
-    """A named query, kept as text and bound again where it is used, its names looked for from ``path``."""
+    """A named query. It is stored as text and bound at each use; its names are resolved from ``path``."""
 
     name: str
     query: str

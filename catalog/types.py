@@ -1,4 +1,4 @@
-"""SQL types, closed and frozen, and their faces in SQL, Arrow and Spark."""
+"""SQL types, a closed set of frozen classes, and their forms in SQL, Arrow and Spark."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Time(DataType):
 
 @dataclass(frozen=True)
 class Timestamp(DataType):
-    """TIMESTAMP(p) without zone, stored in microseconds; ``precision`` (0..6) is kept for display."""
+    """TIMESTAMP(p) without zone, stored in microseconds; ``precision`` (0..6) is for display."""
 
     precision: int = 6
 

@@ -68,8 +68,7 @@ def _any_column(_options: Options, _field: Field, _span: Span | None) -> None:
 
 @dataclass(frozen=True)
 class Connector:
-    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in
-    CREATE TABLE.
+    """What a connector is and promises. ``internal`` ones are the engine's own: CREATE TABLE refuses them.
 
     ``metadata``: the types of what METADATA columns can read, by key. ``boundedness`` and ``emits_changes``
     answer for one table's options. ``check_options`` and ``check_column`` raise PenstockError for a

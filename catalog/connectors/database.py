@@ -201,7 +201,7 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
 
 
 def _check_column(_options: dict[str, str], field: Field, span: Span | None) -> None:
-    """Refuse a column of a type that no database has a word for. SQL-1509."""
+    """Refuse a column of a type that the databases do not have. SQL-1509."""
     kind = field.type
     if not (
         # Types that PostgreSQL, SQLite and DuckDB all store and compare.

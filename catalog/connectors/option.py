@@ -17,7 +17,7 @@ OptionValue = None | bool | int | str
 
 
 class OptionKind(StrEnum):
-    """What an option's text is read as: DURATION gives milliseconds, MEMORY bytes, CHARACTER one character
+    """The type of an option's value: DURATION is milliseconds, MEMORY bytes, CHARACTER one character
     (``\\t`` is a tab).
     """
 

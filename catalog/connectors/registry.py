@@ -179,7 +179,7 @@ def boundedness(table: CatalogTable) -> Boundedness:
 
 
 def is_in_database(table: CatalogTable) -> bool:
-    """Return whether a table's rows are in a database of another system, which is asked for them by SQL."""
+    """Return whether a table is one of a database, which the engine queries by SQL."""
     return table.connector in DATABASES
 
 
@@ -328,8 +328,8 @@ def is_looked_up(table: CatalogTable) -> bool:
 
 
 def lookup_option(table: CatalogTable, key: str) -> OptionValue:
-    """Return the value of a lookup option: what the table says, else the default; a table that is read
-    again is remembered whole.
+    """Return the value of a lookup option: the table's, else the default. A table with a reload interval has
+    a full cache.
     """
     every_ms = reload_ms(table)
     # scan.reload.interval is a full cache by another name.

@@ -1,9 +1,8 @@
-"""Aggregate functions, declared. ``distinct`` says that DISTINCT is allowed.
+"""Declarations of the aggregate functions: counts and sums, collected values, statistics.
 
-Aggregates that keep values, declared: lists, the row that is first or greatest by another column, how often
-each value is there.
+``distinct`` allows DISTINCT inside a call, ``ordered`` allows ORDER BY. A result that depends on the order of
+rows is sorted by value where a call has no ORDER BY.
 
-Aggregates of statistics, declared: spreads, what two columns have in common, percentiles.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def first_operand(operands: Sequence[Operand]) -> Typing:
 
 
 def positioned(operands: Sequence[Operand]) -> Typing:
-    """One of the values, and a constant that says whether NULLs are passed over."""
+    """One of the values, and a constant: whether NULLs are skipped."""
     # first_value(x, TRUE) is Spark's form of IGNORE NULLS.
     if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, bool)):
         raise Mismatch("the second argument must be TRUE or FALSE", "write IGNORE NULLS behind the call")
@@ -290,7 +289,7 @@ def logic_count(operands: Sequence[Operand]) -> Typing:
 
 
 def counted_apart(operands: Sequence[Operand]) -> Typing:
-    """Anything with an order, and a constant that says how exact; a count out."""
+    """A value with an order and a constant error bound; the result is a count."""
     # Only the first argument is counted; the error allowed is accepted and not used.
     kinds, _ = ordered(operands[:1])
     if len(operands) > 1 and not (operands[1].constant and is_numeric(operands[1].type)):

@@ -43,7 +43,9 @@ def _tested(operands: Sequence[Operand]) -> Typing:
 
 
 def _read(operands: Sequence[Operand]) -> Typing:
-    """The result has the type its constant schema names; whoever reads types puts that in place of NULL's."""
+    """The rule of ``from_json``. The result type is NULL here: the binder replaces it by the type of the
+    schema.
+    """
     _constant_text(operands[1], "the schema", "from_json(text, 'a INT, b ARRAY<STRING>')")
     # Other options of Spark are refused: to ignore one could change values in silence.
     for mode in operands[2:]:
@@ -72,7 +74,7 @@ def _written(operands: Sequence[Operand]) -> Typing:
 
 
 def writable(kind: DataType) -> None:
-    """Refuse a type that JSON has no word for: maps whose keys are nested, intervals."""
+    """Refuse a type without a form in JSON: maps whose keys are nested, intervals."""
     match kind:
         # Element by element.
         case Array(element):

@@ -155,7 +155,7 @@ def _index(operand: Operand, position: int) -> DataType:
 
 
 def with_element(result: DataType | None = None) -> Rule:
-    """Return the rule of a function of an array and a value beside its elements; ``None``: it gives such
+    """Return the rule of a function of an array and a value beside its elements; ``None``: the result is such
     an array.
     """
 

@@ -122,7 +122,7 @@ def is_aggregate(name: str) -> bool:
 
 
 def is_deterministic(canonical: str) -> bool:
-    """Return whether a function gives equal results for equal arguments."""
+    """Return whether a function has equal results for equal arguments."""
     function = _SCALARS.get(canonical.lower()) or _AGGREGATES.get(canonical.lower())
     # An unknown name is an internal one: it computes from its arguments alone.
     return function is None or function.deterministic
@@ -220,8 +220,8 @@ def _sign(function: Function, args: Sequence[object], span: Span | None) -> Sign
 
 
 def _operand(arg: object) -> Operand:
-    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``: the catalog does not import
-    expressions.
+    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``: the catalog does not
+    import expressions.
     """
     if isinstance(arg, DataType):
         return Operand(arg)

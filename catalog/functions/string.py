@@ -1,7 +1,4 @@
-"""Functions of text, declared.
-
-Functions of words in texts, and a few of numbers and days, declared.
-"""
+"""Declarations of the functions of text, and of further functions of numbers and days."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ TableRule = Callable[[Sequence[Operand]], TableTyping]
 
 @dataclass(frozen=True)
 class TableFunction:
-    """A function of the registry that gives rows. ``runs`` is the name of what computes it; ``outer``: a
-    row it gives nothing for is kept.
+    """A function of the registry whose result is rows. ``runs`` names the kernel; ``outer``: a row without
+    results is emitted with NULLs.
     """
 
     name: str
@@ -45,7 +45,7 @@ class TableFunction:
 
 @dataclass(frozen=True)
 class TableSignature:
-    """A resolved call: what computes it, the types its arguments must be cast to, the columns it gives."""
+    """A resolved call: its function, the types its arguments must be cast to, the columns of its rows."""
 
     function: TableFunction
     arg_types: tuple[DataType, ...]

@@ -117,7 +117,7 @@ def fixed(*kinds: DataType, result: DataType) -> Rule:
 
 
 def constant_result(result: DataType) -> Rule:
-    """Return the rule of a function that takes anything and gives one type."""
+    """Return the rule of a function of any arguments with one result type."""
     return lambda operands: (tuple(o.type for o in operands), result)
 
 
@@ -139,7 +139,7 @@ def ordered(operands: Sequence[Operand]) -> Typing:
 
 
 def comparison(operands: Sequence[Operand]) -> Typing:
-    """Two arguments of one orderable type give BOOLEAN."""
+    """Two arguments of one orderable type; the result is BOOLEAN."""
     left, right = (o.type for o in operands)
     # price > 2 compares as DECIMAL with one digit for the constant, so that the column is not cast wider.
     kind = common_type(*_fitted(operands))
@@ -188,9 +188,7 @@ def _fitted(operands: Sequence[Operand]) -> tuple[DataType, DataType]:
 
 
 def _numbers(operands: Sequence[Operand], sign: str) -> tuple[DataType, DataType]:
-    """The operand types with strings turned into numbers as their neighbour says; refuse what is no
-    number.
-    """
+    """The operand types; a STRING becomes a number by the type of the other operand. Refuses other types."""
     left, right = _fitted(operands)
     # NULL + NULL.
     if isinstance(left, Null) and isinstance(right, Null):

@@ -24,7 +24,7 @@ FORMAT = 1
 
 class CatalogStore:
     """One file ``catalog.json`` in a directory; the session runs its statements to fill a catalog.
-    Temporary tables and views are not kept.
+    Temporary tables and views are not stored.
     """
 
     def __init__(self, directory: Path, catalog: str = DEFAULT_CATALOG) -> None:
