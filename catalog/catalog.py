@@ -105,6 +105,7 @@ class Catalog:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""
         relation = self.find(name)
         if relation is None:
+            # A wrong path is reported before the table: qualified and require raise for it.
             path = self.databases.require(ObjectPath.of(self.qualified(name, span)), span)
             external = self.databases.external.get(path.catalog)
             hint = (
@@ -294,6 +295,7 @@ class Catalog:
         raise self._already_exists(held, span)
 
     def _already_exists(self, held: Relation, span: Span | None) -> PenstockError:
+        # MaterializedView first: it is a CatalogTable, too.
         noun = (
             "materialized view"
             if isinstance(held, MaterializedView)

@@ -277,6 +277,7 @@ def out_of_memory(cause: MemoryError, doing: str, operator: str | None = None) -
 
     It is the machine's fault and not worth a restart: the same rows would want the same memory again.
     """
+    # Group 1 has a unit already (1.5 GiB), group 2 is a number of bytes.
     found = _ASKED_FOR.search(str(cause))
     size = "" if found is None else f": {found[1] or f'{int(found[2]):,} bytes'} were asked for at once"
     error = PenstockError(

@@ -189,6 +189,7 @@ def _freeze(cls: type[Any], names: frozenset[str]) -> None:
     """
 
     def set_value(self: Any, name: str, value: Any) -> None:
+        # An object of a derived class may set attributes of its own, but no field.
         if type(self) is cls or name in names:
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super(cls, self).__setattr__(name, value)

@@ -122,6 +122,7 @@ class Databases:
 
     def refuse_external(self, path: ObjectPath, what: str, span: Span | None) -> None:
         """Raise SQL-1358 for a change of what is in an external catalog."""
+        # Catalogs of another system are read only.
         external = self.external.get(path.catalog)
         if external is not None:
             message = (

@@ -118,6 +118,7 @@ class PythonFunctions:
         span: Span | None = None,
     ) -> bool:
         """Add an entry and return whether it was added; raise SQL-1330 when the name is taken."""
+        # OR REPLACE wins over IF NOT EXISTS: the entry is replaced.
         if entry.name.lower() in self._entries and not or_replace:
             if if_not_exists:
                 return False

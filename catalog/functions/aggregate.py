@@ -1,8 +1,7 @@
 """Declarations of the aggregate functions: counts and sums, collected values, statistics.
 
-``distinct`` allows DISTINCT inside a call, ``ordered`` allows ORDER BY. A result that depends on the order of
-rows is sorted by value where a call has no ORDER BY.
-
+``distinct`` allows DISTINCT inside a call, ``ordered`` allows ORDER BY. Lists and
+texts are sorted by value where a call has no ORDER BY.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from penstock.catalog.types import (
 )
 
 
-# Values are sorted where no ORDER BY says otherwise: the result does not depend on the order of arrival.
+# Lists are sorted and ties are broken by value: no result depends on the order in which rows arrive.
 def _ordered(operand: Operand, position: int) -> DataType:
     if not is_orderable(operand.type):
         raise Mismatch(
