@@ -122,7 +122,7 @@ class Databases:
 
     def refuse_external(self, path: ObjectPath, what: str, span: Span | None) -> None:
         """Raise SQL-1358 for a change of what is in an external catalog."""
-        # Catalogs of another system are read only.
+        # Only definitions are refused: an INSERT into such a table does not come here.
         external = self.external.get(path.catalog)
         if external is not None:
             message = (
