@@ -56,6 +56,12 @@ def test_group_by_gives_final_rows_in_order(letters):
     assert letters.execute(sql).fetchall() == [("y", 5, 25), ("x", 5, 20)]
 
 
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_the_one_row_without_from_is_a_group_by_its_constant(connection, mode):
+    connection.execute(f"SET 'execution.runtime-mode' = '{mode}'")
+    assert connection.execute("SELECT 1 AS x GROUP BY 1").fetchall() == [(1,)]
+
+
 def test_group_by_gives_changes(letters):
     cursor = letters.execute("SELECT COUNT(*) AS n FROM letters")
     assert cursor.change_mode == "upsert"

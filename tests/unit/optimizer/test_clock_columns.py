@@ -52,6 +52,10 @@ def rows(session: Session, query: str) -> list[tuple]:
         (f"SELECT id FROM w LEFT SEMI JOIN w AS x ON w.id = x.v AND x.v > 3 AND CURRENT_DATE > {LONG_AGO}", [(4,), (5,)]),
         (f"SELECT id FROM w LEFT ANTI JOIN w AS x ON w.id = x.v AND x.v > w.k + 2 AND CURRENT_DATE > {LONG_AGO}", [(0,), (1,), (2,), (3,)]),
         (f"SELECT count(*) FROM w, UNNEST(ARRAY[CURRENT_DATE, {LONG_AGO}]) AS d(d) WHERE d = {LONG_AGO}", [(6,)]),
+        ("SELECT id, length(concat(CAST(CURRENT_DATE AS STRING), s)), CAST(CURRENT_TIMESTAMP AS STRING) > '19' FROM w WHERE id < 2", [(0, 11, True), (1, 11, True)]),
+        ("SELECT id, EXTRACT(YEAR FROM CURRENT_TIMESTAMP) - id < 3000 FROM w WHERE id < 2", [(0, True), (1, True)]),
+        (f"SELECT id, CASE WHEN id > 0 THEN CURRENT_DATE END > {LONG_AGO} FROM w WHERE id < 2", [(0, None), (1, True)]),
+        (f"SELECT id, COALESCE(IF(id > 0, {LONG_AGO}, NULL), CURRENT_DATE) > {LONG_AGO} FROM w WHERE id < 2", [(0, True), (1, False)]),
     ],
 )  # fmt: skip
 def test_the_clock_is_read_of_each_row(session: Session, query: str, wanted: list[tuple]) -> None:

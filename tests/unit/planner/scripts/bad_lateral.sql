@@ -96,3 +96,10 @@ error[SQL-1601]: sum(price) FILTER (WHERE (auction > 1)) is an aggregate of the 
   1 | ECT m FROM bid AS b, LATERAL (SELECT count(*) AS n, sum(b.price) FILTER (WHERE b.auction > 1) AS m FROM city) AS c
     |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
+====
+SELECT (SELECT max(channel) FROM city) FROM bid
+---
+error[SQL-1601]: max(channel) is an aggregate of the query around the subquery: it reads only columns of that
+  1 | SELECT (SELECT max(channel) FROM city) FROM bid
+    |                ^^^^^^^^^^^^
+hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate

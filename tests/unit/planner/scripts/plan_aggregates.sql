@@ -68,3 +68,13 @@ Project expressions=(1, count(*)) names=(x, n)
     Project expressions=(nothing, 1) names=(nothing, 1)
       Values rows=((0))
         : nothing INT NOT NULL
+====
+SELECT 1 AS x GROUP BY 1
+---
+Project expressions=(1) names=(x)
+  : x INT NOT NULL
+  Aggregate keys=(1) phase=single
+    : 1 INT NOT NULL
+    Project expressions=(nothing, 1) names=(nothing, 1)
+      Values rows=((0))
+        : nothing INT NOT NULL
