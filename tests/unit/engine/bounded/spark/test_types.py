@@ -223,6 +223,13 @@ def test_a_table_declared_here(conn: Connection, spark: Any) -> None:
 
 
 @pytest.mark.spark
+def test_a_table_with_a_time_is_explained_and_spark_alone_drops_it(conn: Connection, spark: Any) -> None:
+    spark.sql("CREATE TABLE kinds.timed (t TIMESTAMP, r STRUCT<t: TIMESTAMP>) USING parquet")
+    assert "t_0" in str(rows(conn, "EXPLAIN SELECT t, r FROM timed"))
+    assert "SQL-1358" in told(conn, "DROP TABLE timed")
+
+
+@pytest.mark.spark
 def test_a_collation_of_spark_does_not_reach_our_comparisons(conn: Connection, spark: Any) -> None:
     assert rows(conn, "SELECT COUNT(*) FROM every WHERE c_co = 'AB'") == [(0,)]
     # as Spark's own rule says
