@@ -36,6 +36,7 @@ def _as_client_errors(on_interrupt: Callable[[], None]) -> Iterator[None]:
         on_interrupt()
         raise
     except PenstockError as error:
+        # the engine's error is of a PEP 249 class already when it was raised by the client itself
         raised = client_error(error)
         if raised is error:
             raise
@@ -72,7 +73,9 @@ class Cursor:
         this returns: its rows are committed, and ``rowcount`` is their number. One that reads an endless
         stream returns its ``job``. The setting ``table.dml-sync`` overrides this.
         """
+        # PEP 249: a new execute closes the result before it
         self._renew()
+        # a string is a sequence too: "ab" would be the values 'a' and 'b'
         if isinstance(params, str | bytes | Mapping) or not isinstance(params, Sequence):
             message = f"parameters are a sequence of values, not a {type(params).__name__}"
             raise ProgrammingError(
@@ -82,6 +85,7 @@ class Cursor:
                 sqlstate="07001",
             )
         with self._errors():
+            # _hold: an INSERT that is waited for can be cancelled from another thread
             self._set_result(self._session.execute(sql, params, self._hold))
         return self
 
@@ -90,6 +94,7 @@ class Cursor:
         written = 0
         for params in rows:
             self.execute(sql, params)
+            # one statement of unknown count makes the sum unknown
             written = -1 if written < 0 or self._rowcount < 0 else written + self._rowcount
             if self._result is not None and self._result.has_rows:
                 self._renew()
@@ -106,6 +111,7 @@ class Cursor:
         self._renew()
         with self._errors():
             for statement in self._session.parse(sql):
+                # only the last result stays open: an endless query before it is stopped
                 if self._result is not None:
                     self._result.close()
                 self._set_result(self._session.run(statement, hold=self._hold))
@@ -187,6 +193,7 @@ class Cursor:
         NotSupportedError). After a timeout before the end the rows are those that hold so far.
         """
         result = self._rows_result()
+        # a known count: everything has been read before, only the buffered rows are left
         if self._rowcount < 0:
             with self._errors():
                 self._load(result, timeout, limit)
@@ -210,6 +217,7 @@ class Cursor:
         import asyncio  # not for programs that never wait this way
 
         while True:
+            # in a thread: waiting for a row must not block the event loop
             rows = await asyncio.to_thread(self._fetch, 1, _POLL_S)
             if rows:
                 return rows[0]
@@ -247,6 +255,7 @@ class Cursor:
         """Stop the query, from any thread; a waiting fetch returns. The job of an INSERT is cancelled
         while ``execute`` waits for it.
         """
+        # read once: execute may set it to None between a test and the call
         waiting = self._waiting
         if waiting is not None:
             waiting.cancel()
@@ -310,6 +319,7 @@ class Cursor:
         result = self._rows_result()
         with self._errors():
             self._fill(result, size, timeout)
+        # fewer than asked at the end and at a timeout
         rows = [self._rows.popleft() for _ in range(min(size, len(self._rows)))]
         self._taken += len(rows)
         return rows
@@ -319,6 +329,7 @@ class Cursor:
         table = result.final_rows(timeout, None if limit is None else max(0, limit - len(self._rows)))
         self._rows.extend(_tuples(table))
         if result.ended:
+            # all rows are here: those fetched before, and those in the buffer
             self._rowcount = self._taken + len(self._rows)
 
     def _fill(self, result: Result, size: int, timeout: float | None) -> None:
@@ -337,6 +348,7 @@ class Cursor:
             batch = result.next(left_s)
             if batch is None:
                 break
+            # insert-only, or endless: a retraction is not a row of PEP 249
             self._rows.extend(_tuples(new_rows(batch)))
         if result.ended:
             self._rowcount = self._taken + len(self._rows)
@@ -356,6 +368,7 @@ def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
 
 def _values(field: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
     try:
+        # the whole column at once: Arrow converts it without a Python loop
         return column.to_pylist()
     except UnicodeDecodeError as error:
         message = f'column "{field.name}" holds a text that is no UTF-8'

@@ -120,6 +120,7 @@ class Result:
             return self._next(timeout_s)
         except PenstockError as error:
             raise self.locate(error) from error.__cause__
+        # the result of the user's query did not fit: RUN-2024, not a traceback
         except MemoryError as error:
             raise self.locate(out_of_memory(error, "hold the rows of the result")) from error
 
@@ -131,6 +132,7 @@ class Result:
                 _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
             )
             batch = self.stream.next(max(0.0, left_s))
+            # a batch of no rows is no news for the caller
             if batch is not None and batch.num_rows:
                 return batch
             if deadline is not None and self.clock.monotonic_ms() >= deadline:
@@ -141,10 +143,12 @@ class Result:
         """Yield the rows as Arrow batches. They are final if the result ends; an endless result that
         changes yields new versions of rows.
         """
+        # a row may be retracted until the end, so nothing is final before it
         if self.shape.folds and self.shape.finite:
             yield from self.final_rows().to_batches()
             return
         while (batch := self.next()) is not None:
+            # endless: the new versions of rows; what they replace is only in ``changes``
             yield new_rows(batch)
 
     def changes(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
@@ -152,6 +156,7 @@ class Result:
         has come for ``timeout_s``.
         """
         while (batch := self.next(timeout_s)) is not None:
+            # SUBSCRIBE: the rows have their op column already
             yield batch.rows if self.shape.subscribed else op_rows(batch, self.shape.update_key)
 
     @property
@@ -180,7 +185,9 @@ class Result:
         self._fold = fold if self.shape.folds else None
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         taken = 0
+        # with retractions a limit counts folded rows, which are known only at the end or the timeout
         while limit is None or self.shape.folds or taken < limit:
+            # the time left of all batches together, not of each
             left_s = None if deadline is None else max(0.0, (deadline - self.clock.monotonic_ms()) / 1000)
             batch = self.next(left_s)
             if batch is None:
@@ -188,12 +195,14 @@ class Result:
             taken += batch.num_rows
             fold.add(batch)
         rows = self.in_order(fold.rows())
+        # the last batch may have brought more than were asked for
         return rows if limit is None else rows.slice(0, limit)
 
     def in_order(self, rows: pa.Table) -> pa.Table:
         """Return folded rows by the ORDER BY of the statement; without one, rows with an upsert key are
         sorted by that key.
         """
+        # a bounded backend has sorted its rows itself
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
         # compiles expressions: only when there is an order
@@ -220,12 +229,14 @@ class Result:
 
 def rows_result(rows: pa.Table, note: str | None = None) -> Result:
     """Return a result of rows that exist already."""
+    # the SQL types of the Arrow types: DESCRIBE and the printer name them
     schema = Schema(tuple(Field(column.name, from_arrow(column.type)) for column in rows.schema))
     return Result(Shape(schema), TableStream(rows), note=note)
 
 
 def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: str | None = None) -> Result:
     """Return a result of a few rows of strings, as for SHOW and DESCRIBE."""
+    # zip of no rows gives no columns
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = pa.table([pa.array(column, pa.string()) for column in values], names=columns)
     schema = Schema(tuple(Field(name, STRING) for name in columns))

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from penstock.client.session import Session
     from penstock.engine.job.job import Job
 
+# how late an end or a signal may be seen; ten looks a second cost nothing
 _POLL_S = 0.1
+# a status line that changes more often cannot be read
 _STATUS_S = 1.0
 # so short that a user notices no delay; the signal is sent again until no import runs
 _AGAIN_S = 0.01
@@ -79,6 +81,7 @@ class JobWaiter:
     @contextmanager
     def handling_signals(self) -> Iterator[None]:
         """Handle Ctrl-C and SIGTERM inside the block."""
+        # the former handlers are restored: a program may call this as a function
         before = {
             number: signal.signal(number, self.handle_signal) for number in (signal.SIGINT, signal.SIGTERM)
         }
@@ -93,11 +96,13 @@ class JobWaiter:
         of an import, send it again a moment later. An exception there can leave Python's import lock
         acquired for ever, and the threads of jobs import too.
         """
+        # an exception inside an import can leave the import lock acquired for ever
         if not self._waiting and in_import(frame):
             again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signum))
             again.daemon = True
             again.start()
             return
+        # only counted: _poll acts on it, outside the handler
         self.interrupts += 1
         if not self._waiting:
             raise KeyboardInterrupt
@@ -114,11 +119,13 @@ class JobWaiter:
         did.
         """
         followed = self._follow(job)
+        # its end is this statement's result, so report_end prints nothing
         followed.awaited = True
         followed.report_start()
         try:
             self._watch_until(job)
         except KeyboardInterrupt:  # of a terminal whose signals nobody watches, or the third one
+            # no signal handler of ours: nothing can stop it in order
             job.cancel()
             job.wait(CANCEL_S)
             self._messages.note(f"job {job.job_id}: {job.state.lower()}")
@@ -126,9 +133,11 @@ class JobWaiter:
         if job.error is not None:
             raise JobFailed(job.error)
         text = followed.summary()
+        # a stopped job has no error, but the script must not run its next statement
         if self.interrupts:
             self._messages.note(text)
             raise KeyboardInterrupt
+        # somebody else stopped it: RUN-2903
         check_end(job)
         return text
 
@@ -136,8 +145,10 @@ class JobWaiter:
         """Wait until all jobs have ended, and return the exit code: that of a failed one, of an interrupt,
         or 0.
         """
+        # jobs may start while others are waited for
         while running := [job for job in self._jobs() if not job.wait(0)]:
             self._watch_until(running[0])
+        # also the jobs that had ended before anybody waited
         self._report_ends()
         if self.interrupts:
             return EXIT_INTERRUPTED
@@ -146,6 +157,7 @@ class JobWaiter:
     def report_query(self, result: Result) -> None:
         """Sum up the job of a query whose rows have all been printed."""
         if result.job is not None and result.has_rows:
+            # the last row comes a moment before the job's end, whose figures are wanted
             result.job.wait(_POLL_S)
             self._messages.note(summary(result.job, result.elapsed_s))
 
@@ -157,6 +169,7 @@ class JobWaiter:
             self._poll()
         finally:
             self._waiting = False
+            # the status line is cleared, so that the next output begins at the left
             if self._terminal:
                 self._messages.status("")
 
@@ -165,6 +178,7 @@ class JobWaiter:
         running = [followed for followed in map(self._follow, self._jobs()) if not followed.over]
         for followed in running:
             followed.report_events()
+        # once for each signal: 1 stops, 2 cancels
         if self.interrupts > self._asked:
             self._asked = self.interrupts
             for followed in running:
@@ -172,6 +186,7 @@ class JobWaiter:
         self._report_ends()
         if self._terminal and running and time.monotonic() >= self._next_status:
             self._next_status = time.monotonic() + _STATUS_S
+            # one line for all jobs, cut at the width of the terminal
             text = " · ".join(followed.summary() for followed in running)
             self._messages.status(text[: shutil.get_terminal_size().columns - 1])
 
@@ -181,6 +196,7 @@ class JobWaiter:
                 self._reported.add(job.job_id)
 
     def _follow(self, job: Job) -> FollowedJob:
+        # a job may be started again under the id of one that has ended
         if job.job_id not in self._followed or self._followed[job.job_id].job is not job:
             self._followed[job.job_id] = FollowedJob(job, self._messages, verbose=self._verbose)
         return self._followed[job.job_id]
@@ -215,16 +231,19 @@ class FollowedJob:
         """Report what has happened since the last call."""
         job = self.job
         before, self._state = self._state, str(job.state)
+        # restarts have notices of their own, with their reason; ends have a summary
         if self._state != before and not job.state.terminal and "RESTARTING" not in (self._state, before):
             self._messages.note(f"job {job.job_id}: {self._state.lower()}")
         self._notices.report()
         completed = job.metrics().checkpoints_completed
+        # --verbose: a line a checkpoint
         if self._verbose and completed > self._checkpoints:
             self._checkpoints = completed
             self._messages.note(f"job {job.job_id}: checkpoint {completed}")
 
     def report_end(self) -> bool:
         """Report once that it has ended, and how; return whether this call did."""
+        # reported before, or still running
         if self.over or not self.job.wait(0):
             return False
         self.over = True
@@ -255,6 +274,7 @@ class FollowedJob:
 
 def in_import(frame: FrameType | None) -> bool:
     """Return whether a frame belongs to an import, or to what an import runs."""
+    # from the interrupted frame outwards
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -267,6 +287,7 @@ def summary(job: Job, elapsed_s: float) -> str:
     and by the busiest slot's working time.
     """
     metrics = job.metrics()
+    # by the clock: what a user waited for; while busy: what the engine can do
     rate = metrics.rows_in / max(elapsed_s, 1e-3)
     busy_rate = metrics.rows_in / max(metrics.busy_s, 1e-3)
     parts = [

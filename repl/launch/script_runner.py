@@ -51,6 +51,7 @@ class ScriptRunner:
     ) -> None:
         self.session = session
         self.printer = printer
+        # SET of the time zone or of the format of NULL in a script changes what follows
         printer.settings = session.settings
         self.messages = messages
         self.after: Callable[[Result], None] | None = None
@@ -80,10 +81,13 @@ class ScriptRunner:
         """
         try:
             self._start_clock()
+            # lazily: a statement is bound when those before it have run
             for statement in self.session.parse(substitute(text, self._variables, file), file):
                 run(statement)
+                # the timer has cancelled the statement, which ends without an error of its own
                 if self._timed_out:
                     return self._report_timeout()
+        # before PenstockError: the exit code of a failed job differs from that of a wrong statement
         except JobFailed as failed:
             self.messages.error(failed.error)
             return EXIT_JOB
@@ -102,12 +106,14 @@ class ScriptRunner:
             code = waiter.wait_for_all()
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
+        # a cancelled job would be reported as a failed one
         return self._report_timeout() if self._timed_out else code
 
     def _start_clock(self) -> None:
         """Start the one timer for all texts and their jobs; when it expires, everything is cancelled."""
         if self._timeout_s and self._timer is None:
             self._timer = threading.Timer(self._timeout_s, self._expire)
+            # a script that ends earlier does not wait for its timer
             self._timer.daemon = True
             self._timer.start()
 
@@ -130,8 +136,10 @@ class ScriptRunner:
         except JobFailed as failed:
             statement.locate(failed.error)
             raise
+        # _expire, in the timer's thread, cancels it
         self._current = result
         self.printer.show(result)
+        # `penstock run` waits for the job of an INSERT here
         if self.after is not None:
             self.after(result)
 
@@ -139,6 +147,7 @@ class ScriptRunner:
         # not before something takes too long
         from penstock.client.statements.explain_job import why_unfinished
 
+        # asked before the jobs are cancelled: then they wait for nothing any more
         self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
         self._timed_out = True
         if self._current is not None:
@@ -147,6 +156,7 @@ class ScriptRunner:
             job.cancel()
 
     def _report_timeout(self) -> int:
+        # no job gives rows: a LIMIT would not end them, their watermark or input is what is missing
         waits = bool(self._unfinished) and not any(gives for _, gives in self._unfinished)
         hint = (
             "EXPLAIN WHY NO OUTPUT FOR JOB shows what a running job waits for"
@@ -166,6 +176,7 @@ def read_script(name: str) -> str:
     not UTF-8.
     """
     try:
+        # bytes: an encoding error can then be located
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         path = Path(name)
@@ -176,9 +187,11 @@ def read_script(name: str) -> str:
             UNREADABLE, f"cannot read {name}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030"
         ) from error
     try:
+        # editors on Windows begin a file with a byte order mark
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         source = SourceText(data.decode("utf-8", "replace"), None if name == "-" else name)
+        # bytes to characters: the caret stands under the wrong byte
         place = len(data[: error.start].decode("utf-8", "replace"))
         message = f"{name} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
         raise PenstockError(
@@ -186,6 +199,7 @@ def read_script(name: str) -> str:
         ) from error
 
 
+# comments first, so that a quote in a comment opens no string
 _TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -194,11 +208,13 @@ def substitute(text: str, values: Mapping[str, str], file: str | None = None) ->
     """Return a script with its variables replaced; CLI-6110 for one that has no value, CLI-6111 for a
     value of several lines.
     """
+    # most scripts have no variable
     if "${" not in text:
         return text
 
     def token(match: re.Match[str]) -> str:
         quote = match[0][0]
+        # a comment stays as it is
         if quote not in "'\"`":
             return match[0]
 
@@ -209,8 +225,10 @@ def substitute(text: str, values: Mapping[str, str], file: str | None = None) ->
             if name not in values:
                 hint = did_you_mean(name, values, others=True) or f"pass --var {name}=value"
                 raise PenstockError("CLI-6110", f"variable {name} has no value", hint=hint, **where)  # type: ignore[arg-type]  # two named facts
+            # positions of all later errors would move
             if "\n" in values[name]:
                 raise PenstockError("CLI-6111", f"the value of variable {name} has several lines", **where)  # type: ignore[arg-type]
+            # '' inside '..': a value cannot end the string it stands in, so it is never SQL
             return values[name].replace(quote, quote * 2)
 
         return _VARIABLE.sub(value, match[0])

@@ -15,6 +15,7 @@ from penstock.engine.changelog.consolidate import Fold
 from penstock.repl.output.printer import Style, kinds_of
 from penstock.repl.output.table_rendering import BOLD, RESET, table_lines
 
+# more often is no smoother for the eye, and drawing takes time from the job in the same process
 FRAME_S = 0.1
 _CHROME_LINES = 8  # heading, types, rule, three elision lines, status, the line the cursor stands on
 _LONGEST_LAG_S = 86_400  # further behind is a replay, whose lag says nothing
@@ -48,6 +49,7 @@ class LiveTable:
         batch = self._result.next(timeout_s)
         if batch is None:
             return False
+        # +I and +U add a row, -U and -D remove one: the table shows the rows as they are now
         self._fold.add(batch)
         self._changes += batch.num_rows
         return True
@@ -56,6 +58,7 @@ class LiveTable:
         """Draw the rows over the last frame; rows that are new since then are bold."""
         width, height = size
         rows = self.rows
+        # a frame must fit the screen: what has scrolled out of it cannot be erased
         look = replace(self._style.look, width=width, max_rows=max(2, height - _CHROME_LINES))
         lines = table_lines(rows, kinds_of(self._result), look)
         heading, body = lines[:3], lines[3:]
@@ -65,7 +68,9 @@ class LiveTable:
             else line
             for line in body
         ]
+        # compared as text: a row that only moved is not new
         self._body_before = set(body)
+        # a wrapped status line would take a second line that _erase does not count
         status = self._status(rows.num_rows, now)[: width - 1]
         self._erase()
         self._out.write("\n".join([*heading, *marked, status]) + "\n")
@@ -85,6 +90,7 @@ class LiveTable:
             self._drawn_lines = 0
 
     def _status(self, count: int, now: float) -> str:
+        # two frames in one millisecond: no division by zero
         passed = max(now - self._drawn_at, 1e-3)
         rate = (self._changes - self._changes_before) / passed
         parts = [
@@ -112,6 +118,7 @@ def _watermark_text(result: Result) -> str | None:
     moment = moment_text(watermark_us)
     if watermark_us is None or moment is None:
         return None
+    # event time against the wall clock: an idea of the delay, meaningless in a replay
     lag_s = time.time() - watermark_us / 1e6
     return f"watermark {moment}" + (f", {lag_s:.1f} s behind" if 0 <= lag_s < _LONGEST_LAG_S else "")
 
@@ -124,15 +131,18 @@ def show_live(result: Result, out: TextIO, style: Style) -> int:
     next_frame = time.monotonic() + FRAME_S
     try:
         while not result.ended:
+            # wait for rows at most until the next frame is due
             table.take(max(0.0, next_frame - time.monotonic()))
             if (now := time.monotonic()) >= next_frame:
                 table.frame(now, _terminal_size())
                 next_frame = time.monotonic() + FRAME_S
     except KeyboardInterrupt:
+        # the last frame stays on the screen as the result so far
         result.cancel()
         table.frame(time.monotonic(), _terminal_size())
         raise
     result.next(0)  # raises what it ended with, if that was an error
+    # the frame is erased, and the final rows are printed whole, without the cut to the screen
     table.finish()
     rows = table.rows
     out.write("\n".join(table_lines(rows, kinds_of(result), style.look)) + "\n")

@@ -42,6 +42,7 @@ class CsvWriter:
         self._out = out
 
     def begin(self, schema: pa.Schema, kinds: list[str]) -> None:
+        # names are quoted by the same rule as values
         header = _row_array([self.field(pa.array([name])) for name in schema.names], self.separator)
         _write_lines(self._out, header)
 
@@ -59,6 +60,7 @@ class CsvWriter:
         quoted = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
         # quotes, separators, line ends, and blanks at the edges that readers would trim
         needs = pc.or_(pc.match_substring_regex(text, r'[",\r\n]|^\s|\s$'), pc.equal(text, ""))
+        # NULL is nothing, '' is "": readers can tell them apart
         return pc.fill_null(pc.if_else(needs, quoted, text), "")
 
 
@@ -68,8 +70,10 @@ class TsvWriter(CsvWriter):
     separator = "\t"
 
     def field(self, text: pa.Array) -> pa.Array:
+        # the backslash first, else it would escape the escapes
         for character, escape in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
             text = pc.replace_substring(text, character, escape)
+        # as COPY of PostgreSQL writes it; a text \N is \\N
         return pc.fill_null(text, "\\N")
 
 
@@ -93,6 +97,7 @@ class JsonlWriter:
         """Return one JSON object per row."""
         parts: list[object] = []
         for position, column in enumerate(rows.columns):
+            # {"a": 1, "b": 2}: constants and columns in turn, joined by one kernel
             parts += [("{" if position == 0 else ", ") + self._names[position] + ": ", json_column(column)]
         return pc.binary_join_element_wise(*parts, "}", "")
 
@@ -100,6 +105,7 @@ class JsonlWriter:
 class JsonWriter(JsonlWriter):
     """One JSON array of objects."""
 
+    # before the first object; ",\n" from the second on, so that rows can be written as they come
     _separator = "[\n"
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -110,6 +116,7 @@ class JsonWriter(JsonlWriter):
             self._separator = ",\n"
 
     def end(self) -> None:
+        # no rows: an empty array, which is still JSON
         self._out.write("[]\n" if self._separator == "[\n" else "\n]\n")
         self._out.flush()
 
@@ -147,6 +154,7 @@ class ArrowStreamWriter:
 
     def begin(self, schema: pa.Schema, kinds: list[str]) -> None:
         self._out.flush()
+        # binary, so the text layer is flushed first and not used again
         self._stream = pa.ipc.new_stream(self._out.buffer, schema)
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -179,6 +187,7 @@ class TableWriter:
         table = pa.Table.from_batches([rows])
         fitted = fitted_widths(columns_of(table, self._kinds, self._look), self._look.width)
         heading = self._widths is None
+        # on a terminal all batches have the first widths; in a file a later one may be wider
         self._widths = (
             fitted
             if self._widths is None or self._look.width is not None
@@ -189,6 +198,7 @@ class TableWriter:
         self._out.flush()
 
     def end(self) -> None:
+        # no batch has come: the heading alone
         if self._widths is None:
             empty = self._schema.empty_table()
             self._out.write("\n".join(table_lines(empty, self._kinds, self._look)) + "\n")
@@ -246,6 +256,7 @@ def _row_array(fields: list[pa.Array], separator: str) -> pa.Array:
 
 
 def _joined(lines: pa.Array, separator: str) -> str:
+    # one list of all lines: binary_join makes one string without a Python loop
     whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
     return pc.binary_join(whole, separator)[0].as_py()
 
@@ -257,6 +268,7 @@ def _write_lines(out: TextIO, lines: pa.Array) -> None:
 
 
 def _markdown(text: pa.Array) -> pa.Array:
+    # a bar or a line end would end the cell
     for character, escape in (("|", "\\|"), ("\r", ""), ("\n", "<br>")):
         text = pc.replace_substring(text, character, escape)
     return text

@@ -51,6 +51,7 @@ class RenderedColumn:
 
 def columns_of(rows: pa.Table, kinds: list[str], look: Look) -> list[RenderedColumn]:
     """Return the columns of a table as text; ``kinds`` are the SQL types' names in order."""
+    # a column at a time: text is made by kernels, never cell by cell
     columns = []
     for position, kind in enumerate(kinds):
         field = rows.schema.field(position)
@@ -59,9 +60,11 @@ def columns_of(rows: pa.Table, kinds: list[str], look: Look) -> list[RenderedCol
             if rows.column(position).num_chunks
             else pa.array([], field.type)
         )
+        # visible: control characters in data must not move the cursor
         text = visible(text_column(values, look.zone or "UTC"))
         name = visible(pa.array([field.name]))[0].as_py()
         cells = pc.fill_null(text, look.null)
+        # numbers are aligned to the right, so that digits stand below each other
         right = (
             pa.types.is_integer(field.type)
             or pa.types.is_floating(field.type)
@@ -79,12 +82,14 @@ def table_lines(
     """Return a table as lines. ``widths`` fixes column widths (as earlier lines of the same table had
     them).
     """
+    # elided rows are not even converted to text
     shown, elided = _elide(rows, look.max_rows)
     columns = columns_of(shown, kinds, look)
     widths = widths or fitted_widths(columns, look.width)
     lines = heading_lines(columns, widths, look) if heading and look.show_heading else []
     body = body_lines(columns, widths, look)
     if elided:
+        # in the middle: the first and the last rows are what people look for
         half = (look.max_rows or 0) // 2
         marks = _GAP.join("·".center(width) for width in widths)
         body[half:half] = [" " + marks, " " + f"({elided:,} rows not shown)".center(len(marks)), " " + marks]
@@ -101,6 +106,7 @@ def heading_lines(columns: list[RenderedColumn], widths: list[int], look: Look) 
         kinds = _GAP.join(
             _fit(column.kind, width, column.right) for column, width in zip(columns, widths, strict=True)
         )
+        # no blanks at the ends of lines where they are not colored: goldens and diffs stay clean
         lines.append(f"{GREY} {kinds}{RESET}" if look.color else f" {kinds}".rstrip())
     lines.append("-" + "-+-".join("-" * width for width in widths) + "-")
     return lines
@@ -114,6 +120,7 @@ def body_lines(columns: list[RenderedColumn], widths: list[int], look: Look) -> 
     for column, width in zip(columns, widths, strict=True):
         cells = padded(cut(column.cells, width), width, column.right)
         if look.color:
+            # colored after padding: escape sequences have no width
             cells = pc.if_else(column.nulls, pc.binary_join_element_wise(GREY, cells, RESET, ""), cells)
         parts.append(cells)
     lines = pc.binary_join_element_wise(" ", pc.binary_join_element_wise(*parts, _GAP), "")
@@ -125,7 +132,9 @@ def fitted_widths(columns: list[RenderedColumn], limit: int | None) -> list[int]
     widths = [column.width for column in columns]
     if limit is None:
         return widths
+    # a blank at each edge, and the gaps between columns
     spare = limit - 2 - len(_GAP) * (len(widths) - 1)
+    # at most one round for each distinct width
     while sum(widths) > spare and max(widths) > _NARROWEST:
         widest = max(widths)
         below = max([width for width in widths if width < widest], default=_NARROWEST)
@@ -151,6 +160,7 @@ def vertical_lines(rows: pa.Table, kinds: list[str], look: Look, first: int = 1)
     if not columns or not shown.num_rows:
         return []
     name_width = max(_display_width(column.name) for column in columns)
+    # -[ row 1 ]---, as psql's \x
     numbers = pc.cast(pa.array(range(first, first + shown.num_rows)), pa.string())
     parts: list[object] = [
         padded(pc.binary_join_element_wise("-[ row ", numbers, " ]", ""), name_width + 20, False, "-")
@@ -188,6 +198,7 @@ def cut(text: pa.Array, width: int) -> pa.Array:
 
 
 def _by_distinct_value(text: pa.Array, rewrite) -> pa.Array:  # type: ignore[no-untyped-def]  # str -> str
+    # Python sees each distinct value once, not each row
     encoded = text.dictionary_encode()
     return pa.array([rewrite(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(
         encoded.indices
@@ -203,10 +214,12 @@ def _widest(text: pa.Array) -> int:
         return 0
     if _is_ascii(text):
         return pc.max(pc.utf8_length(text)).as_py() or 0
+    # wide characters (CJK, emoji) take two columns of a terminal
     return max(_display_width(value) for value in text.unique().to_pylist())
 
 
 def _display_width(text: str) -> int:
+    # -1: it holds a control character
     width = wcswidth(text)
     return width if width >= 0 else len(text)
 
@@ -222,6 +235,7 @@ def _cut(text: str, width: int) -> str:
     used = 0
     for position, character in enumerate(text):
         used += max(wcwidth(character), 0)
+        # one column is left for the ellipsis
         if used > width - 1:
             return text[:position] + "…"
     return text

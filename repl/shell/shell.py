@@ -27,9 +27,11 @@ class Shell:
         """Read and run until the user leaves; return the exit code."""
         while True:
             try:
+                # next_input: text that a command such as \e has prepared for editing
                 text = self._read(self.context.next_input)
                 self.context.next_input = ""
             except KeyboardInterrupt:
+                # Ctrl-C at the prompt never ends a session with running jobs
                 self.context.note("Ctrl-D or \\q leaves the shell")
                 continue
             except EOFError:
@@ -37,9 +39,11 @@ class Shell:
                     return EXIT_OK
                 continue
             try:
+                # \q, quit or exit
                 if not self.run(text):
                     return EXIT_OK
             except KeyboardInterrupt:
+                # Ctrl-C while a result is shown stops that result only
                 self.context.note("stopped")
             except PenstockError as error:
                 self.context.report(error)
@@ -49,10 +53,12 @@ class Shell:
         stripped = text.strip()
         if not stripped:
             return True
+        # \d, \timing ..: commands of the shell, as in psql
         if stripped.startswith("\\"):
             from penstock.repl.shell.backslash_commands import run_command
 
             return run_command(self.context, stripped)
+        # what users of other shells type; no SQL statement begins so
         if stripped.rstrip("; \n").lower() in ("quit", "exit"):
             return False
         self.context.run_statements(text)
@@ -60,6 +66,7 @@ class Shell:
 
     def _may_leave(self) -> bool:
         """Return whether the user may leave: the first time not while jobs run, which would stop."""
+        # a job without state would lose its progress, so the first Ctrl-D only warns
         if self.context.status() and not self._asked_to_stay:
             self._asked_to_stay = True
             self.context.note(f"{self.context.status()} in this process and would stop: Ctrl-D again leaves")
@@ -74,6 +81,7 @@ def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
     try:
         config = configured(arguments, parser)
     except PenstockError as error:
+        # the configuration file is wrong: the shell does not open
         messages_for(arguments).error(error)
         return EXIT_QUERY
     if (refused := refuse_url(config, messages_for(arguments))) is not None:
@@ -83,6 +91,7 @@ def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
     try:
         if sys.stdin.isatty():
             context.note(BANNER)
+        # --init FILE: tables and settings before the first prompt
         for name in arguments.init or []:
             _run_init(context, name)
         return shell.loop()
@@ -95,16 +104,20 @@ def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
 
 def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
     """Return a shell that reads from the terminal by the line editor, or from a pipe line by line."""
+    # the session is made later: the prompt appears before the engine is imported
     context = ShellContext(config, arguments)
+    # a pipe: no line editor, no colors, no history
     if not sys.stdin.isatty():
         return Shell(context, PlainReader(sys.stdin, sys.stderr).read)
     from penstock.repl.shell.backslash_table import COMMAND_HELP
     from penstock.repl.shell.completion import SqlCompleter
     from penstock.repl.shell.editor import Editor
 
+    # completion never waits for the session to load
     completer = SqlCompleter(lambda: context.session_if_loaded, COMMAND_HELP)
     editor = Editor(config, completer, context.status, context.start_loading)
     context.explain_mode = lambda: editor.explain_mode
+    # messages of jobs appear above the line that is being typed
     context.print_above = editor.print_above
     if editor.history_note:
         context.note(editor.history_note)
@@ -140,10 +153,12 @@ class PlainReader:
             if (
                 not stripped
                 or stripped.startswith("\\")
+                # words of the shell that need no semicolon
                 or stripped.lower() in ("quit", "exit", "help")
                 or is_complete(text)
             ):
                 return text
+        # the input ended without a semicolon: the last statement runs all the same
         if "".join(lines).strip():
             return "".join(lines)
         raise EOFError
