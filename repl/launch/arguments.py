@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
+# the first word decides: any other word is the URL of a server, or a mistake
 COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = (
     0,
@@ -22,6 +23,7 @@ EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_D
     130,
 )
 
+# argparse prints an epilog as it is: examples help more than the list of flags
 _SHELL_EXAMPLES = """\
 examples:
   penstock                                      open the shell
@@ -86,7 +88,9 @@ class Parser(argparse.ArgumentParser):
         takes_value = self.valued_flags()
         known = {flag for action in self._actions for flag in action.option_strings}
         before = ""
+        # argparse names what is missing before what is unknown: `penstock --chekc` would ask for FILE
         for word in words:
+            # everything behind it is a value
             if word == "--":
                 break
             flag = word.split("=")[0]
@@ -101,6 +105,7 @@ class Parser(argparse.ArgumentParser):
 
     def refuse_command(self, words: Sequence[str]) -> None:
         """Exit with an error when the first word is no URL but resembles a command, and name that command."""
+        # only when something is wrong: --help imports nothing but the standard library
         from penstock.catalog.name_suggestions import nearest
 
         meant = (
@@ -118,10 +123,12 @@ class Parser(argparse.ArgumentParser):
         from penstock.catalog.name_suggestions import did_you_mean  # only when something is wrong
 
         hint = None
+        # argparse has only a sentence: its words tell the kinds apart
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split()[0].split("=")[0]
             known = [flag for action in self._actions for flag in action.option_strings]
             message, hint = f"unknown argument {word}", did_you_mean(word, known)
+        # argument --format: invalid choice: 'cvs' (choose from ..)
         elif "invalid choice: " in message:
             word = message.split("invalid choice: ")[1].split(" ")[0].strip("'")
             flag = message.removeprefix("argument ").split(":")[0]
@@ -148,6 +155,7 @@ def shell_parser() -> Parser:
         "recover, doctor, spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        # an abbreviation of today may be another flag's tomorrow
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -313,11 +321,13 @@ def checkpoint_arguments(parser: Parser, words: Sequence[str]) -> argparse.Names
     ``second`` are the two of diff.
     """
     arguments = parser.parse_words(words)
+    # the numbers of checkpoints: `diff 41 42`, `show 41`
     wanted = 2 if arguments.action == "diff" else 1
     if len(arguments.numbers) > wanted or (arguments.action == "diff" and len(arguments.numbers) < 2):
         parser.error(
             f"{arguments.action} takes {'two checkpoints' if wanted == 2 else 'at most one checkpoint'}"
         )
+    # --to belongs to export, and export needs it
     if (arguments.to is None) is (arguments.action == "export"):
         parser.error("export takes --to DIR" if arguments.to is None else "--to goes with export")
     arguments.checkpoint = arguments.numbers[0] if len(arguments.numbers) == 1 else None
@@ -329,8 +339,10 @@ def command_first(words: Sequence[str]) -> list[str]:
     """Return the words with the command moved before its options, so that options may come before it.
     Words without a command behind options stay as they are.
     """
+    # the command comes first already, or there is none
     if not words or not words[0].startswith("-"):
         return list(words)
+    # penstock --set k=v run job.sql: the first command that has only options before it
     for place, word in enumerate(words):
         if word in COMMANDS:
             valued = shell_parser().valued_flags() | _PARSERS.get(word, shell_parser)().valued_flags()
@@ -360,6 +372,7 @@ _PARSERS: dict[str, Callable[[], Parser]] = {
 
 
 def _add_output(parser: Parser) -> None:
+    # --csv is short for --format csv
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--format", choices=FORMATS, metavar="F", help="|".join(FORMATS))
     for name in ("csv", "json", "jsonl"):
@@ -388,6 +401,7 @@ def _seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
+    # also NaN, which is not less than 0
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
     return value
@@ -400,6 +414,7 @@ def _count(text: str) -> int:
 
 
 def _port(text: str) -> int:
+    # 9090 and 127.0.0.1:9090
     host, _, number = text.rpartition(":")
     if host not in ("", "127.0.0.1", "localhost"):
         raise argparse.ArgumentTypeError(
@@ -415,6 +430,7 @@ def key_values(pairs: list[str], flag: str, parser: Parser) -> dict[str, str]:
     """Return ``k=v`` words as a mapping; a word without ``=`` is a usage error."""
     values = {}
     for pair in pairs:
+        # the value may hold further equals signs
         key, separator, value = pair.partition("=")
         if not separator or not key.strip():
             parser.error(f"{flag} takes name=value, not {pair!r}")

@@ -51,7 +51,7 @@ class ScriptRunner:
     ) -> None:
         self.session = session
         self.printer = printer
-        # SET of the time zone or of the format of NULL in a script changes what follows
+        # SET 'result-mode' in a script changes how the results after it are printed
         printer.settings = session.settings
         self.messages = messages
         self.after: Callable[[Result], None] | None = None

@@ -17,6 +17,7 @@ from penstock.planner.parser.scanner import scan
 if TYPE_CHECKING:
     from penstock.client.session import Session
 
+# words behind which only the name of a table can stand
 _TABLE_WORDS = {"FROM", "JOIN", "INTO", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXISTS"}
 _WORD = re.compile(r"[\w$]*$")
 _IN_QUOTE = re.compile(r"'([^']*)$")
@@ -33,6 +34,7 @@ class SqlCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         before = document.text_before_cursor
+        # \d or: commands of the shell
         if before.lstrip().startswith("\\"):
             yield from self._of_commands(before.lstrip())
             return
@@ -43,10 +45,12 @@ class SqlCompleter(Completer):
             return
         word = _WORD.search(before)
         typed = word[0] if word else ""
+        # nothing is suggested right behind a comma or a parenthesis, before a letter is typed
         if typed or before[-1:] in (" ", "."):
             yield from _matching(self._names(document.text, before[: len(before) - len(typed)]), typed)
 
     def _of_commands(self, before: str) -> Iterator[Completion]:
+        # \d ta..: the argument of a command is a table
         if " " in before:
             yield from _matching([(name, "table") for name in self._tables()], before.rpartition(" ")[2])
             return

@@ -42,6 +42,7 @@ class _HistoryFile(FileHistory):
     """What was typed, from session to session; secrets of statements are in the memory of this one only."""
 
     def store_string(self, string: str) -> None:
+        # CREATE TABLE .. 'password' = '..' goes to the file with the password replaced
         super().store_string(masked(string))
 
 
@@ -66,12 +67,15 @@ class Editor:
         self._status = status
         self._on_first_prompt: Callable[[], None] | None = on_first_prompt
         self.history_note: str | None = None
+        # https://no-color.org
         color = not os.environ.get("NO_COLOR")
         self.session: PromptSession[str] = PromptSession(
             PROMPT,
             multiline=True,
+            # a line that only wraps is no new line of SQL
             prompt_continuation=lambda width, line, wrapped: "" if wrapped else CONTINUATION,
             lexer=SqlLexer() if color else None,
+            # in a thread: typing never waits for the catalog
             completer=ThreadedCompleter(completer),
             complete_while_typing=Condition(lambda: self.complete_as_typed),
             auto_suggest=AutoSuggestFromHistory(),
@@ -84,6 +88,7 @@ class Editor:
             input=input,
             output=output,
         )
+        # the engine is loaded behind the first prompt
         self.session.app.after_render += self._rendered
 
     def read(self, default: str = "") -> str:
@@ -92,6 +97,7 @@ class Editor:
 
     def print_above(self, text: str) -> None:
         """Print what a job says, from any thread: above the prompt while there is one."""
+        # a job's thread must not write into the line that is being edited
         app = self.session.app
         if app.is_running and app.loop is not None:
             app.loop.call_soon_threadsafe(lambda: run_in_terminal(lambda: to_stdout(text)))
@@ -100,12 +106,14 @@ class Editor:
 
     def _rendered(self, app: Any) -> None:
         if self._on_first_prompt is not None:
+            # once: later renders find None
             call, self._on_first_prompt = self._on_first_prompt, None
             call()
 
     def _history(self, path: Path) -> History:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # made with its mode, so that nobody else can ever read it
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         except OSError as error:
             self.history_note = f"history is not saved: {path}: {error.strerror}"
@@ -128,19 +136,23 @@ class Editor:
         @keys.add("enter", filter=has_focus(DEFAULT_BUFFER) & ~completion_is_selected)
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
+            # Enter runs a complete statement, else it makes a new line
             if not self.multi_line or finished(buffer.text):
                 buffer.validate_and_handle()
             else:
                 buffer.insert_text("\n")
 
+        # Alt-Enter: a new line even behind a complete statement
         @keys.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
+        # Ctrl-J: runs what is there, complete or not
         @keys.add("c-j")
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.validate_and_handle()
 
+        # eager: Escape closes the menu at once and does not wait for a second key
         @keys.add("escape", filter=has_completions, eager=True)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.cancel_completion()
@@ -184,11 +196,13 @@ STYLES = {
     "string": "ansigreen",
     "number": "ansimagenta",
     "comment": "ansibrightblack italic",
+    # a quote or a comment that is not closed yet
     "open": "ansired",
     "command": "ansiyellow",
     "bottom-toolbar": "noreverse ansibrightblack",
     "prompt": "bold",
 }
+# a pasted text beyond it would be scanned anew at each key
 MAX_HIGHLIGHTED = 100_000
 
 
@@ -214,6 +228,7 @@ def styled_lines(text: str) -> list[StyleAndTextTuples]:
 
 def styled_pieces(text: str) -> Iterator[tuple[str, str]]:
     """Yield a text piece by piece with its style; what lies between tokens and is not blank is a comment."""
+    # a backslash command, as a whole
     if text.lstrip().startswith("\\"):
         yield "class:command", text
         return
@@ -239,5 +254,6 @@ def _style(kind: str, piece: str, following: str) -> str:
     if kind == "word":
         if piece.upper() in KEYWORDS:
             return "class:keyword"
+        # a name directly before a parenthesis is called
         return "class:function" if following == "(" else ""
     return f"class:{kind}" if kind in ("string", "number", "open") else ""
