@@ -19,7 +19,9 @@ from penstock.planner.statements.script import split_script
 if TYPE_CHECKING:
     from penstock.client.session import Session
 
+# a script of another dialect has an error in each line
 MAX_ERRORS = 20
+# statements that are executed in a check: they change names and settings, and no data
 _HARMLESS = (
     nodes.CreateTable,
     nodes.CreateView,
@@ -39,12 +41,14 @@ _HARMLESS = (
     nodes.ShowCreate,
     nodes.Describe,
 )
+# CREATE [TEMPORARY] TABLE name: the noun is the last word before the name
 _MAKES = {"TABLE", "VIEW", "FUNCTION", "DATABASE", "SCHEMA", "CATALOG"}
 _BEFORE_NAMES = {"IF", "NOT", "EXISTS"}
 _NOT_THERE = ("SQL-1041", "SQL-1101", "SQL-1351")
 """Codes of a table, function, catalog or database that does not exist: where one could not be created, its
 uses are no causes.
 """
+# reported at their first position, which lists the others
 _ONCE = (*_NOT_THERE, "SQL-1204", "SQL-1401")
 
 
@@ -61,9 +65,11 @@ def check_script(
     errors: list[PenstockError] = []
     statements = parse_statements(text, file, errors=errors)
     for error in errors:
+        # a statement that cannot be parsed creates nothing: uses of its name are no errors of their own
         check.note_failed(error)
     for statement in statements:
         errors += check.errors_of(statement)
+    # parse errors were collected before the others
     errors.sort(key=lambda error: (error.line or 0, error.column or 0))
     return list(_each_cause_once(errors))[:MAX_ERRORS]
 
@@ -87,6 +93,7 @@ class _Check:
             placed = statement.locate(error)
             follows = self._follows(placed, is_use=is_use)
             self.note_failed(placed)
+            # after a failed USE all unqualified names are looked up in a wrong place, until the next USE
             self._lost = self._lost or is_use
             if not follows:
                 yield placed
@@ -115,6 +122,7 @@ def _created_name(piece: str) -> list[str]:
     statements.
     """
     pieces = [piece[start:end] for _, start, end in scan(piece)]
+    # the noun and IF NOT EXISTS are among the first words, however long the statement is
     words = [word.upper() for word in pieces[:12]]
     if words[:1] != ["CREATE"]:
         return []

@@ -40,6 +40,7 @@ class SessionJobs:
     @property
     def manager(self) -> JobManager:
         """The job manager of this process, started by the first job."""
+        # two threads may start the first job at once
         with self._lock:
             if self._manager is None:
                 # the runtime and its kernels: not before a job needs them
@@ -67,6 +68,7 @@ class SessionJobs:
         if self.resume_as is not None:
             job_id, self.resume_as = self.resume_as, None
             return job_id
+        # insert-into-t-1, insert-into-t-2: the second INSERT into t of this session
         self._jobs_of_name[name] += 1
         return job_id_of(state_dir, name, self._jobs_of_name[name])
 
@@ -74,6 +76,7 @@ class SessionJobs:
         """Release the id of a job that was refused. The next job of that name needs it, to find the state
         that is there.
         """
+        # only the last id assigned: a number between two others is not used again
         if job_id.endswith(f"-{self._jobs_of_name[name]}"):
             self._jobs_of_name[name] -= 1
 
@@ -95,6 +98,7 @@ def wait_for_job(job: Job) -> str:
         job.wait(None)
     except KeyboardInterrupt:
         job.cancel()
+        # its tasks write to files and sockets that the program may close next
         job.wait(CANCEL_S)
         raise
     check_end(job)
@@ -109,6 +113,7 @@ def check_end(job: Job) -> None:
     """Raise the error of a failed job; RUN-2903 when it was cancelled or stopped, because not all its rows
     are written.
     """
+    # failed: the user sees the reason, not "cancelled"
     if job.error is not None:
         raise job.error
     if job.state is JobState.CANCELED or job.stopped:

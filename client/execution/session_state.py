@@ -47,6 +47,7 @@ class SessionState:
     def __init__(self, settings: Settings, state_dir: Path | None = None) -> None:
         self.settings = settings
         self.state_dir = state_dir
+        # re-entrant: a statement may run others (CREATE TABLE AS, scripts)
         self.lock = threading.RLock()
         self.modules = PythonModules(settings)
         self.catalog = Catalog(PythonFunctions(self.modules.import_stored))
@@ -55,6 +56,7 @@ class SessionState:
         self.checks_only = False
         self.drop_foreign_state = False
         self.take_over = False
+        # once a session
         self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.report: Callable[[str], None] = report_on_stderr
@@ -65,6 +67,7 @@ class SessionState:
         self.channels = ResultChannels()
         self.views = MaterializedViewJobs()
         self.print_stream = PrintStream()
+        # a function: the services are read when the first job starts, not now
         self.jobs = SessionJobs(self._job_services)
         self._metrics_server: MetricsServer | None = None
 
@@ -91,10 +94,12 @@ class SessionState:
 
     def insert_jobs(self) -> list[Job]:
         """Return the jobs of INSERT and CREATE TABLE AS in the order they were started."""
+        # the job of a materialized view has no end to wait for
         views = {view.job.job_id for view in self.views.by_name.values()}
         inserts = {
             job_id
             for job_id, submitted in self.jobs.submitted.items()
+            # a sink number marks a SELECT, whose rows go to the client
             if submitted.sink_number is None and job_id not in views
         }
         return [job for job in self.jobs.all() if job.job_id in inserts]
@@ -106,6 +111,7 @@ class SessionState:
 
     def save_catalogs(self) -> None:
         """Write the catalogs that have a store."""
+        # while a catalog is loaded it must not be written, and --check writes nothing
         if not self.loading and not self.checks_only:
             for store in self.stores.values():
                 store.save(self.catalog)
@@ -114,6 +120,7 @@ class SessionState:
         """Start Spark in the background when a new table is bounded and its queries need Spark. The start
         takes seconds, which the user spends typing.
         """
+        # a streaming query over a bounded table does not use Spark
         wanted = (
             self.warms_backend
             and self.settings.get("bounded.backend") == "spark"
@@ -135,6 +142,7 @@ class SessionState:
         not free; then nothing has changed.
         """
         port, before = int(settings.get("metrics.prometheus.port")), self._metrics_server
+        # nothing changes
         if self.checks_only or port == (0 if before is None else before.port):
             return
         server = None
@@ -143,6 +151,7 @@ class SessionState:
             from penstock.client.prometheus import MetricsServer
 
             server = MetricsServer(self.jobs.all, port)
+        # only now: when the new port is not free, the old endpoint stays
         self.stop_metrics_server()
         self._metrics_server = server
 
@@ -155,5 +164,6 @@ class SessionState:
     def close(self) -> None:
         """Close the job manager and the backends that were started."""
         self.jobs.close()
+        # the cached property: a session that used no backend imports none to close it
         if "backends" in self.__dict__:
             self.backends.close()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # a last checkpoint of large state takes long
 _STOP_TIMEOUT_S = 60.0
+# how often a rescaled job is looked at
 _LOOK_S = 0.01
 _FIRST_US = -62_135_596_800_000_000  # the year 1
 _LAST_US = 253_402_300_799_000_000  # the year 9999
@@ -35,6 +36,7 @@ def control_job(
     state: SessionState, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob
 ) -> Result:
     """Describe, stop, cancel or rescale one job."""
+    # before the match: an unknown id has one error for all four statements
     job = find_job(state, node.job_id, node.job_span)
     match node:
         case nodes.DescribeJob():
@@ -45,12 +47,14 @@ def control_job(
             return _rescale(state, job, parallelism, span)
         case nodes.CancelJob():
             job.cancel()
+    # STOP and CANCEL return when the job has ended, so that the next statement sees its rows
     job.wait(_STOP_TIMEOUT_S)
     return note_result(f"job {job.job_id} is {job.state.lower()}", job)
 
 
 def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
     """Stop a job; for a savepoint, then copy its last checkpoint."""
+    # checked before the job is stopped: a savepoint without a target must not cost the job
     directory = None if savepoint is None else _savepoint_directory(state, savepoint)
     if directory is not None and job.checkpoint_storage is None:
         hint = (
@@ -68,6 +72,7 @@ def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, d
     note = f"job {job.job_id} is {job.state.lower()}"
     if directory is None:
         return note_result(note, job)
+    # the last checkpoint is not complete yet, and a savepoint is a copy of it
     if not job.state.terminal:
         hint = (
             "it stops when its last checkpoint is complete; that is in its state directory, and "
@@ -79,6 +84,7 @@ def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, d
             hint=hint,
             sqlstate="57014",
         )
+    # stopped by a failure: its last checkpoint is an older one than the user asked for
     if job.error is not None:
         raise job.error
     from penstock.engine.checkpoint.savepoints import write_savepoint
@@ -101,6 +107,7 @@ def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Res
         job, rescaled_graph(state.jobs.submitted[job.job_id], parallelism, state.settings, span)
     )
     deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+    # the tasks are deployed anew; RUNNING at the new parallelism is the end of it
     while (
         not (job.parallelism == parallelism and job.state is JobState.RUNNING)
         and time.monotonic() < deadline_s
@@ -131,6 +138,7 @@ def find_job(state: SessionState, job_id: str, span: Span | None = None) -> Job:
 
 def list_jobs(jobs: Sequence[Job]) -> Result:
     """Return one row per job: id, name, state and what it has counted."""
+    # once a job, so that the columns of a row are of one moment
     figures = [job.metrics() for job in jobs]
     columns = {
         "job": pa.array([job.job_id for job in jobs], pa.string()),
@@ -249,6 +257,7 @@ def state_text(operator: OperatorReport) -> str:
 
 def moment_text(time_us: int | None) -> str | None:
     """Return an event time as text; None when there is none."""
+    # no watermark yet is the least int64, which Python's datetime has no date for
     if time_us is None or time_us < _FIRST_US:
         return None
     return (
