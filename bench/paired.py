@@ -1,7 +1,8 @@
 """This checkout beside another one: ``python -m bench.paired --against CHECKOUT``, runs interleaved.
 
-Both checkouts need a virtual environment at ``.venv`` with an editable install. One process a side stays up and runs
-each query in turn: first run and warm runs, processor time of all threads. Start-up is timed with a new process each.
+Both checkouts need a virtual environment at ``.venv`` with an editable install. One process a side stays up
+and runs each query in turn: first run and warm runs, processor time of all threads. Start-up is timed with a
+new process each.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import argparse
 import json
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import time
@@ -24,7 +24,8 @@ _STARTUP = {
     "penstock -c 'SELECT 1'": ["penstock", "-c", "SELECT 1"],
     "penstock --version": ["penstock", "--version"],
 }
-_TOO_NOISY = 1.05  # ratios above it are marked: the runs of one side differ by 2 to 4 % on a shared machine
+# ratios above it are marked: the least of five runs differs by 2 to 4 % on a shared machine
+_TOO_NOISY = 1.05
 
 
 class Side:
@@ -94,7 +95,10 @@ def serve() -> None:
 def compare(
     names: list[str], runs: int, measure: tuple[Callable[[str], float], Callable[[str], float]]
 ) -> Iterator[str]:
-    """Yield one line a name: this and the other side's first run and median of the warm ones, and their ratio.
+    """Yield one line a name: this and the other side's first run and least of the warm ones, and their ratio.
+
+    The least, because other work on the machine only adds to processor time (caches, the clock of the
+    processor).
 
     The sides alternate, and the side that runs first alternates too: a slow moment of the machine meets both.
     """
@@ -103,7 +107,7 @@ def compare(
         for turn in range(runs + 1):
             for side in (0, 1) if turn % 2 else (1, 0):
                 seconds[side].append(measure[side](name))
-        ours, theirs = (statistics.median(times[1:]) for times in seconds)
+        ours, theirs = (min(times[1:]) for times in seconds)
         mark = "  <-- slower" if ours / theirs > _TOO_NOISY else ""
         yield (
             f"{name:38} {seconds[0][0]:9.3f} {seconds[1][0]:9.3f}   {ours:9.3f} {theirs:9.3f} {ours / theirs:7.2f}{mark}"
