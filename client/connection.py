@@ -55,6 +55,7 @@ class Connection:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        # weak: a cursor that the program has dropped is not kept in memory by its connection
         self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
         self._closed = False
 
@@ -110,6 +111,7 @@ class Connection:
         """Return a table or view as a Table API object; its ``execute`` and ``insert_into`` give a cursor."""
         self._check_open()
         try:
+            # a cursor for each execute, so that one table can be read twice at a time
             return self.session.table(name, lambda plan: self.cursor().run_plan(plan))
         except PenstockError as error:
             raise client_error(error) from error
@@ -148,12 +150,15 @@ class Connection:
         ends (not by ``os._exit`` or a signal that kills).
         """
         if not self._closed:
+            # before the stop, which takes time: another thread gets no new cursor meanwhile
             self._closed = True
             cursors = list(self._cursors)
             for cursor in cursors:
+                # queries only: an INSERT that a thread waits for is stopped below, with its last checkpoint
                 cursor.stop_query()
             self.session.close()
             for cursor in cursors:
+                # after the session: close cancels, and a cancelled job takes no checkpoint
                 cursor.close()
 
     def __enter__(self) -> Connection:

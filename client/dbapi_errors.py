@@ -50,18 +50,23 @@ class NotSupportedError(DatabaseError):
 
 def class_of(error: PenstockError) -> type[Error]:
     """Return the PEP 249 class an engine's error belongs to."""
+    # first: a bug of ours is InternalError whatever SQLSTATE it has
     if error.kind is Kind.INTERNAL:
         return InternalError
+    # class 0A: feature not supported
     if error.sqlstate.startswith("0A"):
         return NotSupportedError
+    # class 23: integrity constraint violation
     if error.sqlstate.startswith("23"):
         return IntegrityError
     if error.sqlstate.startswith(("53", "57")):  # memory was short; somebody stopped it, or it took too long
         return OperationalError
+    # class 22: data exception
     if error.code.startswith(("RUN-2", "DAT-")) or error.sqlstate.startswith("22"):
         return DataError
     if error.code.startswith("CLI-"):
         return InterfaceError
+    # a file, a connection, another system
     if error.kind is Kind.EXTERNAL:
         return OperationalError
     return ProgrammingError
@@ -74,6 +79,7 @@ def client_error(error: PenstockError) -> Error:
     error.without_secret_causes()
     if isinstance(error, DatabaseError | InterfaceError):
         return error
+    # copied field by field: the engine raises none of the classes of PEP 249 itself
     made = class_of(error)(
         error.code,
         error.message,

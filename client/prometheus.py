@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from penstock.engine.job.job import Job
 
 
+# the version of the text format, not of penstock
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# our unit: the word in the name, and the factor; Prometheus asks for base units
 _UNIT_WORDS = {
     "ms": ("seconds", 1e-3),
     "us": ("seconds", 1e-6),
@@ -38,6 +40,7 @@ def exposition(metrics: Iterable[Metric]) -> str:
     """Return the text: all samples of a metric together under its HELP and TYPE."""
     groups: dict[str, list[Metric]] = {}
     for metric in metrics:
+        # the format wants the samples of a family together, and metrics come by job and operator
         groups.setdefault(prometheus_name(metric), []).append(metric)
     return "".join(f"{line}\n" for name, group in groups.items() for line in _family(name, group))
 
@@ -46,6 +49,7 @@ def prometheus_name(metric: Metric) -> str:
     """Return ``penstock_<scope>_<name>`` with its base unit, and ``_total`` for counters, as is the
     custom.
     """
+    # numRecordsIn becomes num_records_in
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", metric.name).lower()
     words = re.sub(r"_ms(_per_second)?$", "", re.sub(r"[^a-z0-9_]", "_", words))
     unit = _UNIT_WORDS.get(declaration(metric.name).unit, ("", 1.0))[0]
@@ -66,6 +70,7 @@ def _family(name: str, metrics: list[Metric]) -> Iterator[str]:
 
 def _labels(metric: Metric) -> str:
     labels = {"job": metric.job}
+    # a job's own metrics have no operator
     if metric.subtask is not None:
         labels |= {
             "operator": metric.operator,
@@ -81,6 +86,7 @@ def _labels(metric: Metric) -> str:
 
 def _value(metric: Metric) -> str:
     factor = _UNIT_WORDS.get(metric.unit, ("", 1.0))[1]
+    # 6 digits: the smallest unit, 1 us, is 1e-6 s; further digits are noise of the product
     return str(metric.value) if factor == 1.0 else repr(round(metric.value * factor, 6))
 
 
@@ -93,9 +99,11 @@ def _escaped_help(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
+# this machine only: the endpoint asks for no password
 HOST = "127.0.0.1"
 LIMITS = AdmissionLimits(strangers=64, hello_ms=10_000.0)
 """How many readers may be connected at a time, and how long each may take for its request and the answer."""
+# of the request line and the headers
 REQUEST_BYTES = 8192
 
 
@@ -122,6 +130,7 @@ class MetricsServer:
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever,
+            # seconds: shutdown waits up to so long for the loop to notice it
             kwargs={"poll_interval": 0.05},
             name="penstock-metrics",
             daemon=True,
@@ -135,6 +144,7 @@ class MetricsServer:
 
     def close(self) -> None:
         """Stop answering."""
+        # first the loop ends, then the port is released
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -186,6 +196,7 @@ class _Request(io.RawIOBase):
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
+        # bytes that may still be read: a stranger must not fill the memory
         self._left = REQUEST_BYTES
 
     def readline(self, size: int | None = -1, /) -> bytes:
@@ -216,6 +227,7 @@ class _Page(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer /metrics; there is nothing else."""
+        # parameters after the path are ignored
         if self.path.partition("?")[0] != "/metrics":
             self.send_error(404, "only /metrics is here")
             return

@@ -52,6 +52,7 @@ class Session:
         # a program that never closes its session: its jobs still take their last checkpoint
         self.state.jobs.on_first_job = lambda: close_at_exit(self.close)
         self.state.serve_metrics(self.settings)
+        # last: the stored statements run in this session, with its settings
         if catalog_dir is not None:
             load_catalog(self.state, self.pipeline, CatalogStore(catalog_dir))
 
@@ -81,11 +82,14 @@ class Session:
         end runs to its end. ``hold`` is called with the job before the wait, and with None after it, so
         that another thread can cancel the job.
         """
+        # under the lock, unlike the wait below: other threads run statements during the wait
         result = run_located(self.state, self.pipeline, statement, params)
+        # the job of a SELECT ends with its result, that of a materialized view with its DROP
         if not isinstance(statement.node, Insert | ExecuteStatementSet | CreateTableAs) or result.job is None:
             return result
         try:
             return start_or_finish(self.state, result, hold)
+        # BaseException: an interrupted CREATE TABLE AS drops its table as well
         except BaseException as error:
             with self.state.lock:
                 result.undo(error, result.job)
@@ -113,14 +117,18 @@ class Session:
         from penstock.engine.checkpoint.job_directory import refuse_withheld  # the engine: not before a job
 
         record = job.record
+        # the record has no statements: they contain secrets
         if record.withheld:
             raise refuse_withheld(job.job_id)
+        # what the caller has set overrules the record
         for key, text in record.settings:
             if not self.settings.is_set(key):
                 self.settings.set(key, text)
+        # return as soon as the job runs, also where its sources end
         self.settings.set("table.dml-sync", "false")
         for statement in record.statements:
             self.execute(statement)
+        # the next job with state takes this id, and so the directory: set just before its statement
         self.state.jobs.resume_as = job.job_id
         return self.execute(record.statement)
 
@@ -172,7 +180,9 @@ class Session:
         names them. Then release the engine.
         """
         with self.state.lock:
+            # first: the endpoint reads the jobs that are stopped next
             self.state.stop_metrics_server()
+            # not again at the end of the process
             closed(self.close)
             try:
                 stop_jobs(self.state)

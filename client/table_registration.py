@@ -39,6 +39,7 @@ def register(
     """
     if not name or not isinstance(name, str):
         raise PenstockError("CLI-6040", "a registered table needs a name", sqlstate="42602")
+    # with catalog and database: USE may change between the registration and the query
     name = catalog.qualified(name)
     existing = catalog.find(name)
     # a program may register a name again, in a loop or a notebook
@@ -51,6 +52,7 @@ def register(
             hint=f"DROP it first: {existing.name} was not registered",
             sqlstate="42P07",
         )
+    # after the check of the name: a refused one registers nothing
     source_schema = registered.register(name, source)
     options = {"connector": "registered", "name": name}
     # a collection is bounded; an iterator, or rows with a time column, are read as a stream
@@ -67,6 +69,7 @@ def _is_stream(source: Any) -> bool:
     return callable(source) or (
         isinstance(source, Iterable)
         and not isinstance(source, list | tuple | Mapping)
+        # a pandas frame is iterable too, over the names of its columns
         and not hasattr(source, "columns")
     )
 
@@ -97,6 +100,7 @@ def _with_time(
     behind = _delay(delay)
     watermark: Expression = Column(column.type, column.nullable, index=position, name=column.name)
     text = column.name
+    # without a delay the watermark is the column itself
     if behind:
         distance = Literal(DAY_TIME_INTERVAL, False, value=behind)
         # WATERMARK FOR column AS column - delay
@@ -120,4 +124,5 @@ def _delay(delay: timedelta | str | float | None) -> timedelta:
         return timedelta(milliseconds=milliseconds)
     if isinstance(delay, timedelta):
         return delay
+    # a number is seconds
     return timedelta(seconds=delay or 0)

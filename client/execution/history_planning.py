@@ -60,6 +60,7 @@ def _plan_part(part: HistoryPart, facts: PlanFacts, settings: Settings) -> Loade
 
 
 def _current_splits(source: Scan) -> tuple[str, ...]:
+    # only for splits(), which lists the files
     request = ScanRequest(source.table, source.columns, source.predicate, 65_536, SystemClock(), Services())
     return tuple(source_connector(request).splits())
 
@@ -76,6 +77,7 @@ def history_text(history: History, backends: Callable[[], BoundedBackends]) -> s
 
 
 def _part_text(spec: OperatorSpec[HistorySource, OperatorFacts], backends: BoundedBackends) -> str:
+    # a set: one file may have several splits
     files = sorted({(split.path, split.size) for split in map(FileSplit.parse, spec.node.splits)})
     last = f", the last {files[-1][0].rpartition('/')[2]} of {files[-1][1]:,} bytes" if files else ""
     times = "; event times are read first, and files with late rows as a stream" if spec.node.timing else ""

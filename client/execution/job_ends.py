@@ -30,18 +30,22 @@ def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Resul
     """
     job, sync = result.job, state.settings.get("table.dml-sync")
     assert job is not None
+    # automatic: an INSERT over files waits, one over an endless stream returns its job
     waits = state.jobs.submitted[job.job_id].is_finite if sync == "automatic" else sync == "true"
     if not waits:
         changes = () if job.state_diff is None else job.state_diff.changes
         return note_result(
             "; ".join([f"job {job.job_id} started", *job.start_notes, *map(str, changes)]), job
         )
+    # from here another thread can cancel the job that this one waits for
     hold(job)
+    # before the wait: its error is raised here, so close does not report it again
     state.jobs.reported.add(job.job_id)
     try:
         note = state.wait_for(job)
     finally:
         hold(None)
+    # a job that restarted or began with a state has not counted all rows: -1, unknown in PEP 249
     written = job.metrics().rows_out if job.counts_all else -1
     return replace(note_result(note, job), rowcount=written)
 
@@ -57,6 +61,7 @@ def stop_jobs(state: SessionState) -> None:
     inserts, views = state.insert_jobs(), state.durable_view_jobs()
     running = [job for job in (*inserts, *views) if not job.state.terminal]
     for job in running:
+        # no task runs that could take a checkpoint
         if job.state is JobState.RESTARTING:
             job.cancel()
         else:
@@ -65,10 +70,12 @@ def stop_jobs(state: SessionState) -> None:
     # one deadline for all jobs together: they stop at the same time
     until_ms = clock.monotonic_ms() + STOP_S * 1e3
     for job in running:
+        # all were asked to stop before the first wait, so the waits overlap
         if not job.wait(max(0.0, until_ms - clock.monotonic_ms()) / 1e3):
             job.cancel()
             job.wait(CANCEL_S)
     for job in inserts:
+        # in the background: stopped just now, or failed without a statement that could raise the error
         if job in running or (job.error is not None and job.job_id not in state.jobs.reported):
             sentence = _end_report(job, durable=state.jobs.submitted[job.job_id].durable)
             if sentence is not None:
@@ -81,8 +88,10 @@ def _end_report(job: Job, *, durable: bool) -> str | None:
     """
     if job.error is not None:
         return f"job {job.job_id} failed: {job.error.code}: {job.error.message}"
+    # it ended by itself before the request arrived: nothing to report
     if job.state is JobState.FINISHED and not job.stopped:
         return None
+    # neither stopped nor cancelled in time: a call into other code does not return
     if not job.state.terminal:
         return f"warning: job {job.job_id} does not end: the program or another system blocks it"
     how = "stopped" if job.stopped else "cancelled"

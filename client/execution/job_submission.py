@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.job.job import Job
 
+# the state directory has the state of another query
 FOREIGN_STATE = "STA-3007"
 
 
@@ -52,6 +53,7 @@ def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) 
     assert sink.table is not None
     writing = backends.for_plan(query.plan).run(query.plan, time_zone=query.options.time_zone)
     try:
+        # reading to the end is the wait: Spark writes, and no row comes back
         for _ in writing:
             raise AssertionError("an INSERT returns no rows")
     finally:
@@ -66,6 +68,7 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
     state.backends.default = query.options.backend
     name = str(state.settings.get("pipeline.name")) or default_job_name(query.plan)
     options = JobOptions.from_settings(state.settings, name=name, state_dir=state.state_dir)
+    # a sink without a table is the client: the statement is a SELECT
     if isinstance(query.plan, Sink) and query.plan.table is None:
         return _submit_query(query, state, options)
     return _submit_insert(query, state, options)
@@ -74,8 +77,10 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
 def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
     """Submit a query for its rows. They go to this process only, so its job writes no durable state."""
     assert query.graph is not None
+    # two runs of one SELECT have equal operator ids, and their rows must not meet in one channel
     number = state.jobs.next_sink_number()
     graph, sink_id = with_unique_sink(query.graph, number)
+    # rows that the client has fetched cannot be taken back, so a restore from a checkpoint would repeat them
     job = state.jobs.manager.submit(graph, replace(options, state_dir=None, savepoint=None))
     state.jobs.submitted[job.job_id] = SubmittedJob(query, number)
     _declare_late_rows(state, graph, job)
@@ -91,6 +96,7 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
         record = state.statement_log.record(state.settings, options.name)
     # the record has the statements from which `penstock recover` starts the job again
     options = replace(options, take_over=state.take_over, record=record)
+    # before the start: afterwards the job itself would be among those that write to the tables
     notes = _start_notes(query, options, job_id)
     try:
         job = submit_with_state(state, query, options, job_id)
@@ -111,6 +117,7 @@ def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -
     from penstock.client.execution.recorded_jobs import unfinished_writers
 
     if (
+        # a savepoint says which state the job resumes from; without a directory there are no other jobs
         options.state_dir is None
         or job_id is None
         or options.savepoint is not None
@@ -133,15 +140,18 @@ def rescaled_graph(submitted: SubmittedJob, parallelism: int, settings: Settings
     key groups.
     """
     query, most = submitted.query, submitted.query.options.max_parallelism
+    # a key group is the smallest part of a keyed state: a subtask without one would have no work
     if parallelism > most:
         hint = (
             "there are as many key groups, fixed for the life of the job's state: 'pipeline.max-parallelism'"
         )
         raise PenstockError("SQL-1402", f"the job's parallelism is at most {most}", span=span, hint=hint)
+    # the optimized plan stays, so that operator ids and state fit; only the exchanges are placed anew
     with_exchanges = lay_edges(query.plan, parallelism, facts=query.facts)
     graph = plan_job(
         with_exchanges, query.facts, parallelism=parallelism, max_parallelism=most, settings=settings
     )
+    # the same number: the client reads the channel of the first graph
     return graph if submitted.sink_number is None else with_unique_sink(graph, submitted.sink_number)[0]
 
 
@@ -155,6 +165,7 @@ def submit_with_state(
         return state.jobs.manager.submit(graph, options, job_id, history)
     except PenstockError as error:
         if (
+            # only the state of another query, only where the user allowed the drop, and only a state on disk
             error.code != FOREIGN_STATE
             or not state.drop_foreign_state
             or options.state_dir is None
@@ -170,6 +181,7 @@ def submit_with_state(
 
 def final_order(plan: LogicalPlan) -> tuple[SortKey, ...]:
     """Return the order asked of a whole result: the keys of the Sort or TopN under its sink."""
+    # only the top decides: the ORDER BY of a subquery is not the order of the result
     top = plan.inputs[0] if isinstance(plan, Sink) else plan
     return top.keys if isinstance(top, Sort | TopN) else ()
 
@@ -179,6 +191,7 @@ def result_shape(query: PlannedQuery) -> Shape:
     plan, facts = query.plan, query.facts
     top = plan.inputs[0]
     insert_only = facts.insert_only(top)
+    # no row is replaced: a key is of no use to the reader
     key = None if insert_only else facts.upsert_key(top)
     # a finite query ends by itself; where rows change, the first n rows are not the last word
     limit = None if facts.finite(top) or not insert_only else trailing_limit(top)
@@ -202,6 +215,7 @@ def result_shape(query: PlannedQuery) -> Shape:
 
 def trailing_limit(query: LogicalPlan) -> int | None:
     """Return the LIMIT that is a query's last clause, if it has one."""
+    # a projection changes no number of rows: SELECT a + 1 FROM (.. LIMIT 3) still returns three
     while isinstance(query, Project):
         query = query.input
     return query.limit if isinstance(query, Limit) else None

@@ -44,16 +44,19 @@ class MaterializedViewJobs:
         """Return a bound plan that reads one state of each view, however often the plan names it. Waits
         for the first state of a new view.
         """
+        # by folded name: the second scan of a view gets the version of the first
         versions: dict[str, int | None] = {}
 
         def pin_scan(node: LogicalPlan) -> LogicalPlan:
             if (
+                # "follow": the scan reads the view's changes, which have no single version
                 not isinstance(node, Scan)
                 or not isinstance(node.table, MaterializedView)
                 or "follow" in node.table.options
             ):
                 return node
             contents = self.tables.find(node.table.name)
+            # pinned already, or a view without rows in this process (a script that is only checked)
             if contents is None or "snapshot" in node.table.options:
                 return node
             name = node.table.name.lower()
@@ -71,6 +74,7 @@ class MaterializedViewJobs:
         if version is None:
             message = f"materialized view {contents.name} is still being filled for the first time"
             raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")
+        # its last state would be read as if it were the present one
         if job is not None and job.state in (JobState.CANCELED, JobState.FAILED):
             message = (
                 f"materialized view {contents.name} is no longer updated: its job is {job.state.lower()}"

@@ -36,6 +36,7 @@ class PlannerOptions:
         """Read them from a session's settings; ``mode`` and ``backend`` overrule those of that name."""
         names = str(settings.get("optimizer.disabled-rules")).split(",")
         disabled = [name.strip() for name in names if name.strip()]
+        # the switch of a rule is the same as its name in the list
         if not settings.get("optimizer.split-aggregates"):
             disabled.append("split_aggregates")
         if not settings.get("optimizer.runtime-filters"):

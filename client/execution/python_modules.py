@@ -32,6 +32,7 @@ class PythonModules:
             part.strip() for part in str(self._settings.get("python.modules")).split(",") if part.strip()
         ]
         module = entry.target.rpartition(".")[0]
+        # the module itself or one below it: 'a' allows a and a.b, not ab
         if not any(module == name or module.startswith(f"{name}.") for name in allowed):
             hint = (
                 f"SET 'python.modules' = '{','.join([*allowed, module])}' allows it, or run its CREATE "
@@ -65,6 +66,7 @@ class PythonModules:
             raise PenstockError(
                 "SQL-1333", f"module {path} has no {name}", span=span, hint=hint, sqlstate="42883"
             )
+        # only decorated functions: os.system has no SQL types, and a statement must not reach it
         if not isinstance(found, PythonFunction):
             hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, @penstock.udtf'
             raise PenstockError(
@@ -81,6 +83,7 @@ def _module(path: str, span: Span | None) -> object:
         sys.path.append(here)
     try:
         return importlib.import_module(path)
+    # perhaps a module that the named one imports: error.name is the one that is missing
     except ModuleNotFoundError as error:
         hint = f"there is no module {error.name} on Python's path or in the working directory"
         raise PenstockError(

@@ -46,14 +46,17 @@ class QueryPipeline:
         """
         binder = Binder(self._state.catalog, self._state.settings)
         match statement:
+            # SELECT: the sink without a table is the client
             case Query():
                 plan: LogicalPlan = Sink(binder.bind_query(statement, params), None)
             case Subscribe(query=query):
+                # follows: a materialized view is read as its changes, not as one state
                 plan = Sink(binder.bind_query(query, params, follows=True), None)
             case Insert():
                 plan = binder.bind_insert(statement, params)
             case ExecuteStatementSet():
                 plan = binder.bind_statement_set(statement, params)
+        # once for the whole statement: a view that is named twice is read in one state
         return self._state.views.pin(plan)
 
     def plan(
@@ -78,6 +81,7 @@ class QueryPipeline:
         """Apply the rules for all runtimes, choose the runtime, and apply the rules for that one. SQL-1715
         for WITH HISTORY in a query that reads no stream.
         """
+        # before the rules: views expand, so a short text can make a plan too large for them
         check_plan(bound, self._state.settings)
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
         is_supported = partial(_is_supported, backend=options.backend)
@@ -97,6 +101,7 @@ class QueryPipeline:
         plan = optimize(
             chosen, disabled=disabled, runtime=runtime, parallelism=parallelism, observer=observer
         )
+        # WITH HISTORY loads the past of a stream; a batch query reads all rows anyway
         if runtime == "batch" and history is not None:
             raise no_stream(history)
         return OptimizedQuery(bound, plan, runtime, options, history)
@@ -106,6 +111,7 @@ class QueryPipeline:
         SQL-1715 where a history could differ from a replay.
         """
         plan, options, settings = query.plan, query.options, self._state.settings
+        # the backend has its own physical plan
         if query.runtime == "batch":
             return PlannedQuery(query.bound, plan, options)
         facts = PlanFacts(state_ttl_ms=int(settings.get("table.exec.state.ttl")))
@@ -131,6 +137,7 @@ class QueryPipeline:
 
     def start(self, query: PlannedQuery) -> Result:
         """Start a planned query: on the bounded backend, or as a job of our own runtime."""
+        # no graph: the backend runs the whole plan
         if query.graph is None:
             return start_on_backend(query, self._state.backends)
         return submit_job(query, self._state)

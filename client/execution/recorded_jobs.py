@@ -36,6 +36,7 @@ class RecordedJob:
         if self.finished:
             return "FINISHED"
         return (
+            # a killed process leaves RUNNING in its record; only the lock of the directory shows that it died
             ("RUNNING" if self.alive else "DIED") if self.record.status == "RUNNING" else self.record.status
         )
 
@@ -53,6 +54,7 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
         )
     jobs = []
     for path in sorted(state_dir.iterdir()):
+        # other directories and files may be beside those of jobs
         if (path / JOB).is_file():
             storage = LocalStorage(path)
             jobs.append(
@@ -74,6 +76,7 @@ def job_id_of(state_dir: Path, name: str, number: int) -> str:
     job_id = f"{directory_name(name)}-{number}"
     # the directory's name in early versions: other characters were replaced, and no hash was appended
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
+    # a directory of the present name has precedence over an early one
     if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
         return job_id
     return (
@@ -85,11 +88,13 @@ def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collecti
     """Return a note for each unfinished job of the directory that has written to the tables of a job
     without state. The job does not resume from their states.
     """
+    # the job resumes from its own state: nothing begins anew
     if (state_dir / job_id / CURRENT).exists():
         return ()
     notes = []
     for job in recorded_jobs(state_dir):
         if (
+            # a job that runs or has ended, or whose state was dropped, has left no output unfinished
             job.job_id == job_id
             or job.status in ("RUNNING", "FINISHED", "CANCELED")
             or ".dropped-" in job.job_id
@@ -105,6 +110,7 @@ def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collecti
                 f"the statement resumes from its state as the {job.job_id.rpartition('-')[2]}. of that "
                 "name in another session"
             )
+            # of the same name: only its number differs; else the user must set the name to find it
             way = (
                 own
                 if job.record.name == name

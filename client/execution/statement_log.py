@@ -14,6 +14,7 @@ from penstock.planner.statements.nodes import AlterTable
 if TYPE_CHECKING:
     from penstock.engine.api.job_options import JobRecord
 
+# statements without a job: run again, they make the names that the job's own statement uses
 MAKES_NAMES = (
     nodes.CreateTable,
     nodes.CreateTableLike,
@@ -56,13 +57,17 @@ class StatementLog:
         """
         from penstock.engine.api.job_options import JobRecord  # the engine: not before a job is started
 
+        # the Table API has no text, and parameters are Python values that the record does not store
         if not self.current or self.has_params:
             return None
+        # only what was set: defaults are those of the version that resumes the job
         chosen = tuple((key, text) for key, text in settings.items() if settings.is_set(key))
         if (
+            # shown differs from the text where a setting is secret
             self.holds_secrets
             or holds_secrets(self.current)
             or any(settings.shown(key) != text for key, text in chosen)
         ):
+            # a secret is never written to disk; the record still says that there is a job
             return JobRecord(name, (), "", (), withheld=True)
         return JobRecord(name, tuple(self.statements), self.current, chosen)

@@ -32,8 +32,8 @@ _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a result before its first row: whether it ends, whether rows may be retracted, the key
-    of a row, and the final order.
+    """The properties of a result that are known before its first row. They say whether it ends, whether rows
+    may be retracted, the key of a row, and the final order.
 
     ``limit``: the number of rows after which an endless result ends. ``verbatim``: its one column has lines
     of text to be shown as they are. ``update_key``: the upsert key, where changes of one key come in order,

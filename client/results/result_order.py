@@ -25,6 +25,7 @@ def sort_by_keys(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
     directions: list[str] = []
     for key in keys:
         _add_key(columns, directions, _values(rows, key), key.descending, key.nulls_first)
+    # all columns break ties, nested ones by their texts
     for column in rows.columns:
         _add_plain_key(columns, directions, column)
     return _sorted(rows, columns, directions)
@@ -41,6 +42,7 @@ def sort_by_columns(rows: pa.Table, positions: tuple[int, ...]) -> pa.Table:
 
 def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> pa.Table:
     names = [str(position) for position in range(len(columns))]
+    # indices: the sort columns are made from the rows' columns and are not among them
     order = pc.sort_indices(
         pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True))
     )
@@ -57,6 +59,7 @@ def _add_plain_key(columns: list[pa.Array], directions: list[str], column: pa.Ch
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
+    # a part of a nested key is one array already
     if not isinstance(column, pa.ChunkedArray):
         return column
     if column.nbytes > LIMITS.array_bytes:

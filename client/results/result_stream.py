@@ -62,6 +62,7 @@ class BackendStream:
         self._result = result
 
     def next(self, timeout_s: float | None) -> Batch | None:
+        # wait does not return rows: poll is None when the time is up, and at the end
         self._result.wait(timeout_s)
         rows = self._result.poll()
         return None if rows is None else Batch(rows)
@@ -107,6 +108,7 @@ class JobStream:
         return self._channel.ended
 
     def close(self) -> None:
+        # the channel first: a sink that waits for the reader runs on, so that the job can end
         self._channel.close()
         if not self._job.state.terminal:
             self._job.cancel()
@@ -118,6 +120,7 @@ class JobStream:
 
     def _await_end(self) -> None:
         self._job.wait(None)
+        # with None the reader sees the end of the rows, with an error it raises that
         self._channel.finish(self._job.error)
 
 

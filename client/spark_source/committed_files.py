@@ -80,6 +80,7 @@ class CommittedFiles:
             hint = "write the table with 'format' = 'parquet' or 'arrow' for Spark to read it by commits"
             raise PenstockError("DAT-4623", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="0A000")
         found = partition_values(file.path)
+        # the values come from the directory's name, k=1/
         values = ((name, found.get(name.lower(), "")) for name in kind.partitioned_by)
         return FileToRead(
             str(self.root / file.path), kind.format, file.rows, file.length, file.crc32, tuple(values)
@@ -90,6 +91,7 @@ def _schema(commit: Commit) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(commit.written_as.schema)))
 
 
+# rows of one Arrow batch for Spark
 BATCH_ROWS = 1 << 16
 # of committed bytes, per Spark task
 PARTITION_BYTES = 32 << 20
@@ -116,8 +118,10 @@ def packed(files: Sequence[FileToRead]) -> list[InputPartition]:
     held: list[FilePiece] = []
     size_bytes = 0
     for file in files:
+        # before Spark starts tasks: a missing file is one error, not one in each task
         _check_there(file)
         for piece, piece_bytes in _pieces(file):
+            # a task gets at least one piece, also one that is larger than the limit
             if held and size_bytes + piece_bytes > PARTITION_BYTES:
                 tasks.append(FilePieces(held))
                 held, size_bytes = [], 0
@@ -134,6 +138,7 @@ def _pieces(file: FileToRead) -> Iterator[tuple[FilePiece, int]]:
     with pq.ParquetFile(file.path) as opened:
         groups = opened.metadata.num_row_groups
     for group in range(groups):
+        # about: the mean of the row groups, for the packing only
         yield FilePiece(file, (group,)), file.length // groups
 
 
@@ -158,6 +163,7 @@ def _scanned(
     # Arrow files have no checksums of pages, unlike parquet
     if file.format == "arrow" and file.crc32 is not None:
         _check_content(file)
+    # partition columns as an expression: the scanner fills them in and tests filters on them
     partition = pc.scalar(True)
     known = dict(file.partition)
     whole = schema
@@ -166,6 +172,7 @@ def _scanned(
         if name not in schema.names:
             whole = whole.append(pa.field(name, pa.string()))
         kind = whole.field(name).type
+        # k=1 is text in the path; the column may be a number or a date
         value = pa.scalar(text, pa.string()).cast(kind)
         partition &= pc.field(name).is_null() if text is None else pc.field(name) == value
     options = (
@@ -182,6 +189,7 @@ def _scanned(
         filter=predicate,
         batch_size=BATCH_ROWS,
         fragment_scan_options=options,
+        # Spark runs a task a core already
         use_threads=False,
     )
 
@@ -191,6 +199,7 @@ def _check_there(file: FileToRead) -> None:
         length = Path(file.path).stat().st_size
     except FileNotFoundError:
         length = None
+    # a file of another length was replaced or cut: its rows are not those that were committed
     if length != file.length:
         found = "is there no more" if length is None else f"has {length} bytes"
         message = f"committed file {file.path} {found}; {file.length} bytes were committed"
@@ -202,6 +211,7 @@ def _check_content(file: FileToRead) -> None:
     """Compare a file that has no checksums of its own with the log's checksum: DAT-4614."""
     found = 0
     with pa.memory_map(file.path) as opened:
+        # 16 MB at a time
         while data := opened.read_buffer(1 << 24):
             found = zlib.crc32(data, found)
     if found != file.crc32:

@@ -30,6 +30,7 @@ class CommittedReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         log = self._options.log()
+        # read once: all tasks read the same commits, whatever is committed meanwhile
         last = log.last() if self._options.ending is None else self._options.ending
         return packed(log.files(self._options.starting, last))
 
@@ -44,6 +45,7 @@ class PushingReader(CommittedReader):
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        # what is returned is tested by Spark
         self._conditions, left = split(filters, self._schema)
         return left
 
@@ -60,6 +62,7 @@ class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
+        # an offset is the last commit that was read: -1 before the first
         return {"commit": self._log.last() if self._options.starting < 0 else self._options.starting - 1}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -67,6 +70,7 @@ class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
 
     def prepareForTriggerAvailableNow(self) -> None:
+        # AvailableNow ends at the newest commit of now, also when a job goes on committing
         self._target = self._log.last()
 
     def reportLatestOffset(self) -> dict[str, int]:
@@ -75,6 +79,7 @@ class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         last = self._log.last() if self._target is None else self._target
         if not isinstance(limit, ReadMaxRows):
+            # an offset never goes back
             return {"commit": max(start["commit"], last)}
         end, rows = start["commit"], 0
         for commit in self._log.commits(end + 1, last):
@@ -85,6 +90,7 @@ class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"commit": end}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        # Spark's ranges are (start, end]
         return packed(self._log.files(start["commit"] + 1, end["commit"]))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

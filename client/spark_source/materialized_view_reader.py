@@ -52,6 +52,7 @@ class ViewReader(DataSourceReader):
         self._schema = arrow_schema(schema)
 
     def partitions(self) -> Sequence[InputPartition]:
+        # one task: retractions in the parts of several subtasks must be summed together
         return [InputPartition(pinned_view(self._options))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -99,6 +100,7 @@ def _pin(job: Path, manifest: Manifest) -> PinnedView:
         make_private(target)
         # renew an existing pin: its age counts from the last use
         os.utime(target)
+        # the manifest last: a directory with a manifest has all its files
         for file in (*(file.name for file in manifest.files), name):
             if not (target / file).exists():
                 _link(job / file, target / file)
@@ -139,6 +141,7 @@ def _link(source: Path, target: Path) -> None:
 
 def _tidy(fresh: Path) -> None:
     """Remove pins that are too old to be in use, by the clock of the filesystem."""
+    # renewed by _pin: the filesystem may be of a machine with another clock
     now_s = fresh.stat().st_mtime
     for other in fresh.parent.iterdir():
         if other != fresh and now_s - other.stat().st_mtime > _PIN_KEPT_S:
@@ -163,4 +166,5 @@ def _rows(pinned: PinnedView) -> pa.Table:
     # a retraction in the part of one subtask removes a row in that of another
     if (weights < 0).any():
         rows, weights = summed(rows, weights)
+    # a row of weight 3 is three rows of the view
     return rows if (weights == 1).all() else rows.take(pa.array(np.repeat(np.arange(rows.num_rows), weights)))

@@ -20,6 +20,7 @@ Condition = tuple[str, str, Any]
 
 _COMPARISONS = (spark.GreaterThan, spark.GreaterThanOrEqual, spark.LessThan, spark.LessThanOrEqual)
 _TEXTS = (spark.StringStartsWith, spark.StringEndsWith, spark.StringContains)
+# dt.datetime is a dt.date
 _VALUES = (bool, int, float, str, bytes, dt.date, Decimal)
 
 
@@ -28,6 +29,7 @@ def split(filters: Iterable[spark.Filter], schema: pa.Schema) -> tuple[list[Cond
     taken, left = [], []
     for pushed in filters:
         condition = _condition(pushed, schema)
+        # not exactly the same in Arrow: Spark tests it
         if condition is None:
             left.append(pushed)
         else:
@@ -91,19 +93,25 @@ def _expression(condition: Condition, schema: pa.Schema) -> pc.Expression:
         return inner & pc.field(name).is_valid() if what == "NotIn" else inner
     field, kind = pc.field(name), schema.field(name).type
     match what:
+        # a IS NULL
         case "IsNull":
             return field.is_null()
         case "IsNotNull":
             return field.is_valid()
+        # a IN (1, 2)
         case "In":
             return field.isin(pa.array(value, kind))
+        # a LIKE 'x%'
         case "StringStartsWith":
             return pc.starts_with(field, value)
+        # a LIKE '%x'
         case "StringEndsWith":
             return pc.ends_with(field, value)
+        # a LIKE '%x%'
         case "StringContains":
             return pc.match_substring(field, value)
     compared = _compared(what, field, value, kind)
+    # a <=> 1 is false over NULL, not NULL: that matters under a NOT
     return compared & field.is_valid() if what == "EqualNullSafe" else compared
 
 
@@ -111,6 +119,7 @@ def _compared(what: str, field: pc.Expression, value: Any, kind: pa.DataType) ->
     """Return a comparison; for Spark, NaN equals itself and is greater than every number."""
     literal = pc.scalar(pa.scalar(value, kind))
     floating = pa.types.is_floating(kind)
+    # a > 'NaN': in Arrow every comparison with NaN is false
     if floating and math.isnan(value):
         nan = pc.is_nan(field)
         # Arrow has no false literal for a field: this one is

@@ -13,6 +13,7 @@ from penstock.client.spark_source.source import PenstockSource
 from penstock.engine.bounded.spark.errors import other_python, without_module
 from penstock.engine.deploy.spark.code_archive import write_archive
 
+# without the optimizer and the shell: workers only read files
 _PACKAGES = ("catalog", "planner", "engine", "client")
 
 
@@ -33,6 +34,7 @@ def register_spark(spark: Any, *, ship: bool | None = None) -> None:
         )
     if ship:
         archive = write_archive(Path(tempfile.mkdtemp(prefix="penstock-modules-")), _PACKAGES)
+        # Spark Connect: the archive goes through the server
         if remote:
             spark.addArtifacts(str(archive), pyfile=True)
         else:
@@ -44,12 +46,14 @@ def _is_another_python(program: str) -> bool:
     """Return whether workers of this machine run another Python than this process. It is started to find its
     version and pyarrow.
     """
+    # the same one; or none of this machine, and then nothing can be asked of it
     if program == sys.executable or shutil.which(program) is None:
         return False
     question = (
         "import sys; print('%d.%d' % sys.version_info[:2])\ntry:\n import pyarrow\nexcept "
         "ImportError:\n print('no pyarrow')"
     )
+    # in a process of that Python: only it knows its version and its modules
     said = subprocess.run(
         [program, "-c", question], capture_output=True, text=True, check=False
     ).stdout.split("\n")

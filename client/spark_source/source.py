@@ -23,11 +23,13 @@ class PenstockSource(DataSource):
 
     def schema(self) -> StructType:
         options = SourceOptions.parse(self.options)
+        # without endingCommit the columns of the newest commit
         whole = pinned_view(options).schema if options.view else options.log().schema(options.ending)
         return spark_schema(whole, options.columns)
 
     def reader(self, schema: StructType) -> CommittedReader | ViewReader:
         options = SourceOptions.parse(self.options, streaming=False)
+        # a checkpoint has the view's rows, not its changes
         if options.view:
             return ViewReader(options, schema)
         return (PushingReader if options.push_filters else CommittedReader)(options, schema)

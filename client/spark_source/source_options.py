@@ -67,6 +67,7 @@ class SourceOptions:
         view = given.get("view")
         kind = "a materialized view" if view else "a stream" if streaming else "a batch"
         never: tuple[str, ...] = (*_ONLY_COMMITS, *_ONLY_STREAMS, "pushFilters") if view else _ONLY_VIEWS
+        # schema() does not know yet whether the read is a batch or a stream
         if not view and streaming is not None:
             never += _ONLY_BATCH if streaming else _ONLY_STREAMS
         # an option without effect would mislead: refuse it
@@ -74,6 +75,7 @@ class SourceOptions:
             if key.lower() in given:
                 raise _refused(f"option {key} is not for {kind}", "leave it out")
         text = given.get("startingcommit", "0")
+        # a batch from "latest" on would have no rows: there it is an invalid number
         latest = streaming is not False and text.lower() == "latest"
         columns = given.get("columns")
         return cls(

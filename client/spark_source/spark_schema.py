@@ -24,6 +24,7 @@ def spark_schema(schema: pa.Schema, columns: tuple[str, ...] | None) -> StructTy
                 sqlstate="42703",
             )
         try:
+            # column by column first, so that the error names the column
             from_arrow_schema(pa.schema([schema.field(name)]), prefer_timestamp_ntz=True)
         except PySparkTypeError as error:
             message = f"column {name} has type {schema.field(name).type}, which Spark has not"

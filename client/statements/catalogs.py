@@ -28,6 +28,7 @@ def change_namespaces(
     stored statements of a file catalog.
     """
     match node:
+        # returns at once: the current database is the session's and in no catalog file
         case nodes.Use():
             return _use(state, node)
         case nodes.CreateCatalog():
@@ -111,10 +112,12 @@ def _create_catalog(
     # a file catalog is an empty one, filled by its stored statements
     if not state.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
         return note_result(f"catalog {name} exists already")
+    # only now: its statements run in the catalog, which must exist
     if kind == "file":
         try:
             load(CatalogStore(Path(options["path"]), name.text.lower()))
         except PenstockError as error:
+            # all or nothing: the names that were loaded before the error are dropped as well
             _forget_catalog(state, name.text.lower())
             raise PenstockError(
                 "SQL-1357",
@@ -135,6 +138,7 @@ def _drop_catalog(state: SessionState, node: nodes.DropCatalog) -> Result:
     if folded in (DEFAULT_CATALOG, catalog.current.catalog):
         raise _in_use(f'catalog "{name}"', name.span)
     for database in catalog.databases.by_catalog[folded]:
+        # before the first change: a refused DROP changes nothing
         _refuse_running(state, ObjectPath(folded, database), name)
     state.stores.pop(folded, None)  # a file catalog's tables stay in its file
     _forget_catalog(state, folded)
@@ -152,10 +156,12 @@ def _forget_catalog(state: SessionState, folded: str) -> None:
 def _drop_database(state: SessionState, node: nodes.DropDatabase) -> Result:
     catalog, path = state.catalog, database_named(state, node.name)
     known = catalog.databases.by_catalog[catalog.databases.require_catalog(path.catalog, node.name.span)]
+    # a database of a Spark catalog is dropped in Spark
     catalog.databases.refuse_external(path, f"database {path.database}", node.name.span)
     if node.if_exists and path.database not in known:
         return note_result(f"there is no database {node.name}")
     catalog.databases.require(path, node.name.span)
+    # the same rule as for catalogs: unqualified names need a current database
     if path.database == DEFAULT_DATABASE or path == catalog.current:
         raise _in_use(f'database "{node.name}"', node.name.span)
     relations = [relation.name for relation in catalog.relations_of(path)]

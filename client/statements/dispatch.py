@@ -39,13 +39,16 @@ def run_located(
     """Run one statement of a text and log it; every error, also of its rows, has its position in the text."""
     try:
         with state.lock:
+            # before the run: a job that the statement starts records this text, from which it can be resumed
             state.statement_log.begin(statement.text, params)
             result = run_statement(state, pipeline, statement.node, params)
+            # only after success: the statements of a record must run again without an error
             state.statement_log.complete(statement.node, statement.text)
     except PenstockError as error:
         raise statement.locate(error) from error
     except MemoryError as error:
         raise statement.locate(out_of_memory(error, "run this statement")) from error
+    # rows are computed after this function returns: their errors are located when they are fetched
     result.locate = statement.locate
     return result
 
@@ -53,6 +56,7 @@ def run_located(
 def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogStore) -> None:
     """Fill a catalog by the statements of its store. From now on its changes are saved there."""
     namespace, was_loading = state.catalog.current, state.loading
+    # stored names are relative to their catalog; loading imports no Python module and saves nothing
     state.catalog.current, state.loading = ObjectPath(store.catalog), True
     try:
         for text in store.load():
@@ -60,6 +64,7 @@ def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogSto
                 run_located(state, pipeline, statement)
     finally:
         state.catalog.current, state.loading = namespace, was_loading
+    # only after success: a file that cannot be read is not overwritten by the next save
     state.stores[store.catalog] = store
 
 
@@ -74,6 +79,7 @@ def run_statement(
             "CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do"
         )
     match node:
+        # SELECT, INSERT INTO, EXECUTE STATEMENT SET: bind, optimize, plan, start
         case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet():
             return pipeline.run(node, params)
         case nodes.Subscribe():
@@ -82,6 +88,7 @@ def run_statement(
             return verify.verify(pipeline, node)
         case nodes.Explain():
             return explain.explain_statement(state, pipeline, node, params)
+        # CREATE TABLE .. AS SELECT: a declaration and a job
         case nodes.CreateTableAs():
             return tables.create_table_as(state, pipeline, node)
         case (
@@ -104,6 +111,7 @@ def run_statement(
             | nodes.DropDatabase()
             | nodes.Use()
         ):
+            # a parameter: CREATE CATALOG runs stored statements, but catalogs cannot import this module
             return catalogs.change_namespaces(state, node, partial(load_catalog, state, pipeline))
         case nodes.CreateFunction() | nodes.DropFunction():
             return functions.change_functions(state, node)
@@ -117,6 +125,7 @@ def run_statement(
             return show.show_metrics(state, node)
         case nodes.ExplainJob():
             return explain_job.explain_job(state, node)
+        # the shell handles QUIT itself
         case nodes.Quit():
             raise PenstockError(
                 "CLI-6007",
@@ -146,6 +155,7 @@ class LocatedStatement:
         """Return an error of this statement with its position in the submitted text: the whole statement
         when it is about no one part of it.
         """
+        # an error of the statement without a position of its own: the caret marks the whole statement
         if error.source is None and (error.code.startswith("SQL-") or error.code in _BACKEND_ERRORS):
             error.with_span(Span(0, len(self.text)))
         return error.with_source(self.source, self.offset)

@@ -37,6 +37,7 @@ def explain_statement(
     )
     lines: list[str] = []
     for stage in stages:
+        # a heading only where there are several stages
         if len(stages) > 1:
             lines += [*([""] if lines else []), f"== {stage.value.replace('_', ' ')} =="]
         lines.append(stage_text(state, planned, trace, stage))
@@ -48,12 +49,16 @@ def stage_text(state: SessionState, planned: PlannedQuery, trace: Trace, stage: 
     bounded backend would run.
     """
     match stage:
+        # as bound, before any rule
         case ExplainStage.LOGICAL:
             return explain.explain(planned.bound)
+        # after the rules, with the exchanges between subtasks where there is a job
         case ExplainStage.OPTIMIZED:
             return explain.explain(planned.with_exchanges or planned.plan, all_notes(planned.facts))
+        # each rule with the plan before and after, in the order they ran
         case ExplainStage.RULES:
             return explain.explain_rules(trace)
+        # which operators emit only insertions, and which retract
         case ExplainStage.CHANGELOG_MODE:
             return explain.explain(planned.plan, changelog_notes(planned.facts))
         case ExplainStage.JSON:

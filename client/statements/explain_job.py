@@ -49,8 +49,10 @@ def analysis(state: SessionState, job: Job) -> list[str]:
         )
         return "" if found is None else f"  [{_counts(found)}]"
 
+    # the plan as EXPLAIN shows it, each operator with its counters
     lines = [f"job {job.job_id} is {job.state.lower()}", *explain.explain_job(graph, counted).split("\n")]
     for task in metrics.tasks:
+        # a task that has just started has no time yet
         spent = sum(task.time) or 1.0
         shares = (
             f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, "
@@ -134,6 +136,7 @@ def _splits(operator: OperatorReport) -> list[str]:
 
 def _holder(operator: OperatorReport) -> str | None:
     active = [
+        # a split without a watermark sorts first: the merged watermark waits for it
         (split.watermark_us is not None, split.watermark_us or 0, name)
         for name, split in operator.splits.items()
         if not split.idle
@@ -145,6 +148,7 @@ def _buffered(operator: OperatorReport) -> list[str]:
     if not operator.state_entries:
         return []
     held = f"{operator.name}: holds {operator.state_entries:,} entries"
+    # a state without windows, as that of a join: nothing says when it is emitted
     if operator.next_close_us is None:
         return [held]
     at = moment_text(operator.watermark_us)
@@ -154,6 +158,7 @@ def _buffered(operator: OperatorReport) -> list[str]:
 
 
 def _verdict(job: Job, metrics: JobMetrics) -> str:
+    # facts about the whole job come before conclusions about one operator
     if job.error is not None:
         return f"the job has failed: {job.error.message}"
     if metrics.rows_out:

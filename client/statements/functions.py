@@ -53,10 +53,13 @@ def python_function_rows(state: SessionState) -> list[tuple[str, str]]:
 
 def _kind(entry: FunctionEntry) -> str:
     match entry.function:
+        # one value a row
         case PythonScalar():
             return "python scalar"
+        # one value a group
         case PythonAggregate():
             return "python aggregate"
+        # rows for each row: FROM t, LATERAL TABLE(f(x))
         case PythonTable():
             return "python table"
     return "python"
@@ -67,6 +70,7 @@ def _create(state: SessionState, node: nodes.CreateFunction) -> Result:
     _refuse_reserved(name, node.name.span)
     if node.if_not_exists and name in state.catalog.functions:
         return note_result(f"function {name} exists already")
+    # a stored catalog imports nothing: the module is imported when the function is first called
     function = None if state.loading else state.modules.load(node.target, node.target_span)
     entry = FunctionEntry(name, node.target, function, node.temporary)
     state.catalog.functions.create(entry, or_replace=node.or_replace, span=node.name.span)

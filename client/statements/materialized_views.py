@@ -35,6 +35,7 @@ def create_view(state: SessionState, pipeline: QueryPipeline, node: nodes.Create
     if node.if_not_exists and state.catalog.find(node.name.text) is not None:
         return note_result(f"materialized view {node.name} exists already")
     planned = declare_view(state, pipeline, node)
+    # saved only after the start: a view whose job was refused is in no catalog file
     job = _submit_view_job(state, planned)
     state.save_catalogs()
     return note_result(f"materialized view {node.name} created, job {job.job_id} fills it", job)
@@ -46,9 +47,11 @@ def declare_view(
     """Put a materialized view into the catalog and return the planned query of its job."""
     mode = str(state.settings.get("execution.runtime-mode"))
     sink = Binder(state.catalog, state.settings).bind_create_materialized_view(node)
+    # a view is filled by a job in every mode, so batch is not obeyed here
     planned = pipeline.plan(sink, mode="automatic" if mode == "batch" else mode)
     assert isinstance(planned.plan, Sink)
     query, facts = planned.plan.input, planned.facts
+    # stored with the view: queries over it are planned with these properties of its query
     key, finite, inserts = facts.upsert_key(query), facts.finite(query), facts.insert_only(query)
     table = sink.table
     assert isinstance(table, MaterializedView)
@@ -76,6 +79,7 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
     # a view over tables that end is computed anew instead
     durable = options.state_dir is not None and not planned.facts.finite(planned.plan)
     interval_ms = options.checkpoint_interval_ms or REFRESH_MS
+    # readers see the state of a checkpoint: without rows in flight, and each input row once
     options = replace(
         options,
         checkpoint_interval_ms=interval_ms,
@@ -83,11 +87,13 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
         unaligned=False,
         exactly_once=True,
     )
+    # before the job: its sink looks the contents up by the view's name
     contents = state.views.tables.create(table.name, table.schema.to_arrow())
     try:
         state.backends.default = planned.options.backend
         job = submit_with_state(state, planned, options, directory_name(name) if durable else None)
     except PenstockError:
+        # all or nothing: neither rows nor a name remain of a view whose job was refused
         state.views.tables.forget(table.name)
         state.catalog.drop_materialized_view(table.name)
         raise
@@ -99,6 +105,7 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
 
 def _await_end(job: Job, contents: MaterializedContents) -> None:
     job.wait(None)
+    # wakes readers that wait for the first state; with an error they raise it
     contents.finish(job.error)
 
 
@@ -112,10 +119,12 @@ def drop_view(state: SessionState, node: nodes.DropMaterializedView) -> Result:
     if node.if_exists and state.catalog.find(node.name.text) is None:
         return note_result(f"there is no materialized view {node.name}")
     view = state.catalog.materialized_view(node.name.text, node.name.span)
+    # before anything is stopped
     _refuse_if_followed(state, view.name, node.name.span)
     view_job = state.views.by_name.pop(view.name.lower(), None)
     if view_job is not None:
         view_job.job.cancel()
+        # cancel only asks: the directory is removed when no task writes to it
         view_job.job.wait(None)
         if state.state_dir is not None:
             shutil.rmtree(state.state_dir / view_job.job.job_id, ignore_errors=True)

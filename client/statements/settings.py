@@ -16,20 +16,25 @@ def change_settings(state: SessionState, node: nodes.Set | nodes.Reset) -> Resul
     """Set, show or reset settings."""
     settings = state.settings
     match node:
+        # RESET, RESET 'key'
         case nodes.Reset(key):
             settings.reset(key, node.key_span)
             state.serve_metrics(settings)
             return note_result(
                 "all settings have their defaults again" if key is None else f"{key} has its default again"
             )
+        # SET
         case nodes.Set(None, _):
             return all_settings(state)
+        # SET 'key'
         case nodes.Set(key, None):
             declared = settings.declaration(key or "", node.key_span)
             return text_rows(["key", "value"], [(declared.key, settings.shown(declared.key))])
+        # SET 'key' = 'value'
         case nodes.Set(key, value):
             changed = settings.copy()
             changed.set(key or "", value or "", node.value_span, key_span=node.key_span)
+            # on a copy first: when the port is not free the setting has not changed
             state.serve_metrics(changed)
             settings.set(key or "", value or "")
             return note_result(f"{key} = {settings.shown(key or '')}")

@@ -37,6 +37,7 @@ _ATTRIBUTES = {
 def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Describe | nodes.Help) -> Result:
     """Answer a SHOW, DESCRIBE, SHOW CREATE or HELP."""
     match node:
+        # SHOW COLUMNS FROM t, and below DESCRIBE t: the same rows
         case nodes.Show(nodes.ShowKind.COLUMNS, table, like):
             assert table is not None
             return _columns(state, table, like)
@@ -49,6 +50,7 @@ def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Descri
             return _columns(state, name, None)
         case nodes.ShowCreate(name, view):
             resolved = state.catalog.resolve(name.text, name.span)
+            # a materialized view is a table and a view: both SHOW CREATE TABLE and SHOW CREATE VIEW find it
             either = isinstance(resolved, MaterializedView)
             relation = (
                 resolved
@@ -67,12 +69,15 @@ def _list_in(state: SessionState, kind: nodes.ShowKind, like: str | None, name: 
     catalog = state.catalog
     here, databases = catalog.current, catalog.databases
     if kind is nodes.ShowKind.DATABASES:
+        # SHOW DATABASES IN c: the name is that of a catalog, elsewhere of a database
         catalog.current = ObjectPath(databases.require_catalog(name.text, name.span))
     else:
         catalog.current = databases.require(database_named(state, name), name.span)
     try:
+        # listings read the current database, so that is set for the time of the listing
         return _list(state, kind, like, here)
     finally:
+        # also after an error: the user has not written USE
         catalog.current = here
 
 
@@ -109,6 +114,7 @@ def _list(state: SessionState, kind: nodes.ShowKind, like: str | None, here: Obj
             ]
             rows += [
                 (name, SPARK, str(Boundedness.BOUNDED), "no")
+                # tables of a Spark catalog
                 for name in catalog.external_tables()
                 if matches(name, like)
             ]
@@ -185,6 +191,7 @@ def _default_text(default: object) -> str:
 def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
     rows: list[tuple[str | None, ...]] = []
     for connector in CONNECTORS.values():
+        # internal ones are not for CREATE TABLE
         if connector.internal or not matches(connector.name, like):
             continue
         use = _use(connector)
@@ -203,6 +210,7 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
 
 def _columns(state: SessionState, name: nodes.Name, like: str | None) -> Result:
     relation = state.catalog.resolve(name.text, name.span)
+    # a view has neither computed nor metadata columns: its query made them
     computed = (
         {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, CatalogTable) else {}
     )
@@ -344,8 +352,10 @@ def help_on(topic: str | None) -> Result:
     rows = [
         (name, example)
         for name, example in _HELP
+        # both ways: HELP JOIN finds JOIN, and so does HELP LEFT JOIN
         if topic is None or topic.upper() in name or name in topic.upper()
     ]
+    # an unknown topic lists everything; 26: the longest name, CREATE MATERIALIZED VIEW, and two blanks
     return verbatim_result("help", [f"{name:<26}{example}" for name, example in rows or _HELP])
 
 
@@ -382,5 +392,6 @@ def read_metrics(
 def _display_name(metric: Metric) -> str:
     if not metric.quantile:
         return metric.name
+    # count and sum have no percentile: their names are used as they are
     word = {"0.5": "p50", "0.95": "p95", "0.99": "p99", "1": "max"}.get(metric.quantile, metric.quantile)
     return f"{metric.name}.{word} from {metric.source}"

@@ -59,5 +59,6 @@ def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Sequence[A
     result = pipeline.start(pipeline.plan(bound, mode="streaming"))
     shape = result.shape
     schema = Schema((Field(OP_FIELD.name, STRING, False), *shape.schema.without_roles()))
+    # insert-only by default: a change, once emitted, is never retracted
     changes = Shape(schema, shape.finite, streamed=True, limit=shape.limit, subscribed=True)
     return replace(result, shape=changes, stream=ChangeStream(result.stream, shape.update_key))

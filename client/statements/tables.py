@@ -69,6 +69,7 @@ def drop_uncommitted(
     Without a checkpoint nothing is committed. Only directories without files are removed: another job may
     write there.
     """
+    # it still runs, or has committed rows: the table is of use
     if job is not None and (not job.state.terminal or _has_checkpoint(job)):
         return
     if state.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
@@ -102,6 +103,7 @@ def _has_checkpoint(job: Job) -> bool:
 def _missing_directories(table: CatalogTable) -> tuple[Path, ...]:
     """Return the missing directories of a table, the innermost first."""
     text = table.options.get("path", "").removeprefix("file://")
+    # of another connector or another filesystem: there is no local directory to remove
     if table.connector != "filesystem" or not text or "://" in text:
         return ()
     try:

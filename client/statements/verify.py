@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from penstock.client.execution.query_pipeline import QueryPipeline
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
+# what ON accepts
 BACKENDS = ("spark", "duckdb")
+# differences that an error shows; all of them are counted
 SHOWN_ROWS = 20
 # sums of DOUBLE in another order differ by about 1e-15 each: a million of them stay below this
 TOLERANCE = 1e-9
@@ -61,6 +63,7 @@ def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
     equal. VER-7002 with some of the differing rows, VER-7001 where there is no batch.
     """
     bound = pipeline.bind(node.query)
+    # the bound plan, before it is planned twice: both sides read the same rows
     if node.up_to is not None:
         bound = up_to(bound, node.up_to.text, node.up_to.span)
     if node.backend is not None and node.backend.text not in BACKENDS:
@@ -72,6 +75,7 @@ def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
             hint=hint,
         )
     query = bound.inputs[0]
+    # before anything is started: the streamed side would never end
     if not PlanFacts().finite(query):
         hint = "read files, a finite datagen or a table with 'source.replay' = 'true'"
         raise PenstockError(
@@ -81,6 +85,7 @@ def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
             hint=hint,
         )
     batch = pipeline.plan(bound, mode="batch", backend=None if node.backend is None else node.backend.text)
+    # a graph: the backend computes only parts, so our operators would be compared with themselves
     if batch.graph is not None:
         hint = "VERIFY compares queries over tables whose every part a backend has a word for"
         message = (
@@ -101,6 +106,7 @@ def _compare(
     # its kernels: not before something is compared
     from penstock.engine.changelog.multiset_compare import ComparedRows
 
+    # the batch starts when the stream has ended: neither makes the other's time longer
     streamed = pipeline.start(stream)
     rows = ComparedRows(streamed.arrow_schema, directory)
     try:
@@ -108,6 +114,7 @@ def _compare(
         computed_s = _read_side(pipeline.start(batch), rows, -1)
         differences = DifferenceSoFar()
         for part, weights in rows.parts():
+            # rows with equal exact columns are in one part, so each part is compared alone
             differences.add(_difference(part, weights))
     finally:
         rows.close()
@@ -169,8 +176,10 @@ def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
 
 
 def _difference(rows: pa.Table, weights: np.ndarray) -> Difference:
+    # +1 for each row of the stream, -1 for each of the batch: equal rows sum to zero and are gone
     rows, counts = summed(rows, weights)
     inexact = [i for i, field in enumerate(rows.schema) if pa.types.is_floating(field.type)]
+    # only FLOAT and DOUBLE depend on the order of a sum; all other columns must be equal
     if inexact and rows.num_rows:
         keep = ~_nearly_equal(rows, counts, inexact)
         return Difference(rows.filter(array_of(keep)), counts[keep])
@@ -181,6 +190,7 @@ def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.
     """Return which rows equal a row of the other side but for rounding. Rows are sorted, so such rows have
     one rank.
     """
+    # (rows,): equal numbers for rows that are equal in all columns but the inexact ones
     exact, _ = group_numbers(rows.select([i for i in range(rows.num_columns) if i not in inexact]))
     if len(inexact) == rows.num_columns:
         exact = np.zeros(rows.num_rows, np.int64)
@@ -191,9 +201,11 @@ def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.
     sides = [order[counts[order] > 0], order[counts[order] < 0]]
     found = np.zeros(rows.num_rows, np.bool_)
     ranks = [_ranks(exact[side]) for side in sides]
+    # group and rank in one number; a rank is below num_rows, so no two pairs share one
     places = [exact[side] * rows.num_rows + rank for side, rank in zip(sides, ranks, strict=True)]
     _, first, second = np.intersect1d(places[0], places[1], assume_unique=True, return_indices=True)
     ours, theirs = sides[0][first], sides[1][second]
+    # the row must be there as often on both sides
     equal = counts[ours] == -counts[theirs]
     for column in values:
         equal &= np.isclose(column[ours], column[theirs], rtol=TOLERANCE, atol=0, equal_nan=True)
