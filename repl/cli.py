@@ -36,9 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             from penstock.engine.job.failpoint_arming import warn_of_failpoints
 
             warn_of_failpoints()
+        # A program that calls main(argv) keeps its own garbage collection and its pandas.
         return _dispatch(words, own_process=argv is None)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    # `penstock .. | head`: the reader has enough, which is no failure.
     except BrokenPipeError:
         from penstock.repl.output.printer import silence_broken_pipe
 

@@ -32,6 +32,7 @@ def run_checkpoint(arguments: argparse.Namespace, parser: Parser) -> int:
         printer = printer_for(configured(arguments, parser), messages)
 
         def show(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+            # Of no rows zip makes no columns: each is empty then, and of type STRING.
             values = list(zip(*rows, strict=True)) or [()] * len(columns)
             arrays = [pa.array(column, None if column else pa.string()) for column in values]
             printer.table(
@@ -39,6 +40,7 @@ def run_checkpoint(arguments: argparse.Namespace, parser: Parser) -> int:
                 ["BIGINT" if pa.types.is_integer(array.type) else "STRING" for array in arrays],
             )
 
+        # An action returns the damage it meets, so that what is intact is still shown.
         errors = _COMMANDS[arguments.action](arguments, show, messages.note)
     except PenstockError as refusal:
         errors = [refusal]
@@ -53,6 +55,7 @@ def _list(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
     for job, reader in _readers(Path(arguments.directory), arguments.job):
         for line in reader.lines():
             mark = "current" if line.current else None
+            # A damaged manifest has a row too: the list has every checkpoint.
             if line.manifest is None:
                 assert line.error is not None
                 errors.append(line.error)
@@ -87,6 +90,7 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
             line.rows,
             line.size_bytes,
             line.new_bytes,
+            # Only keyed states are written in increments.
             line.increments if line.keyed else None,
         )
         for line in reader.states(manifest)
@@ -105,9 +109,11 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
 def _verify(arguments: argparse.Namespace, show: Print, note: Callable[[str], None]) -> list[PenstockError]:
     rows, errors = [], []
     for job, reader in _readers(Path(arguments.directory), arguments.job):
+        # CURRENT names the checkpoint that a job resumes from, and is a part of none.
         if (broken := reader.current_damage()) is not None:
             errors.append(broken)
         for line in reader.lines():
+            # One checkpoint was named: the others are not read.
             if arguments.checkpoint not in (None, line.checkpoint_id):
                 continue
             found = (
@@ -131,6 +137,7 @@ def _diff(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
         {(s.operator_id, s.state): s for s in reader.states(manifest)} for manifest in (before, after)
     )
     rows = []
+    # States of the second checkpoint in the order of its plan, then those that only the first one has.
     for key in [*new, *(key for key in old if key not in new)]:
         one, other = old.get(key), new.get(key)
         named = other or one
@@ -145,6 +152,7 @@ def _change(one: StateLine | None, other: StateLine | None) -> str:
         return "added"
     if other is None:
         return "dropped"
+    # Only counts are compared: equal ones do not prove that the rows are equal.
     return "same size" if (one.rows, one.size_bytes) == (other.rows, other.size_bytes) else "changed"
 
 
@@ -159,6 +167,7 @@ def _counts(
 def _export(arguments: argparse.Namespace, show: Print, note: Callable[[str], None]) -> list[PenstockError]:
     _, reader = _reader(arguments)
     manifest, target = reader.manifest(arguments.checkpoint), Path(arguments.to)
+    # The whole checkpoint is verified before the first file is written: a damaged one exports nothing.
     damage = reader.damage(manifest)
     if damage:
         return damage
@@ -166,10 +175,13 @@ def _export(arguments: argparse.Namespace, show: Print, note: Callable[[str], No
     try:
         target.mkdir(parents=True, exist_ok=True)
         for line in reader.states(manifest):
+            # List states go into one file of JSON lines, below.
             if not line.keyed:
                 continue
             table = reader.table(manifest, line.operator_id, line.state)
+            # An empty state has no file.
             if table is not None:
+                # One file a state, with the rows of all subtasks; the first column is key_group.
                 path = target / f"{line.operator_id}.{line.state}.parquet"
                 pq.write_table(table, path)
                 rows.append((line.operator, line.state, table.num_rows, str(path)))
@@ -177,6 +189,7 @@ def _export(arguments: argparse.Namespace, show: Print, note: Callable[[str], No
             {"operator": operator, "state": state, "item": item}
             for operator, state, item in reader.items(manifest)
         ]
+        # One object a line: {"item": .., "operator": .., "state": ..}.
         path = target / "list_states.jsonl"
         path.write_text("".join(json.dumps(item, sort_keys=True) + "\n" for item in items), encoding="utf-8")
         rows.append(("all operators", "list states", len(items), str(path)))
@@ -191,6 +204,7 @@ _COMMANDS = {"ls": _list, "show": _show, "verify": _verify, "diff": _diff, "expo
 
 
 def _moment(manifest: Manifest) -> str:
+    # UTC: two machines print the same text of one checkpoint.
     return datetime.fromtimestamp(manifest.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -205,8 +219,10 @@ def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointRead
             hint="give the directory of --state",
             sqlstate="42704",
         )
+    # DIRECTORY is that of --state, with one directory a job, or a job's own.
     places = [directory, *sorted(path for path in directory.iterdir() if path.is_dir())]
     found = [(place.resolve().name, CheckpointReader(LocalStorage(place))) for place in places]
+    # Directories without a checkpoint may be beside those of jobs.
     found = [(name, reader) for name, reader in found if reader.is_job]
     if job is not None:
         names = [name for name, _ in found]
@@ -229,6 +245,7 @@ def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointRead
 def _reader(arguments: argparse.Namespace) -> tuple[str, CheckpointReader]:
     """Return the one job that the arguments select."""
     found = _readers(Path(arguments.directory), arguments.job)
+    # ls and verify read all jobs; show, diff and export read one.
     if len(found) > 1:
         names = ", ".join(name for name, _ in found)
         raise PenstockError(

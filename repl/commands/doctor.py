@@ -24,6 +24,7 @@ from penstock.engine.bounded.spark.installation import (
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, refusal_code
 
+# The lower bounds of pyproject.toml.
 _OLDEST_PYTHON = (3, 11)
 _PACKAGES = (("pyarrow", (18,)), ("numpy", (2,)), ("numba", (0, 61)), ("duckdb", (1, 3)), ("sqlglot", (30,)))
 
@@ -35,6 +36,7 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
     except PenstockError as error:
         messages_for(arguments).error(error)
         return refusal_code(error)
+    # No session is opened, so the setting's default is repeated here.
     backend = config.settings.get("bounded.backend", "spark")
     state = arguments.state or config.settings.get("execution.checkpointing.dir")
     findings = [
@@ -43,6 +45,7 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
         *_bounded(backend),
         *(_compiled() if arguments.compile else ()),
     ]
+    # A NOTE is for information and never changes the exit code.
     ok = all(finding.state is not State.MISSING for finding in findings)
     if arguments.json:
         sys.stdout.write(
@@ -58,6 +61,7 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
 
 
 def _lines(finding: Finding) -> list[str]:
+    # Columns of 8 and 16 characters; the second line begins under the third column, at 8 + 1 + 16 + 1.
     line = f"{finding.state.value:<8} {finding.what:<16} {finding.found}"
     return [line] if finding.mend is None else [line, f"{'':<25} mend: {finding.mend}"]
 
@@ -74,6 +78,7 @@ def _check_packages() -> Iterator[Finding]:
         found, wanted = package_version(name), ".".join(map(str, oldest))
         if found is None:
             yield Finding(name, State.MISSING, "not installed", f"pip install '{name}>={wanted}'")
+        # Numbers and not texts: as a text, 9.0 is later than 18.0.
         elif numbers(found) < oldest:
             yield Finding(
                 name,
@@ -112,6 +117,7 @@ def _check_directories(state: str | None) -> Iterator[Finding]:
     )
     if state is None:
         yield Finding("state", State.NOTE, "no directory is set: jobs keep their checkpoints in memory", None)
+    # A URL may name another machine: doctor connects to none.
     elif "://" in state:
         yield Finding("state", State.NOTE, f"{state} (not asked)")
     else:
@@ -120,10 +126,12 @@ def _check_directories(state: str | None) -> Iterator[Finding]:
 
 def _written(what: str, directory: Path, mend: str) -> Finding:
     """Whether a file can be made there, or the directory where there is none."""
+    # A directory that does not exist yet is made by the job: the nearest one above it decides.
     place = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     try:
         if not place.is_dir():
             raise NotADirectoryError(f"{place} is no directory")
+        # A file is created and removed: permission bits alone do not prove that it can be.
         handle, name = tempfile.mkstemp(prefix=".penstock-doctor-", dir=place)
         os.close(handle)
         Path(name).unlink()

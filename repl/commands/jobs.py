@@ -36,6 +36,7 @@ def list_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY
+    # Of no rows zip makes no columns: each is empty then.
     columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     types = [pa.int64() if name == "epoch" else pa.string() for name in COLUMNS]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
@@ -56,14 +57,18 @@ def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY
+    # Nothing to recover is no failure.
     if not jobs:
         messages.note(f"no job in {arguments.state} was left unfinished by a process that died")
         return EXIT_OK
+    # The waiter reads this list while jobs are added: a signal stops those that run by then.
     running: list[Job] = []
     waiter = JobWaiter(messages, lambda: running, set(), verbose=arguments.verbose)
+    # Signals are handled before the first job starts; sessions are closed last, since a job needs its own.
     with ExitStack() as sessions, waiter.handling_signals():
         try:
             started = _resume_all(jobs, config, arguments, running, messages, sessions)
+            # The failure of a job that ran comes before that of one that could not start.
             return waiter.wait_for_all() or started
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
@@ -81,16 +86,20 @@ def _resume_all(
     code = EXIT_OK
     for job in jobs:
         try:
+            # A session a job: resume fills in the settings of its record, which no other job may see.
             session = open_session(
                 Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state)
             )
             sessions.callback(session.close)
+            # The session has no waiter: resume returns once the job runs, and one waiter follows all.
             session.state.take_over, session.state.report = arguments.take_over, messages.note
             result = session.resume(job)
         except PenstockError as error:
             messages.error(error)
+            # A job that cannot resume does not stop the others.
             code = EXIT_JOB
             continue
+        # An id begins with the name as a directory can have it: the name is added where it differs.
         named = "" if job.job_id.startswith(f"{job.record.name}-") else f" ({job.record.name})"
         messages.note(
             f"job {job.job_id}{named}: taken over from epoch {job.record.epoch}, {job.status.lower()}"
@@ -104,10 +113,12 @@ def _select(jobs: list[RecordedJob], arguments: argparse.Namespace) -> list[Reco
     """Return the jobs to run on: those left unfinished, or the one of an id, or those of a name, however
     they ended.
     """
+    # DIED: the process is gone. RUNNING: --take-over fences off the process that still has the state.
     if arguments.job is None:
         return [
             job for job in jobs if job.status == "DIED" or (arguments.take_over and job.status == "RUNNING")
         ]
+    # An id is of one job; only a word that is no id is a name, which several jobs may have.
     named = [job for job in jobs if job.job_id == arguments.job] or [
         job for job in jobs if job.record.name == arguments.job
     ]

@@ -43,16 +43,19 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
     try:
         config = configured(arguments, parser)
         defaults = {}
+        # By default the interval is 0, which takes no checkpoints: --state asks for some.
         if state_dir is not None:
             defaults["execution.checkpointing.interval"] = "1 s"
         if arguments.allow_changed_query:
             defaults["execution.state-recovery.ignore-unclaimed-state"] = "true"
+        # What the user sets overrules these defaults.
         session = open_session(
             Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir
         )
     except PenstockError as error:
         messages.error(error)
         return refusal_code(error)
+    # No job is started: neither a waiter nor signal handlers.
     if arguments.check:
         with closing(session):
             return check_files(session, arguments.files, variables, messages)
@@ -61,6 +64,7 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         runner = ScriptRunner(
             session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout
         )
+        # --force starts anew over the state of another query; --take-over fences off another process.
         session.state.drop_foreign_state = arguments.force
         session.state.take_over = arguments.take_over
         runner.after = waiter.report_query
@@ -72,6 +76,7 @@ def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Names
         code = runner.explain_file(name) if arguments.explain else runner.run_file(name)
         if code:
             return code
+        # Ctrl-C stopped a job gracefully, so its file ends without an error; the files after it do not run.
         if waiter.interrupts:
             return EXIT_INTERRUPTED
     return runner.wait_for_jobs(waiter)
@@ -82,8 +87,10 @@ def check_files(session: Session, files: list[str], variables: dict[str, str], m
     from penstock.client.script_check import check_script
 
     errors: list[PenstockError] = []
+    # Names that one file could not create: uses in later files are no causes of errors.
     missing: set[str] = set()
     for name in files:
+        # Errors in stdin have a position and no file.
         file = None if name == "-" else name
         try:
             errors += check_script(session, substitute(read_script(name), variables, file), file, missing)
@@ -101,6 +108,7 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
     messages = messages_for(arguments)
     try:
         config = configured(arguments, parser)
+        # A first word that is no command was read as the URL of a server.
         if (refused := refuse_url(config, messages)) is not None:
             return refused
         session = open_session(config, arguments)
@@ -110,16 +118,19 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
     waiter = attach_waiter(session, messages)
     with waiter.handling_signals(), closing(session):
         runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
+        # The first error ends the command: jobs of earlier statements are not awaited.
         return _run_all(runner, arguments) or runner.wait_for_jobs(waiter)
 
 
 def _run_all(runner: ScriptRunner, arguments: argparse.Namespace) -> int:
+    # All --init files, then all -c, then all -f, whatever their order in the command line.
     for name in arguments.init or []:
         if code := runner.run_file(name):
             return code
     for text in arguments.commands or []:
         if code := runner.run_text(text):
             return code
+    # Neither -c nor -f: the statements come from stdin.
     files = arguments.files or ([] if arguments.commands else ["-"])
     for name in files:
         if code := runner.run_file(name):

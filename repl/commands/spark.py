@@ -20,6 +20,7 @@ def run_spark(arguments: argparse.Namespace) -> int:
             else "no Spark is kept alive\n"
         )
         return EXIT_OK
+    # Whoever has the token may use that Spark: it is not printed, nor in the JSON.
     states = [{name: value for name, value in state.items() if name != "token"} for state in daemon_states()]
     if arguments.json:
         sys.stdout.write(json.dumps(states, indent=2) + "\n")

@@ -37,6 +37,7 @@ class Config:
     origin: dict[str, str] = field(default_factory=dict)
 
 
+# The type of each key in a TOML file; [settings] are not among them, a session checks those.
 _KINDS: dict[str, type] = {
     "url": str,
     "format": str,
@@ -57,6 +58,7 @@ def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None 
     CLI-6121 for an unknown key.
     """
     config = Config()
+    # $PENSTOCK_CONFIG replaces the user's file only: ./penstock.toml is read all the same.
     user = (
         Path(environ["PENSTOCK_CONFIG"])
         if "PENSTOCK_CONFIG" in environ
@@ -67,6 +69,7 @@ def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None 
         if path.is_file():
             config = _with_file(config, path)
     for key, variable in _ENVIRONMENT.items():
+        # An empty variable counts as none.
         if environ.get(variable):
             config = _with_value(config, key, environ[variable], f"${variable}")
     return config
@@ -77,11 +80,13 @@ def with_flags(config: Config, *, url: str | None, format: str | None, settings:
     for key, value in (("url", url), ("format", format)):
         if value is not None:
             config = _with_value(config, key, value, "flag")
+    # \set prints the origin of each value.
     origin = config.origin | {f"settings.{key}": "flag" for key in settings}
     return replace(config, settings={**config.settings, **settings}, origin=origin)
 
 
 def _home(variable: str, default: str, environ: Mapping[str, str] = os.environ) -> Path:
+    # XDG: an empty variable means the default, as one that is not set.
     return Path(environ[variable]) if environ.get(variable) else Path.home() / default
 
 
@@ -118,6 +123,7 @@ def _with_value(config: Config, key: str, value: Any, origin: str) -> Config:
             hint=did_you_mean(key, [*_KINDS, "settings"], others=True),
             sqlstate="F0000",
         )
+    # In Python True is an int: max_rows = true is refused all the same.
     if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
         raise PenstockError(
             "CLI-6121", f"{origin}: {key} takes a {kind.__name__}, not {value!r}", sqlstate="F0000"
@@ -143,4 +149,5 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
+    # Python writes True where SET has true.
     return str(value).lower() if isinstance(value, bool) else str(value)

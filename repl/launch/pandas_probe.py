@@ -14,6 +14,7 @@ class _Absent:
     """A module finder that reports pandas as not installed."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        # Returning None would let the next finder import it.
         if name == "pandas":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
@@ -30,6 +31,7 @@ def settle() -> None:
     # not sys.modules["pandas"] = None: compiled modules import that None as if it were the module
     sys.meta_path.insert(0, absent)
     try:
+        # The first value that pyarrow converts makes its only attempt to import pandas.
         pa.array([0])
     finally:
         sys.meta_path.remove(absent)

@@ -31,6 +31,7 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
     settings = key_values(arguments.settings, "--set", parser)
     if arguments.parallelism is not None:
         settings["parallelism.default"] = str(arguments.parallelism)
+    # Not every command has this flag, nor a URL.
     if getattr(arguments, "metrics_port", None) is not None:
         settings["metrics.prometheus.port"] = str(arguments.metrics_port)
     return with_flags(
@@ -65,6 +66,7 @@ def style_for(config: Config, *, terminal: bool) -> Style:
         null=config.null,
         color=terminal and wants_color(sys.stdout),
         width=width,
+        # A file or a pipe gets every row.
         max_rows=config.max_rows if terminal else None,
     )
     return Style(
@@ -120,6 +122,7 @@ def refuse_url(config: Config, messages: Messages) -> int | None:
 
     if config.url is None:
         return None
+    # A URL is meant as one; any other word was meant as a command, or as a script without `run`.
     if "://" in config.url:
         hint = "without a URL the engine runs in this process"
         messages.error(

@@ -37,6 +37,7 @@ class Messages:
 
     def status(self, text: str) -> None:
         """Redraw the one status line of a terminal."""
+        # The text is drawn over the old one, and what is left of a longer one is erased.
         self._out.write(f"\r{text}\x1b[K" if text else "\r\x1b[K")
         self._out.flush()
 
@@ -57,11 +58,13 @@ class EngineLogHandler(logging.Handler):
     def attach(self) -> None:
         """Handle what is logged from now on, instead of an earlier handler."""
         logger = logging.getLogger("penstock")
+        # One handler: with two, each line would be printed twice.
         logger.handlers[:] = [
             *(handler for handler in logger.handlers if not isinstance(handler, EngineLogHandler)),
             self,
         ]
         logger.setLevel(logging.INFO)
+        # The root logger may have a handler that would print the line again.
         logger.propagate = False
 
 

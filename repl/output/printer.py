@@ -63,6 +63,7 @@ class Printer:
         except MemoryError as error:
             result.cancel()
             raise result.locate(out_of_memory(error, "hold the rows of the result")) from error
+        # Ctrl-C and a closed pipe too: nothing computes for a reader that is gone.
         except BaseException:
             result.cancel()
             raise
@@ -135,6 +136,7 @@ class Printer:
         writer.end()
 
     def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
+        # max_rows is for complete tables: a stream is printed to its end.
         writer: Writer = writer_for(self.style.format, self.out, replace(self._look(), max_rows=None))
         batches = iter(batches)
         # no header before an error that comes in place of rows
@@ -160,4 +162,5 @@ def silence_broken_pipe() -> None:
     """Avoid an error at exit about a reader that has closed the pipe."""
     import os
 
+    # Python flushes stdout at exit, which would fail once more.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

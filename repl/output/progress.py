@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from penstock.engine.job.job_events import JobEvent
 
 
+# A query that ends sooner shows no line at all.
 FIRST_S = 0.5
 EVERY_S = 0.2
+# To the first column, then erase to the end of the line.
 _CLEAR = "\r\x1b[K"
 
 
@@ -42,6 +44,7 @@ def progress_line(
         yield
     finally:
         done.set()
+        # The line is erased before rows are printed; a stopped terminal delays them by a second at most.
         drawing.join(timeout=1)
 
 
@@ -49,10 +52,12 @@ def _draw(result: Result, out: TextIO, done: threading.Event, first_s: float, ev
     shown, wait_s = "", first_s
     while not done.wait(wait_s):
         said, wait_s = result.progress() or "", every_s
+        # The result may have ended while its progress was computed: nothing is drawn into its rows.
         if said != shown and not done.is_set():
             out.write(f"{_CLEAR}{said}")
             out.flush()
             shown = said
+    # Rows begin in the first column of an empty line.
     if shown:
         out.write(_CLEAR)
         out.flush()
@@ -74,12 +79,15 @@ class JobNotices:
         for event in self._new_events():
             self._last = event
             if event.kind != "FAILED":
+                # The text of a restart begins with its cause in parentheses.
                 between = " " if event.text.startswith("(") else ": "
                 self._messages.note(f"job {self._job.job_id}: {event.kind.lower()}{between}{event.text}")
 
     def _new_events(self) -> list[JobEvent]:
         fresh: list[JobEvent] = []
         for event in reversed(self._job.metrics().events):
+            # By identity, since two events may be equal. The job has its newest events only: if the last one
+            # is no longer among them, all are new.
             if event is self._last:
                 break
             fresh.insert(0, event)
@@ -104,5 +112,6 @@ def reporting_events(job: Job | None, messages: Messages, every_s: float = EVENT
         yield
     finally:
         done.set()
+        # First the thread ends, then the events since its last look: report is not for two threads at once.
         reporter.join()
         notices.report()

@@ -30,6 +30,7 @@ def run_command(context: ShellContext, text: str) -> bool:
     """Run one command; return False when it leaves the shell. CLI-6140 with the nearest name for an
     unknown one.
     """
+    # Users end a command as they end a statement: \dt; is \dt.
     name, _, rest = text.rstrip("; \n").partition(" ")
     name, argument = ALIASES.get(name, name), rest.strip()
     if name == r"\q":
@@ -59,6 +60,7 @@ def _sql(statement: str) -> Callable[[ShellContext, str], None]:
 
     def action(context: ShellContext, argument: str) -> None:
         always, _, with_argument = statement.partition("|")
+        # The argument goes between quotes: one inside it must not end the string.
         quoted = argument.replace("'", "''")
         text = always + (with_argument.format(quoted) if argument else "")
         for parsed in context.session.parse(text):
@@ -69,6 +71,7 @@ def _sql(statement: str) -> Callable[[ShellContext, str], None]:
 
 def _describe(context: ShellContext, argument: str) -> None:
     if argument:
+        # In backticks: a reserved word is a name then.
         name = "`" + argument.strip('`"').replace("`", "``") + "`"
         _sql(f"DESCRIBE {name}")(context, "")
     else:
@@ -81,6 +84,7 @@ def _like(statement: str) -> Callable[[ShellContext, str], None]:
     """Return an action that lists names; its argument is a pattern with * or %, or a part of the name."""
 
     def action(context: ShellContext, argument: str) -> None:
+        # \dt ord: the names that contain ord. \dt ord*: those that begin with it.
         pattern = argument.replace("*", "%")
         _sql(f"{statement}| LIKE '{{}}'")(
             context, pattern if not pattern or "%" in pattern else f"%{pattern}%"
@@ -109,6 +113,7 @@ def _syntax(context: ShellContext, argument: str) -> None:
 
 
 def _switch(argument: str, now: bool, command: str) -> bool:
+    # Without an argument the switch changes, as in psql.
     values = {"": not now, "on": True, "off": False}
     if argument not in values:
         raise PenstockError(
@@ -124,12 +129,14 @@ def _vertical(context: ShellContext, argument: str) -> None:
     if argument == "auto":
         style.vertical = "auto"
     else:
+        # \x alone changes between on and off; auto becomes on.
         style.vertical = "on" if _switch(argument, style.vertical == "on", r"\x") else "off"
     context.note(f"one field a line: {style.vertical}")
 
 
 def _rows_only(context: ShellContext, argument: str) -> None:
     style = context.printer.style
+    # \t on means no heading: the field is the opposite of the switch.
     style.look = replace(style.look, show_heading=not _switch(argument, not style.look.show_heading, r"\t"))
     context.note(f"rows only: {'off' if style.look.show_heading else 'on'}")
 
@@ -144,6 +151,7 @@ def _mode(context: ShellContext, argument: str) -> None:
     style = context.printer.style
     if argument in _ROWS_MODES:
         style.mode = argument
+        # The word is both a mode and a format.
         if argument == "table":
             style.format = "table"
     elif argument in FORMATS:
@@ -155,6 +163,7 @@ def _mode(context: ShellContext, argument: str) -> None:
             rf"\mode cannot be {argument}",
             hint=did_you_mean(argument, known) or f"there is {', '.join(known)}",
         )
+    # \mode alone changes nothing and prints both.
     context.note(f"mode {style.mode}, format {style.format}")
 
 
@@ -164,6 +173,7 @@ def _pset(context: ShellContext, argument: str) -> None:
     if key == "null":
         style.look = replace(style.look, null=value.strip("'"))
     elif key == "max_rows" and value.isdigit():
+        # 0 is no limit.
         style.look = replace(style.look, max_rows=int(value) or None)
     elif key:
         raise PenstockError(
@@ -176,14 +186,17 @@ def _pset(context: ShellContext, argument: str) -> None:
 
 def _set(context: ShellContext, argument: str) -> None:
     key, _, value = argument.partition(" ")
+    # \set KEY VALUE is SET; \set alone prints everything, \set PREFIX the settings that begin so.
     if value:
         context.session.settings.set(key, value.strip().strip("'"))
         return
     origin = context.config.origin
+    # First the shell's preferences, which only files, variables and flags set.
     for name in ("format", "timing", "null", "max_rows", "vertical", "keys", "history"):
         sys.stdout.write(f"{name} = {getattr(context.config, name)} ({origin.get(name, 'default')})\n")
     settings = context.session.settings
     for name, _ in settings.items():
+        # Then the settings that somebody set; shown masks secrets.
         if (not key or name.startswith(key)) and settings.is_set(name):
             sys.stdout.write(f"{name} = {settings.shown(name)} ({origin.get(f'settings.{name}', 'SET')})\n")
 
@@ -196,6 +209,7 @@ def _include(context: ShellContext, argument: str) -> None:
 
 def _output(context: ShellContext, argument: str) -> None:
     try:
+        # The file is opened here: a wrong path fails at \o and not at the next result.
         context.send_output_to(argument or None)
     except OSError as error:
         raise PenstockError(
@@ -205,13 +219,16 @@ def _output(context: ShellContext, argument: str) -> None:
 
 
 def _edit(context: ShellContext, argument: str) -> None:
+    # $EDITOR may have flags, such as `code --wait`.
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
+        # A file of the user stays; the last statement is edited in a file that goes with its directory.
         path = Path(argument) if argument else Path(directory) / "statement.sql"
         if not argument:
             path.write_text(context.last_statement + "\n", encoding="utf-8")
         try:
             subprocess.run([*editor, str(path)], check=True)
+            # The text is put into the next prompt and does not run before Enter.
             context.next_input = path.read_text(encoding="utf-8").strip()
         except (OSError, subprocess.CalledProcessError) as error:
             hint = "set $EDITOR to the editor you like"
@@ -232,15 +249,18 @@ def _watch(context: ShellContext, argument: str) -> None:
         raise PenstockError("CLI-6141", rf"\watch takes seconds, not {argument}") from None
     if not context.last_statement:
         raise PenstockError("CLI-6143", "there is no statement to watch", hint="run one first")
+    # Ctrl-C ends the loop: KeyboardInterrupt reaches the shell, which stays.
     while True:
         for parsed in context.session.parse(context.last_statement):
             result = context.session.run(parsed)
+            # Its first result would never end, so there would be no second one.
             if not result.shape.finite:
                 result.cancel()
                 raise PenstockError(
                     "CLI-6144", "this query never ends: it watches itself", hint="run it without \\watch"
                 )
             context.printer.show(result)
+        # \watch 0 must not keep a core busy.
         time.sleep(max(0.1, seconds))
 
 

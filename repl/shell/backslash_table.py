@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+# Name, arguments, help: in the order in which \? lists them.
 COMMANDS: tuple[tuple[str, str, str], ...] = (
     (r"\?", "", "list these commands"),
     (r"\h", "[TOPIC]", "syntax of a clause, with an example"),
@@ -31,5 +32,6 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (r"\c", "URL", "connect elsewhere"),
     (r"\q", "", "leave"),
 )
+# Accepted, but neither listed nor completed.
 ALIASES = {r"\help": r"\?", r"\ir": r"\i", r"\quit": r"\q", r"\exit": r"\q"}
 COMMAND_HELP = tuple((name, help) for name, _, help in COMMANDS)

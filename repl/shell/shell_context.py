@@ -37,10 +37,12 @@ class ShellContext:
         self._arguments = arguments
         self._loaded: ShellSession | None = None
         self._failure: PenstockError | None = None
+        # A daemon: a user who leaves at the first prompt does not wait for the imports.
         self._loader = threading.Thread(target=self._load, name="penstock-loader", daemon=True)
 
     def start_loading(self) -> None:
         """Begin to load the engine; called when the first prompt is drawn."""
+        # A thread starts once; it has an ident from then on.
         if self._loader.ident is None:
             self._loader.start()
 
@@ -50,10 +52,13 @@ class ShellContext:
 
         try:
             loaded = ShellSession(self.config, self._arguments)
+            # A print table must not write into the line that is being typed.
             if self.print_above is not None:
                 loaded.session.state.print_stream.write = self.print_above
+            # The last step: the prompt's thread reads this field without a lock, and sees all or nothing.
             self._loaded = loaded
         except PenstockError as error:
+            # Raised in the thread of the prompt, at the first use of the session.
             self._failure = error
 
     def _wait_loaded(self) -> ShellSession:
@@ -89,6 +94,7 @@ class ShellContext:
         raised.
         """
         session, printer = self.session, self.printer
+        # \e and \watch repeat what the user typed, not a script that \i ran.
         if file is None:
             self.last_statement = text.strip()
         for statement in session.parse(text, file):
@@ -104,6 +110,7 @@ class ShellContext:
     def report(self, error: PenstockError) -> None:
         """Print an error and store it for ``\\errverbose``."""
         self.last_error = error
+        # There are no messages yet: the session is not loaded, or its configuration is wrong.
         if self._loaded is None:
             sys.stderr.write(error.render() + "\n")
         else:

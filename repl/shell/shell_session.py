@@ -18,13 +18,17 @@ class ShellSession:
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
         self.messages = messages_for(arguments)
         self.session = open_session(config, arguments)
+        # Spark takes seconds to start: it starts at CREATE TABLE, while the user types the query.
         self.session.state.warms_backend = True
         attach_waiter(self.session, self.messages)
         self.printer = printer_for(config, self.messages)
+        # printer_for times results on a terminal only; a shell prints times with any stdout.
         self.printer.style.timing = config.timing
+        # result-mode is read at each result, so that SET has an effect at once.
         self.printer.settings = self.session.settings
         self._file: TextIO | None = None
         look = self.printer.style.look
+        # What \o FILE changes and \o restores.
         self._screen = (self.printer.style.terminal, look.color, look.width)
 
     def send_output_to(self, path: str | None) -> None:
@@ -36,6 +40,7 @@ class ShellSession:
             self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115, PTH123  # closed by the next \o or the shell's end
         self.printer.out = self._file or sys.stdout
         style = self.printer.style
+        # Rows in a file have no colors, are not cut, and are not redrawn.
         style.terminal, color, width = (False, False, None) if self._file else self._screen
         style.look = replace(style.look, color=color, width=width)
 
