@@ -19,8 +19,6 @@ from penstock.repl.output.progress import progress_line, reporting_events
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
 from penstock.repl.output.table_rendering import Look, fits
 
-TERMINAL_ROWS = 1_000
-
 
 @dataclass
 class Style:
