@@ -239,45 +239,45 @@ def test_a_backend_computes_the_keys_of_an_endless_stream(
         session.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "rate"), [("widened", 400), ("exists", 10_000), ("time above", 10_000), ("two joins", 400)]
-)
-def test_three_acts(tables: Path, tmp_path: Path, name: str, rate: int) -> None:
+@pytest.mark.parametrize("name", ["widened", "exists", "time above", "two joins"])
+def test_three_acts(tables: Path, tmp_path: Path, name: str) -> None:
     """A restored job has its filter again: the join tells the keys it was restored with."""
-    plain, paced = made(tables, **OFF), made(tables, rate)
+    # the first act is paced, so that most rows are left for the second however slow the machine is
+    plain, paced, quick = made(tables, **OFF), made(tables, 400), made(tables)
     try:
         expected, _ = straight(plain, QUERIES[name], 1)
         folded = Folded()
         with patient_sources():
-            assert straight(paced, QUERIES[name], 1)[0] == expected
+            assert straight(quick, QUERIES[name], 1)[0] == expected
             run_and_stop(*submit(paced, QUERIES[name], 2, tmp_path / "state"), folded, 80)
-            job, channel = submit(paced, QUERIES[name], 3, tmp_path / "state")
+            job, channel = submit(quick, QUERIES[name], 3, tmp_path / "state")
             run_to_end(job, channel, folded)
         assert folded.rows == expected
         assert dropped_of(job) > ROWS // 4
     finally:
-        plain.close()
-        paced.close()
+        for session in (plain, paced, quick):
+            session.close()
 
 
 @pytest.mark.parametrize("before", [True, False])
 def test_a_checkpoint_knows_nothing_of_filters(tables: Path, tmp_path: Path, before: bool) -> None:
     """A job goes on with filters that was begun without, and the other way round."""
-    session, folded, text = made(tables, 10_000), Folded(), QUERIES["exists"]
+    paced, quick, folded, text = made(tables, 400), made(tables), Folded(), QUERIES["exists"]
     try:
-        expected, _ = straight(session, text, 1)
-        for number, filtered in enumerate((before, not before)):
+        expected, _ = straight(quick, text, 1)
+        for session, filtered in ((paced, before), (quick, not before)):
             session.settings.set("optimizer.runtime-filters", str(filtered).lower())
             with patient_sources(filtered):
                 job, channel = submit(session, text, 2, tmp_path / "state")
-                if number == 0:
-                    run_and_stop(job, channel, folded, ROWS // 10)
+                if session is paced:
+                    run_and_stop(job, channel, folded, 80)
                 else:
                     run_to_end(job, channel, folded)
             assert bool(dropped_of(job)) == filtered
         assert folded.rows == expected
     finally:
-        session.close()
+        paced.close()
+        quick.close()
 
 
 def test_a_filter_that_lacks_a_key_is_found(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
