@@ -85,7 +85,10 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     state.jobs.submitted[job.job_id] = SubmittedJob(query, number)
     _declare_late_rows(state, graph, job)
     shape = result_shape(query)
-    return Result(shape, JobStream(job, state.channels, sink_id, shape.limit), job)
+    result = Result(shape, JobStream(job, state.channels, sink_id, shape.limit), job)
+    # bounded by nature, and no stream by the user's wish: its rows are those of a table, without changes
+    bounded = query.options.mode != "streaming" and query.facts.bounded(query.plan)
+    return result.as_bounded() if bounded and shape.folds else result
 
 
 def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:

@@ -13,6 +13,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, from_arrow
 from penstock.client.results.result_stream import (
     BackendStream,
+    FoldedStream,
     ResultStream,
     TableStream,
     change_schema,
@@ -213,6 +214,11 @@ class Result:
             if self.shape.order
             else sort_by_columns(rows, self.shape.upsert_key or ())
         )
+
+    def as_bounded(self) -> Result:
+        """Return this result with its final rows only, as a bounded backend returns them. It must end."""
+        shape = replace(self.shape, insert_only=True, upsert_key=None, update_key=None, streamed=False)
+        return replace(self, shape=shape, stream=FoldedStream(self.stream, self.arrow_schema, self.in_order))
 
     def progress(self) -> str | None:
         """Return the progress of the bounded backend in a few words, None where nothing is known. Any

@@ -4,6 +4,7 @@ rows that are new.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.api.threads import EngineThread
+from penstock.engine.changelog.consolidate import Fold
 from penstock.engine.changelog.row_kinds import OP_FIELD, change_rows, with_op_column
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
 
@@ -77,6 +79,42 @@ class BackendStream:
 
     def close(self) -> None:
         self._result.cancel()
+
+
+class FoldedStream:
+    """The final rows of another stream that ends: nothing before its end, then every row once."""
+
+    def __init__(
+        self, stream: ResultStream, schema: pa.Schema, in_order: Callable[[pa.Table], pa.Table]
+    ) -> None:
+        self._stream = stream
+        self._fold = Fold(schema)
+        self._in_order = in_order
+        self._final: TableStream | None = None
+        self._closed = False
+
+    def next(self, timeout_s: float | None) -> Batch | None:
+        if self._final is None:
+            batch = self._stream.next(timeout_s)
+            if batch is not None:
+                self._fold.add(batch)
+            # a failed stream has raised its error above: no rows of it are final
+            if not self._stream.ended:
+                return None
+            # the error that ended it is raised by one more call
+            self._stream.next(0)
+            # closed by another thread in the middle: what came so far is no answer
+            self._final = TableStream(None if self._closed else self._in_order(self._fold.rows()))
+        return self._final.next(timeout_s)
+
+    @property
+    def ended(self) -> bool:
+        return self._final is not None and self._final.ended
+
+    def close(self) -> None:
+        self._closed = True
+        self._stream.close()
+        self._final = TableStream()
 
 
 class JobStream:

@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.client.results.result_stream import new_rows, op_rows
+from penstock.client.results.result_stream import FoldedStream, new_rows, op_rows
+from penstock.client.session import Session
 from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold, group_numbers, summed
+from penstock.repl.cli import main
 
 
 def batch(rows, weights=None):
@@ -130,3 +132,65 @@ def test_folding_almost_nothing(rows):
     fold = Fold(batch([]).rows.schema)
     fold.add(batch([("a", 1)] * rows, [1] * rows))
     assert fold.rows().num_rows == rows
+
+
+class Changes:
+    """A stream of prepared batches; an error among them is raised."""
+
+    def __init__(self, *batches):
+        self.left = list(batches)
+        self.closed = False
+
+    def next(self, timeout_s):
+        if self.left and isinstance(self.left[0], Exception):
+            raise self.left[0]
+        return self.left.pop(0) if self.left else None
+
+    @property
+    def ended(self):
+        return self.closed or all(isinstance(one, Exception) for one in self.left)
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_folded_stream_gives_final_rows_only_at_its_end():
+    changes = Changes(batch([("a", 1)]), batch([("a", 1), ("b", 1), ("a", 2)], [-1, 1, 1]))
+    folded = FoldedStream(changes, batch([]).rows.schema, lambda rows: rows.sort_by("k"))
+    assert folded.next(0) is None and not folded.ended
+    assert listed(pa.Table.from_batches([folded.next(0).rows])) == [("a", 2), ("b", 1)]
+    assert folded.ended and folded.next(0) is None
+
+
+def test_a_folded_stream_that_fails_or_is_closed_gives_no_row():
+    schema = batch([]).rows.schema
+    failed = FoldedStream(Changes(batch([("a", 1)]), ValueError("x")), schema, lambda rows: rows)
+    with pytest.raises(ValueError, match="x"):
+        failed.next(0)
+    assert not failed.ended
+    closed = FoldedStream(Changes(batch([("a", 1)]), batch([("b", 1)])), schema, lambda rows: rows)
+    assert closed.next(0) is None
+    closed.close()
+    assert closed.ended and closed.next(0) is None
+
+
+GROUPED = "SELECT k, COUNT(*) AS n FROM (VALUES ('b'), ('a'), ('b')) AS t(k) GROUP BY k"
+
+
+@pytest.mark.parametrize("order", ["", " ORDER BY k"])
+def test_a_query_over_literal_rows_is_bounded(order):
+    session = Session()
+    result = session.execute(GROUPED + order)
+    assert (result.shape.change_mode, result.shape.folds, result.shape.finite) == ("append", False, True)
+    assert sorted(listed(result.final_rows())) == [("a", 1), ("b", 2)]
+    # the user asked for a stream: its changes
+    session.execute("SET 'execution.runtime-mode' = 'streaming'")
+    streamed = session.execute(GROUPED)
+    assert streamed.shape.change_mode == "upsert"
+    assert {row["op"] for rows in streamed.changes() for row in rows.to_pylist()} == {"+I"}
+    session.close()
+
+
+def test_csv_of_literal_rows_has_no_op_column(capsys):
+    assert main(["--csv", "-c", GROUPED + " ORDER BY n"]) == 0
+    assert capsys.readouterr().out == "k,n\na,1\nb,2\n"
