@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.engine.kernels.compile_notice import notify_on_compile
 from penstock.repl.launch.arguments import (
@@ -15,6 +15,7 @@ from penstock.repl.launch.arguments import (
     checkpoint_parser,
     command_first,
     doctor_parser,
+    fmt_parser,
     jobs_parser,
     recover_parser,
     run_parser,
@@ -50,52 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(words: list[str], *, own_process: bool) -> int:
     words = command_first(words)
-    # reserved for a server, so that a script named serve is not run by mistake
-    if words[:1] == ["serve"]:
-        sys.stderr.write(
-            "error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine "
-            "inside your program\n"
-        )
-        return EXIT_USAGE
-    if words[:1] == ["run"]:
-        parser = run_parser()
-        arguments = parser.parse_words(words[1:])
-        _prepare(own_process)
-        from penstock.repl.commands.run import run_files
-
-        return run_files(arguments, parser)
-    if words[:1] == ["checkpoint"]:
-        checkpoints = checkpoint_parser()
-        arguments = checkpoint_arguments(checkpoints, words[1:])
-        _prepare(own_process)
-        from penstock.repl.commands.checkpoint import run_checkpoint
-
-        return run_checkpoint(arguments, checkpoints)
-    if words[:1] == ["jobs"]:
-        listing = jobs_parser()
-        asked = listing.parse_words(words[1:])
-        _prepare(own_process)
-        from penstock.repl.commands.jobs import list_jobs
-
-        return list_jobs(asked, listing)
-    if words[:1] == ["recover"]:
-        recovery = recover_parser()
-        asked = recovery.parse_words(words[1:])
-        _prepare(own_process)
-        from penstock.repl.commands.jobs import recover_jobs
-
-        return recover_jobs(asked, recovery)
-    if words[:1] == ["doctor"]:
-        doctor = doctor_parser()
-        asked = doctor.parse_words(words[1:])
-        from penstock.repl.commands.doctor import run_doctor
-
-        return run_doctor(asked, doctor)
-    if words[:1] == ["spark"]:
-        asked = spark_parser().parse_words(words[1:])
-        from penstock.repl.commands.spark import run_spark
-
-        return run_spark(asked)
+    command = _COMMANDS.get(words[0]) if words else None
+    if command is not None:
+        return command(words[1:], own_process)
     parser = shell_parser()
     # `penstock rum job.sql`: the first word would be taken for a URL
     if len(words) > 1:
@@ -115,6 +73,86 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
     from penstock.repl.shell.shell import run_shell
 
     return run_shell(arguments, parser)
+
+
+def _serve(words: list[str], own_process: bool) -> int:
+    # reserved for a server, so that a script named serve is not run by mistake
+    sys.stderr.write(
+        "error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine "
+        "inside your program\n"
+    )
+    return EXIT_USAGE
+
+
+def _run(words: list[str], own_process: bool) -> int:
+    parser = run_parser()
+    arguments = parser.parse_words(words)
+    _prepare(own_process)
+    from penstock.repl.commands.run import run_files
+
+    return run_files(arguments, parser)
+
+
+def _fmt(words: list[str], own_process: bool) -> int:
+    arguments = fmt_parser().parse_words(words)
+    from penstock.repl.commands.fmt import run_fmt
+
+    return run_fmt(arguments)
+
+
+def _checkpoint(words: list[str], own_process: bool) -> int:
+    parser = checkpoint_parser()
+    arguments = checkpoint_arguments(parser, words)
+    _prepare(own_process)
+    from penstock.repl.commands.checkpoint import run_checkpoint
+
+    return run_checkpoint(arguments, parser)
+
+
+def _jobs(words: list[str], own_process: bool) -> int:
+    parser = jobs_parser()
+    arguments = parser.parse_words(words)
+    _prepare(own_process)
+    from penstock.repl.commands.jobs import list_jobs
+
+    return list_jobs(arguments, parser)
+
+
+def _recover(words: list[str], own_process: bool) -> int:
+    parser = recover_parser()
+    arguments = parser.parse_words(words)
+    _prepare(own_process)
+    from penstock.repl.commands.jobs import recover_jobs
+
+    return recover_jobs(arguments, parser)
+
+
+def _doctor(words: list[str], own_process: bool) -> int:
+    parser = doctor_parser()
+    arguments = parser.parse_words(words)
+    from penstock.repl.commands.doctor import run_doctor
+
+    return run_doctor(arguments, parser)
+
+
+def _spark(words: list[str], own_process: bool) -> int:
+    arguments = spark_parser().parse_words(words)
+    from penstock.repl.commands.spark import run_spark
+
+    return run_spark(arguments)
+
+
+# each imports its command when it runs; the second argument says that the process is ours alone
+_COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
+    "run": _run,
+    "fmt": _fmt,
+    "checkpoint": _checkpoint,
+    "jobs": _jobs,
+    "recover": _recover,
+    "doctor": _doctor,
+    "spark": _spark,
+    "serve": _serve,
+}
 
 
 def _prepare(own_process: bool) -> None:

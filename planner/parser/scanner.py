@@ -67,6 +67,13 @@ def scan(text: str) -> Iterator[tuple[str, int, int]]:
             yield kind, match.start(), match.end()
 
 
+def next_lexeme(text: str, position: int) -> tuple[str, int]:
+    """Return the kind and the end of what begins at a position; space and comments are lexemes too."""
+    match = _SCAN.match(text, position)
+    assert match is not None, "the last alternative matches any character"
+    return match.lastgroup or "", match.end()
+
+
 def check_text(text: str) -> None:
     """Raise for a statement with a lexical fault: a stray character (SQL-1002), an unterminated string
     (SQL-1003), too long a text (SQL-1005), too deep nesting (SQL-1006).

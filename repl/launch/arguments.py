@@ -11,7 +11,7 @@ from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
 # the first word decides: any other word is the URL of a server, or a mistake
-COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
+COMMANDS = ("run", "fmt", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = (
     0,
     1,
@@ -46,6 +46,15 @@ examples:
 The first Ctrl-C takes a checkpoint and stops; the second cancels.
 """
 
+
+_FMT_EXAMPLES = """\
+examples:
+  penstock fmt queries/*.sql          format the files in place
+  penstock fmt queries                every .sql file below a directory
+  penstock fmt --check queries        change nothing; exit code 1 when a file would change
+  penstock fmt --diff job.sql         print what would change
+  penstock fmt - < job.sql            from stdin to stdout, as editors want it
+"""
 
 _RECOVER_EXAMPLES = """\
 examples:
@@ -151,8 +160,8 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, "
-        "recover, doctor, spark.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., fmt FILE.., "
+        "checkpoint, jobs, recover, doctor, spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # an abbreviation of today may be another flag's tomorrow
@@ -212,6 +221,25 @@ def run_parser() -> Parser:
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
     _add_session(parser)
+    return parser
+
+
+def fmt_parser() -> Parser:
+    """Return the parser of ``penstock fmt``."""
+    parser = Parser(
+        prog="penstock fmt",
+        description="Format SQL scripts: one layout, keywords in capitals. Comments stay, and every statement "
+        "stays the same statement.",
+        epilog=_FMT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="scripts or directories; - is stdin")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 when a file would change"
+    )
+    parser.add_argument("--diff", action="store_true", help="write nothing; print what would change")
+    parser.add_argument("--json-errors", action="store_true", help="errors as one JSON object a line")
     return parser
 
 
@@ -363,6 +391,7 @@ def _only_options(words: Sequence[str], valued: set[str]) -> bool:
 
 _PARSERS: dict[str, Callable[[], Parser]] = {
     "run": run_parser,
+    "fmt": fmt_parser,
     "checkpoint": checkpoint_parser,
     "jobs": jobs_parser,
     "recover": recover_parser,

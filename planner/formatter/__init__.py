@@ -1,0 +1,3 @@
+"""SQL text in one layout: lexemes with their comments, the layout, and scripts whose meaning stays."""
+
+from __future__ import annotations
