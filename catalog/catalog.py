@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.namespaces import Databases
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
-from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.tables import (
+    CatalogTable,
+    FileColumns,
+    InferredFiles,
+    MaterializedView,
+    ObjectPath,
+    View,
+)
 
 Relation = CatalogTable | View
 
@@ -20,7 +29,7 @@ class Catalog:
     for from ``current``. A temporary relation hides a permanent one of the same name until it is dropped.
     """
 
-    def __init__(self, functions: PythonFunctions | None = None) -> None:
+    def __init__(self, functions: PythonFunctions | None = None, files: FileColumns | None = None) -> None:
         # Two dictionaries: a temporary relation may have the name of a permanent one.
         # By full name in lower case, in the order of creation.
         self._permanent: dict[str, Relation] = {}
@@ -28,6 +37,8 @@ class Catalog:
         # Late rows of jobs, by the name as written: they belong to no database.
         self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
+        # Columns of files that no table declares.
+        self.files: FileColumns = files or _NoFiles()
         self.databases = Databases()
         # Changed by USE; names of one part are looked for here.
         self.current = ObjectPath()
@@ -321,6 +332,22 @@ class Catalog:
             did_you_mean(name, self.names(), others=True)
             or "no table is declared yet: CREATE TABLE declares one"
         )
+
+
+class _NoFiles:
+    """Refuses every path: a catalog by itself reads no files."""
+
+    def format(self, path: str) -> str:
+        """Raise DAT-4121."""
+        raise self._error(path)
+
+    def columns(self, options: Mapping[str, str]) -> InferredFiles:
+        """Raise DAT-4121."""
+        raise self._error(options["path"])
+
+    def _error(self, path: str) -> PenstockError:
+        message = f"this catalog reads no files, not even for the columns of {redact_url(path)}"
+        return PenstockError("DAT-4121", message, hint="declare the columns of the table")
 
 
 def _no_import(entry: FunctionEntry, span: Span | None) -> PythonFunction:

@@ -4,6 +4,7 @@ each.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Protocol
 
@@ -117,6 +118,28 @@ class CatalogTable:
         """The columns a sink needs: not computed and not virtual metadata."""
         hidden = {column.name for column in self.metadata if column.virtual}
         return tuple(f for f in self.source_schema if f.name not in hidden)
+
+
+@dataclass(frozen=True)
+class InferredFiles:
+    """The columns of files that no table declares. ``options``: what a WITH clause must add to read them;
+    ``basis``: what the columns were inferred from, for people.
+    """
+
+    fields: tuple[Field, ...]
+    partitioned_by: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    basis: str = ""
+
+
+class FileColumns(Protocol):
+    """Infers tables of files. The catalog carries it, as it knows no files itself."""
+
+    def format(self, path: str) -> str:
+        """Return the format of the files of a path. Raises DAT-41xx where none is to be found."""
+
+    def columns(self, options: Mapping[str, str]) -> InferredFiles:
+        """Return the columns of a filesystem table with these options. Raises DAT-4xxx."""
 
 
 @dataclass(frozen=True)

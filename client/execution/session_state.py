@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_functions import PythonFunctions
 from penstock.catalog.settings import Settings
-from penstock.catalog.tables import CatalogTable
+from penstock.catalog.tables import CatalogTable, InferredFiles
 from penstock.client.execution.materialized_view_jobs import MaterializedViewJobs
 from penstock.client.execution.python_modules import PythonModules
 from penstock.client.execution.session_jobs import SessionJobs, report_on_stderr, wait_for_job
@@ -29,7 +29,26 @@ from penstock.engine.connectors.in_process.result_channels import ResultChannels
 if TYPE_CHECKING:
     from penstock.client.prometheus import MetricsServer
     from penstock.engine.bounded.registry import BoundedBackends
+    from penstock.engine.connectors.filesystem.column_inference import FileInference
     from penstock.engine.job.job import Job
+
+
+class SessionFiles:
+    """Infers the columns of files; DuckDB and the readers are imported with the first."""
+
+    @cached_property
+    def _inference(self) -> FileInference:
+        from penstock.engine.connectors.filesystem.column_inference import FileInference
+
+        return FileInference()
+
+    def format(self, path: str) -> str:
+        """Return the format of the files of a path."""
+        return self._inference.format(path)
+
+    def columns(self, options: Mapping[str, str]) -> InferredFiles:
+        """Return the columns of a filesystem table with these options."""
+        return self._inference.columns(options)
 
 
 class SessionState:
@@ -50,7 +69,7 @@ class SessionState:
         # re-entrant: a statement may run others (CREATE TABLE AS, scripts)
         self.lock = threading.RLock()
         self.modules = PythonModules(settings)
-        self.catalog = Catalog(PythonFunctions(self.modules.import_stored))
+        self.catalog = Catalog(PythonFunctions(self.modules.import_stored), SessionFiles())
         self.stores: dict[str, CatalogStore] = {}
         self.loading = False
         self.checks_only = False

@@ -139,10 +139,12 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
         case nodes.CreateTable():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"table {node.name} exists already")
-            table = binder.bind_create_table(node)
+            completed = binder.complete_create_table(node)
+            table = binder.bind_create_table(completed.statement)
             catalog.create_table(table, node.if_not_exists, node.name.span)
             state.warm_backend_for(table)
-            return note_result(f"table {node.name} created")
+            basis = completed.basis and f" ({len(table.schema)} columns: {completed.basis})"
+            return note_result(f"table {node.name} created{basis}")
         # CREATE TABLE .. LIKE: a copy of a declaration
         case nodes.CreateTableLike(table=declared):
             if declared.if_not_exists and catalog.find(declared.name.text) is not None:

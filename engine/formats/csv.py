@@ -234,8 +234,9 @@ def header_names(task: FileTask) -> list[str] | None:
             detail=str(error)[:200],
             kind=Kind.EXTERNAL,
         ) from error
-    # names are compared without surrounding blanks
-    return [str(column[0].as_py()).strip() for column in table.columns]
+    # names are compared without surrounding blanks; one that is blank gets a name, as in DuckDB
+    names = [str(column[0].as_py()).strip() for column in table.columns]
+    return [name or f"column{index}" for index, name in enumerate(names)]
 
 
 def _texts(columns: int) -> arrow_csv.ConvertOptions:

@@ -74,10 +74,15 @@ def fit(have: pa.DataType, declared: DataType) -> Fit | None:
     return max(fitting, Fit.TESTED) if wrapped and fitting is not None else fitting
 
 
+def sql_type(have: pa.DataType) -> DataType:
+    """Return the SQL type of a file's type. SQL-1203 when there is none."""
+    return from_arrow(_bare(have)[0])
+
+
 def type_name(have: pa.DataType) -> str:
     """Return the SQL type of a file's type, or Arrow's name when there is none."""
     try:
-        return str(from_arrow(_bare(have)[0]))
+        return str(sql_type(have))
     except PenstockError:
         return str(have)
 

@@ -17,6 +17,7 @@ from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, 
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
+from penstock.planner.binder.ddl.inferred_columns import CompletedTable, with_inferred_columns
 from penstock.planner.binder.ddl.insert import sink_for
 from penstock.planner.binder.history_clause import (
     refuse_history,
@@ -163,9 +164,13 @@ class Binder:
         reject_mixed_history([sink.history for sink in sinks])
         return StatementSet(tuple(sinks))
 
+    def complete_create_table(self, statement: CreateTable) -> CompletedTable:
+        """Return a CREATE TABLE with the columns of its files, if it is over files and declares none."""
+        return with_inferred_columns(statement, self.context())
+
     def bind_create_table(self, statement: CreateTable) -> CatalogTable:
         """Return the table of CREATE TABLE; its connector checks the options."""
-        return bind_table(statement, self.context())
+        return bind_table(self.complete_create_table(statement).statement, self.context())
 
     def bind_create_table_like(self, statement: CreateTableLike) -> CatalogTable:
         """Return the table of CREATE TABLE .. LIKE: a copy of another with more columns and other options."""

@@ -58,10 +58,10 @@ class FileSplit:
 
 class FileListing:
     """Lists the files of a path. Hidden files (a leading dot or underscore in any part below the path) are
-    never listed.
+    never listed. Without a ``file_format`` the names of files may say any.
     """
 
-    def __init__(self, path: str, file_format: str) -> None:
+    def __init__(self, path: str, file_format: str | None) -> None:
         self._shown = redact_url(path)
         self._format = file_format
         self.filesystem, self.root = resolve(path)
@@ -155,7 +155,9 @@ class FileListing:
                 "DAT-4103", message, hint="give files or a directory of files", kind=Kind.EXTERNAL
             )
         kind, _ = split_suffixes(info.path)
-        if kind is not None and kind != FILE_KINDS.get(self._format, self._format):
+        if self._format is None or kind is None:
+            return
+        if kind != FILE_KINDS.get(self._format, self._format):
             hint = f"write 'format' = '{kind}', or leave the format out"
             # a stray file in a directory: a glob leaves it out
             if info.path != self.root:

@@ -116,7 +116,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
     """
     # first what the text alone shows, then options, columns, computed columns, watermark, keys
     _refuse_repeated(statement)
-    options = _options(statement)
+    options = checked_options(statement)
     # Columns in dependency order: physical and metadata, computed over them, the watermark over all.
     source, metadata = _source_columns(statement, options.get("connector", ""))
     _check_columns(statement, options, source)
@@ -184,7 +184,8 @@ def _check_columns(statement: CreateTable, options: dict[str, str], source: Sche
                 raise PenstockError("SQL-1510", message, hint=hint, span=option.key_span)
 
 
-def _options(statement: CreateTable) -> dict[str, str]:
+def checked_options(statement: CreateTable) -> dict[str, str]:
+    """Return the WITH clause as a dictionary, as its connector accepts it. Raises SQL-15xx with spans."""
     options = {option.key: option.value for option in statement.options}
     try:
         check_options(
@@ -208,7 +209,7 @@ def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tup
         nullable = column.nullable and column.name.text.lower() not in keys
         fields.append(Field(column.name.text, column.type, nullable))
         if isinstance(column, MetadataColumnDef):
-            _check_metadata(column, connector)
+            check_metadata(column, connector)
             metadata.append(MetadataColumn(column.name.text, column.key, column.virtual))
     if not any(isinstance(column, PhysicalColumnDef) for column in statement.columns):
         hint = "declare at least one column that the connector fills"
@@ -221,7 +222,8 @@ def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tup
     return Schema(tuple(fields)), tuple(metadata)
 
 
-def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
+def check_metadata(column: MetadataColumnDef, connector: str) -> None:
+    """Refuse a metadata column that the connector cannot fill, or not with its type: SQL-1306."""
     # timestamp TIMESTAMP METADATA FROM 'key'
     known = metadata_keys(connector)
     if column.key not in known:

@@ -1,0 +1,347 @@
+"""Columns of csv and JSON files, inferred from a sample of their bytes. DuckDB's sniffer proposes names,
+types and dialect; each type is then tested by the rule that our readers have.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    DataType,
+    Decimal,
+    from_arrow,
+)
+from penstock.engine.formats.csv import header_names
+from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.json_lines import JsonParser
+from penstock.engine.formats.record_blocks import MAX_RECORD_BYTES
+from penstock.engine.formats.text_conversion import from_text
+
+_BOM = b"\xef\xbb\xbf"
+# DuckDB's names of the types that its csv sniffer proposes; any other is read as text
+_SNIFFED: dict[str, DataType] = {
+    "BOOLEAN": BOOLEAN,
+    "BIGINT": BIGINT,
+    "HUGEINT": Decimal(38, 0),
+    "DOUBLE": DOUBLE,
+    "DATE": DATE,
+    "TIME": TIME,
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMP WITH TIME ZONE": TIMESTAMP_LTZ,
+}
+_NOTHING = ("(empty)", "")  # a quote that the sniffer has not seen
+_OBJECTS = "our json reader reads one object a line"
+
+
+@dataclass(frozen=True)
+class TextSample:
+    """The first bytes of a file, decompressed; ``whole``: they are all of it."""
+
+    path: str
+    data: bytes
+    whole: bool
+
+    @property
+    def shown(self) -> str:
+        """The path as messages show it."""
+        return redact_url(self.path)
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """The columns of a sample. ``options``: what of the dialect differs from the defaults."""
+
+    fields: tuple[Field, ...]
+    options: Mapping[str, str]
+
+
+def read_sample(task: FileTask, most: int) -> TextSample:
+    """Return the first whole lines of a file, about ``most`` bytes."""
+    with task.open_stream() as file:
+        try:
+            data = file.read(most + 1)
+        except (OSError, pa.ArrowInvalid) as error:
+            message = f"{redact_url(task.path)} is not valid {task.compression} data, or is cut off"
+            hint = "copy the file again; where it is not compressed, write 'compression' = 'none'"
+            raise PenstockError(
+                "DAT-4106", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL
+            ) from error
+    whole = len(data) <= most
+    if not whole:
+        # the last line is cut off: without it, unless it is the only one
+        data = data[: data.rfind(b"\n", 0, most) + 1] or data
+    return TextSample(task.path, data.removeprefix(_BOM), whole)
+
+
+def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) -> TextColumns:
+    """Return the columns of a csv sample. ``known``: the options of ``dialect`` that the user wrote."""
+    _refuse_binary(sample)
+    with _in_file(sample.data) as path, duckdb.connect(config={"threads": 1}) as connection:
+        shape = _sniffed(connection, path, sample, dialect, known)
+        found = _dialect(shape, dialect, known)
+        texts = _texts(connection, path, found, len(shape["Columns"]))
+        options = _differences(found, known)
+        # a line end in a value: lines are no records then
+        if "csv.multiline" not in known and _holds_line_ends(texts):
+            options["csv.multiline"], found = "true", replace(found, multiline=True)
+        names = [str(column["name"]) for column in shape["Columns"]]
+        if found.header:
+            task = FileTask(pafs.LocalFileSystem(), path, (), (), None, found)
+            first = header_names(task) or names
+            # our reader finds columns by the header's own names
+            names = first if len(first) == len(names) else names
+    _refuse_repeated(names, sample)
+    kinds = [_SNIFFED.get(str(column["type"]), STRING) for column in shape["Columns"]]
+    fields = (
+        Field(name, _fitting(texts.column(index), kind))
+        for index, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    )
+    return TextColumns(tuple(fields), options)
+
+
+def json_columns(samples: list[TextSample]) -> TextColumns:
+    """Return the columns of samples of JSON lines; any line may lack any column."""
+    for sample in samples:
+        _refuse_binary(sample)
+        _refuse_arrays(sample)
+    data = b"\n".join(sample.data.rstrip(b"\n") for sample in samples) + b"\n"
+    shown = samples[0].shown
+    with _in_file(data) as path, duckdb.connect(config={"threads": 1}) as connection:
+        query = (
+            "SELECT * FROM read_json($path, format = 'newline_delimited', sample_size = -1, "
+            f"ignore_errors = true, maximum_object_size = {MAX_RECORD_BYTES}) LIMIT 0"
+        )
+        try:
+            schema = connection.sql(query, params={"path": path}).to_arrow_table().schema
+        except duckdb.Error as error:
+            raise _not_inferred(shown, error, _OBJECTS) from error
+    fields = [Field(column.name, from_arrow(_named(column.type))) for column in schema]
+    return TextColumns(tuple(_readable(field, data, shown) for field in fields), {})
+
+
+@contextmanager
+def _in_file(data: bytes) -> Iterator[str]:
+    """Write bytes to a temporary file: DuckDB sniffs files only, and reads some names as patterns."""
+    with tempfile.TemporaryDirectory(prefix="penstock-sample-") as directory:
+        path = Path(directory) / "sample"
+        path.write_bytes(data)
+        yield str(path)
+
+
+def _refuse_binary(sample: TextSample) -> None:
+    # a zero byte is in no text of UTF-8 that people write, and in nearly every binary format
+    if b"\0" in sample.data[:4096]:
+        hint = (
+            "is it compressed, or of another format? write 'format' = .. or 'compression' = .., or save it "
+            "as csv in UTF-8"
+        )
+        raise PenstockError("DAT-4121", f"{sample.shown} is no text file", hint=hint, kind=Kind.EXTERNAL)
+
+
+# csv
+
+
+def _sniffed(
+    connection: duckdb.DuckDBPyConnection,
+    path: str,
+    sample: TextSample,
+    dialect: CsvDialect,
+    known: frozenset[str],
+) -> dict[str, Any]:
+    """Return what DuckDB's sniffer says of a sample, by its names of columns."""
+    arguments: dict[str, object] = {"sample_size": -1, "max_line_size": MAX_RECORD_BYTES}
+    # what the user wrote is not sniffed
+    for key, name, value in (
+        ("csv.delimiter", "delim", dialect.delimiter),
+        ("csv.quote", "quote", dialect.quote),
+        ("csv.header", "header", dialect.header),
+    ):
+        if key in known:
+            arguments[name] = value
+    if "csv.quote" in known:
+        arguments["escape"] = dialect.quote
+    arguments["nullstr"] = sorted({"", dialect.null_literal})
+    named = ", ".join(f"{name} = ${name}" for name in arguments)
+    try:
+        cursor = connection.execute(f"FROM sniff_csv($path, {named})", {"path": path, **arguments})
+        (row,) = cursor.fetchall()
+    except duckdb.Error as error:
+        hint = "say how it is written, for instance 'csv.delimiter' = ';', or declare its columns"
+        raise _not_inferred(sample.shown, error, hint) from error
+    assert cursor.description is not None
+    shape = {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+    if (skipped := int(shape["SkipRows"])) > 0:
+        message = (
+            f"{sample.shown} begins with {skipped} line{'s' if skipped != 1 else ''} of another width than "
+            "its records"
+        )
+        hint = f"remove them first: tail -n +{skipped + 1} FILE > NEW"
+        raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
+    return shape
+
+
+def _dialect(shape: Mapping[str, Any], dialect: CsvDialect, known: frozenset[str]) -> CsvDialect:
+    found = replace(dialect)
+    if "csv.delimiter" not in known:
+        found = replace(found, delimiter=str(shape["Delimiter"]))
+    if "csv.quote" not in known and shape["Quote"] not in _NOTHING:
+        found = replace(found, quote=str(shape["Quote"]))
+    return found if "csv.header" in known else replace(found, header=bool(shape["HasHeader"]))
+
+
+def _differences(found: CsvDialect, known: frozenset[str]) -> dict[str, str]:
+    """Return the options of a sniffed dialect that differ from the defaults, as a WITH clause has them."""
+    usual = CsvDialect()
+    options = {}
+    if found.delimiter != usual.delimiter:
+        options["csv.delimiter"] = "\\t" if found.delimiter == "\t" else found.delimiter
+    if found.quote != usual.quote:
+        options["csv.quote"] = found.quote
+    if not found.header:
+        options["csv.header"] = "false"
+    return {key: text for key, text in options.items() if key not in known}
+
+
+def _texts(connection: duckdb.DuckDBPyConnection, path: str, dialect: CsvDialect, width: int) -> pa.Table:
+    """Return the values of a sample as texts, without records that cannot be read."""
+    columns = {f"c{index}": "VARCHAR" for index in range(width)}
+    query = (
+        "SELECT * FROM read_csv($path, auto_detect = false, columns = $columns, delim = $delim, "
+        "quote = $quote, escape = $quote, header = $header, nullstr = $nulls, ignore_errors = true, "
+        "allow_quoted_nulls = false, max_line_size = $most)"
+    )
+    arguments = {
+        "path": path,
+        "columns": columns,
+        "delim": dialect.delimiter,
+        "quote": dialect.quote,
+        "header": dialect.header,
+        "nulls": sorted({"", dialect.null_literal}),
+        "most": MAX_RECORD_BYTES,
+    }
+    return connection.sql(query, params=arguments).to_arrow_table().combine_chunks()
+
+
+def _holds_line_ends(texts: pa.Table) -> bool:
+    return any(bool(pc.any(pc.match_substring(column, "\n")).as_py()) for column in texts.columns)
+
+
+def _fitting(texts: pa.ChunkedArray, kind: DataType) -> DataType:
+    """Return the sniffed type where our readers read all texts as it, else a wider one, at last STRING."""
+    column = texts.combine_chunks() if texts.num_chunks != 1 else texts.chunk(0)
+    # nothing but NULL: nothing is known of it
+    if column.null_count == len(column):
+        return STRING
+    for candidate in (kind, DOUBLE) if kind == BIGINT else (kind,):
+        try:
+            from_text(column, candidate)
+        except pa.ArrowInvalid:
+            continue
+        return candidate
+    return STRING
+
+
+def _refuse_repeated(names: list[str], sample: TextSample) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            message = f"{sample.shown} has two columns called {name}"
+            hint = "names are compared without case: rename one of them in the first line"
+            raise PenstockError("DAT-4208", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42702")
+        seen[name.lower()] = name
+
+
+# JSON
+
+
+def _refuse_arrays(sample: TextSample) -> None:
+    """Refuse a file that is one JSON document instead of a line for each object."""
+    text = sample.data.lstrip()
+    first_line = text.partition(b"\n")[0].strip()
+    if text.startswith(b"["):
+        hint = f"make lines of it: jq -c '.[]' {sample.shown} > rows.jsonl"
+        message = f"{sample.shown} is one JSON array; {_OBJECTS}"
+        raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
+    # { alone, or an object that goes on: pretty-printed
+    if text.startswith(b"{") and not _is_object(first_line):
+        hint = f"put each object on one line: jq -c . {sample.shown} > rows.jsonl"
+        message = f"the first line of {sample.shown} is no whole JSON object; {_OBJECTS}"
+        raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _named(kind: pa.DataType) -> pa.DataType:
+    """Return a sniffed type as one that has a SQL type: a part that is always null is a text."""
+    if isinstance(kind, pa.BaseExtensionType) or pa.types.is_null(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_named(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(pa.string(), _named(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(part.name, _named(part.type)) for part in kind])
+    return kind
+
+
+def _readable(field: Field, data: bytes, shown: str) -> Field:
+    """Return a column with a type as which our reader reads the sample. DAT-4123 where there is none."""
+    # plain columns may be texts that only look like dates; all may be a text
+    for kind in dict.fromkeys((field.type, STRING)):
+        candidate = replace(field, type=kind)
+        try:
+            if _parses(JsonParser((candidate,)), data):
+                return candidate
+        except PenstockError:  # DAT-4204: no type of JSON
+            continue
+    hint = f"leave {field.name} out: declare the other columns with their types, or write it in one kind"
+    raise PenstockError(
+        "DAT-4123",
+        f"column {field.name} of {shown} is now a text, now another kind",
+        hint=hint,
+        kind=Kind.EXTERNAL,
+    )
+
+
+def _parses(parser: JsonParser, data: bytes) -> bool:
+    """Whether a parser reads all lines that are JSON objects; other lines are bad whatever the type."""
+    if parser.parse(data) is not None:
+        return True
+    good = [line for line in data.split(b"\n") if _is_object(line)]
+    return len(good) < data.count(b"\n") and parser.parse(b"\n".join(good) + b"\n") is not None
+
+
+def _not_inferred(shown: str, error: duckdb.Error, hint: str) -> PenstockError:
+    reason = re.sub(r"/\S*/sample\b", shown, str(error).split("\n")[0])[:200]
+    return PenstockError(
+        "DAT-4121", f"the columns of {shown} cannot be inferred", detail=reason, hint=hint, kind=Kind.EXTERNAL
+    )

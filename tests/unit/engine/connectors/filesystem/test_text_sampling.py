@@ -1,0 +1,123 @@
+"""Samples of csv and JSON files: the dialect, the types that our readers read, and what is refused."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import STRING
+from penstock.engine.connectors.filesystem.text_sampling import TextSample, csv_columns, json_columns
+from penstock.engine.formats.file_task import CsvDialect
+from penstock.engine.formats.json_lines import JsonParser
+
+
+def csv(text: str, dialect: CsvDialect | None = None, *known: str) -> tuple[str, dict[str, str]]:
+    sample = TextSample("x.csv", text.encode(), True)
+    found = csv_columns(sample, dialect or CsvDialect(), frozenset(known))
+    return ", ".join(f"{field.name} {field.type}" for field in found.fields), dict(found.options)
+
+
+def json(*lines: str) -> str:
+    found = json_columns([TextSample("x.jsonl", ("\n".join(lines) + "\n").encode(), True)])
+    return ", ".join(f"{field.name} {field.type}" for field in found.fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "options"),
+    [
+        ("a,b\n1,x\n2,\n", "a BIGINT, b STRING", {}),
+        ("a;b\n1;1.5\n2;3\n", "a BIGINT, b DOUBLE", {"csv.delimiter": ";"}),
+        ("a\tb\n1\ttrue\n", "a BIGINT, b BOOLEAN", {"csv.delimiter": "\\t"}),
+        ("1,2\n3,4\n", "column0 BIGINT, column1 BIGINT", {"csv.header": "false"}),
+        # what pandas writes: its index has no name
+        (",a,n\n0,x,5\n1,y,6\n", "column0 BIGINT, a STRING, n BIGINT", {}),
+        ('a,b\n1,"x\ny"\n2,"z"\n', "a BIGINT, b STRING", {"csv.multiline": "true"}),
+        ("a,b\n1,'x,y'\n2,'z'\n", "a BIGINT, b STRING", {"csv.quote": "'"}),
+        ("a,b\n", "a STRING, b STRING", {}),
+        (
+            "d,t,z\n2024-01-01,2024-01-01 10:00:00,2024-01-01T10:00:00Z\n",
+            "d DATE, t TIMESTAMP(6), z TIMESTAMP_LTZ(6)",
+            {},
+        ),
+        # a date that CAST does not read is a text; so is what the first row only seems to be
+        ("d,n\n01/02/2024,1\n13/02/2024,x\n", "d STRING, n STRING", {}),
+        ("big\n100000000000000000000\n1\n", "big DECIMAL(38, 0)", {}),
+    ],
+)
+def test_a_csv_sample_says_names_types_and_what_differs_from_the_defaults(
+    text: str, columns: str, options: dict[str, str]
+) -> None:
+    assert csv(text) == (columns, options)
+
+
+def test_options_that_the_user_wrote_are_not_inferred() -> None:
+    assert csv("a,b\n1,2\n", CsvDialect(header=False), "csv.header") == ("column0 STRING, column1 STRING", {})
+    assert csv("a;b\n1;2\n", CsvDialect(delimiter=","), "csv.delimiter")[0] == "a;b STRING"
+    dialect = CsvDialect(null_literal="NA")
+    assert csv("a\n1\nNA\n", dialect, "csv.null-literal")[0] == "a BIGINT"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message", "hint"),
+    [
+        ("a,A\n1,2\n", "DAT-4208", "two columns called A", "rename one"),
+        ("report\n\nid,name,n\n1,x,2\n2,y,3\n", "DAT-4122", "begins with", "tail -n +"),
+    ],
+)
+def test_csv_that_no_reader_of_ours_reads_is_refused(text: str, code: str, message: str, hint: str) -> None:
+    with pytest.raises(PenstockError) as caught:
+        csv(text)
+    assert (caught.value.code, message in caught.value.message) == (code, True)
+    assert hint in str(caught.value.hint)
+
+
+def test_json_samples_have_nested_types_that_our_reader_reads() -> None:
+    line = '{"a": {"x": 1, "y": [{"z": "2024-01-01"}]}, "t": "2024-01-01 10:00:00", "n": null, "d": "01/02/2024"}'
+    assert json(line) == "a ROW<x BIGINT, y ARRAY<ROW<z DATE>>>, t TIMESTAMP(6), n STRING, d STRING"
+    # any line may lack any column, and one that is no object is bad whatever the types
+    assert json('{"a": 1}', "no json", '{"b": 1.5}', '{"a": 2}') == "a BIGINT, b DOUBLE"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "hint"),
+    [
+        ('[{"a": 1}]', "DAT-4122", "jq -c '.[]' x.jsonl"),
+        ('{\n"a": 1\n}', "DAT-4122", "jq -c . x.jsonl"),
+        ('{"a": 1}\n{"a": "x"}', "DAT-4123", "leave a out"),
+    ],
+)
+def test_json_that_is_no_lines_of_objects_is_refused(text: str, code: str, hint: str) -> None:
+    with pytest.raises(PenstockError) as caught:
+        json(text)
+    assert caught.value.code == code
+    assert hint in str(caught.value.hint)
+
+
+def test_whatever_is_in_a_json_sample_our_reader_reads_it_by_the_inferred_types() -> None:
+    rng = random.Random(7)
+    values = [
+        "1",
+        "2.5",
+        "true",
+        "null",
+        '"x"',
+        '"2024-01-01"',
+        '"10:00:00"',
+        "[1, 2]",
+        '{"k": 1}',
+        "12345678901234567890",
+    ]
+    for _ in range(8):
+        kind = rng.choice(values)
+        lines = [f'{{"a": {rng.choice([kind, "null"])}, "b": {rng.choice(values[:3])}}}' for _ in range(5)]
+        data = ("\n".join(lines) + "\n").encode()
+        try:
+            found = json_columns([TextSample("x", data, True)])
+        except PenstockError as error:
+            assert error.code == "DAT-4123"
+            continue
+        rows = JsonParser(found.fields).parse(data)
+        assert rows is not None and rows.num_rows == 5
+        assert found.fields[0].type != STRING or kind in values[3:5]
