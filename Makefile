@@ -15,9 +15,9 @@ $(VENV)/.installed: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.installed ## set up, then run a continuous query over a year of real flights
+demo: $(VENV)/.installed ## set up, then run a continuous query over a year of real flights, its tables read by Spark
 	@rm -rf out/flights out/state
-	@$(BIN)/penstock run queries/flights.sql --state out/state
+	@$(BIN)/penstock run --verbose --set bounded.backend=spark queries/flights.sql --state out/state
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (twelve minutes on two cores, ten with compiled kernels on a quick machine)
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder

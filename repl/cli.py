@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from penstock.engine.kernels.compile_notice import notify_on_compile
 from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -21,11 +20,6 @@ from penstock.repl.launch.arguments import (
     run_parser,
     shell_parser,
     spark_parser,
-)
-
-_COMPILING = (
-    "compiling kernels for this machine: once each, then they are cached (penstock doctor --compile: all "
-    "at once)"
 )
 
 
@@ -167,8 +161,6 @@ def _prepare(own_process: bool) -> None:
         # the default of 700 collects dozens of times during the imports alone, and frees nothing there
         gc.set_threshold(50_000, 20, 20)
         settle()
-        if sys.stderr.isatty():
-            notify_on_compile(lambda: print(_COMPILING, file=sys.stderr))
 
 
 if __name__ == "__main__":

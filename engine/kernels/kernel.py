@@ -18,7 +18,7 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
-from penstock.engine.kernels.compile_notice import compiling
+from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 
 
 @functools.cache
@@ -51,7 +51,7 @@ class _KernelCache(FunctionCache):
         with self._guard_against_spurious_io_errors():
             overload = self._load_overload(sig, target_context)
         if overload is None:
-            compiling()
+            SLOW_STEPS.announce_compiling()
         return overload
 
 
@@ -84,11 +84,16 @@ class Kernel:
             with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
                 # The cache must be set before the compilation, which looks it up there.
                 self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
+            began_ms = SLOW_STEPS.now_ms()
             self._dispatcher.compile(self._signature)
             # From here on other types raise TypeError instead of compiling another version.
             self._dispatcher.disable_compile()
             self._run = self._dispatcher
-            return not self._dispatcher.stats.cache_hits
+            compiled = not self._dispatcher.stats.cache_hits
+            # loading from the cache takes milliseconds, and is no slow step
+            if compiled:
+                SLOW_STEPS.ended(SlowStep.KERNELS, began_ms)
+            return compiled
 
     def _first(self, *arguments: Any) -> Any:
         self.load()

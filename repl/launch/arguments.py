@@ -218,7 +218,12 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus"
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="a line on stderr for each checkpoint and Spark query",
+    )
     _add_output(parser)
     _add_session(parser)
     return parser

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.execution.session_jobs import CANCEL_S, check_end
+from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import JobNotices
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _POLL_S = 0.1
 # a status line that changes more often cannot be read
 _STATUS_S = 1.0
+# a shorter step is not shown beside the run: it would round to 0.0 s
+_SHOWN_S = 0.05
 # so short that a user notices no delay; the signal is sent again until no import runs
 _AGAIN_S = 0.01
 
@@ -283,18 +286,27 @@ def in_import(frame: FrameType | None) -> bool:
 
 
 def summary(job: Job, elapsed_s: float) -> str:
-    """Return one line about a job: rows, windows, late rows, checkpoints. The rate of rows is by the clock
-    and by the busiest slot's working time.
+    """Return one line about a job: rows, windows, late rows, checkpoints. The rate of rows is by the clock,
+    without Spark's start and the compilation of kernels, and by the busiest slot's working time.
     """
     metrics = job.metrics()
+    began_ms = SLOW_STEPS.now_ms() - elapsed_s * 1000
+    stages = [(str(step), SLOW_STEPS.seconds(began_ms, step)) for step in SlowStep]
+    # what happens once, at the first run, says nothing of the rate of the run itself
+    run_s = elapsed_s - SLOW_STEPS.seconds(began_ms, *SlowStep)
+    parts = [f"{name} {seconds:.1f} s" for name, seconds in stages if seconds >= _SHOWN_S]
+    split = f" ({', '.join([*parts, f'the run itself {run_s:.1f} s'])})" if parts else ""
     # by the clock: what a user waited for; while busy: what the engine can do
-    rate = metrics.rows_in / max(elapsed_s, 1e-3)
-    busy_rate = metrics.rows_in / max(metrics.busy_s, 1e-3)
-    parts = [
+    rate = metrics.rows_in / max(run_s, 1e-3)
+    # a slot that compiles counts as busy; with several slots, not all of it was the busiest one's
+    compiling_s = SLOW_STEPS.seconds(began_ms, SlowStep.KERNELS)
+    busy_s = metrics.busy_s - compiling_s if metrics.busy_s > compiling_s else min(metrics.busy_s, run_s)
+    busy_rate = metrics.rows_in / max(busy_s, 1e-3)
+    figures = [
         f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s, {busy_rate:,.0f} rows/s while busy)",
         f"{metrics.rows_out:,} rows out",
         f"{metrics.windows_closed:,} windows closed",
         f"{metrics.late_rows:,} late rows",
         f"{metrics.checkpoints_completed:,} checkpoints",
     ]
-    return f"job {job.job_id}: {str(job.state).lower()} after {elapsed_s:.1f} s: {', '.join(parts)}"
+    return f"job {job.job_id}: {str(job.state).lower()} after {elapsed_s:.1f} s{split}: {', '.join(figures)}"

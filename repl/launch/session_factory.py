@@ -42,8 +42,8 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
 def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messages:
     """Return the messages that go to stderr."""
     messages = Messages(sys.stderr, as_json=arguments.json_errors, color=wants_color(sys.stderr), quiet=quiet)
-    if not sys.stderr.isatty():
-        EngineLogHandler(messages).attach()
+    # -v: what Spark computes, too
+    EngineLogHandler(messages, verbose=getattr(arguments, "verbose", False)).attach()
     return messages
 
 

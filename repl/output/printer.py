@@ -14,6 +14,7 @@ import pyarrow as pa
 from penstock.catalog.errors import out_of_memory
 from penstock.catalog.settings import Settings
 from penstock.client.results.result import Result
+from penstock.engine.api.slow_steps import SLOW_STEPS
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import progress_line, reporting_events
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
@@ -67,6 +68,7 @@ class Printer:
             raise
         if result.note:
             self.messages.note(result.note)
+        SLOW_STEPS.report_compiled()
         if self.style.timing:
             elapsed = time.perf_counter() - started
             count = f"{rows:,} row{'' if rows == 1 else 's'} in " if result.has_rows else ""

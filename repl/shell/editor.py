@@ -95,14 +95,14 @@ class Editor:
         """Return what was typed. EOFError: Ctrl-D on an empty line; KeyboardInterrupt: Ctrl-C."""
         return self.session.prompt(default=default)
 
-    def print_above(self, text: str) -> None:
+    def print_above(self, text: str, write: Callable[[str], None] = to_stdout) -> None:
         """Print what a job says, from any thread: above the prompt while there is one."""
         # a job's thread must not write into the line that is being edited
         app = self.session.app
         if app.is_running and app.loop is not None:
-            app.loop.call_soon_threadsafe(lambda: run_in_terminal(lambda: to_stdout(text)))
+            app.loop.call_soon_threadsafe(lambda: run_in_terminal(lambda: write(text)))
         else:
-            to_stdout(text)
+            write(text)
 
     def _rendered(self, app: Any) -> None:
         if self._on_first_prompt is not None:

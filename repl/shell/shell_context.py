@@ -24,7 +24,8 @@ class ShellContext:
     first prompt.
 
     ``next_input``: text the next prompt starts with. ``explain_mode``: whether queries are explained instead
-    of run. ``print_above``: prints rows of a job above the prompt.
+    of run. ``print_above``: prints rows of a job above the prompt, or by its second
+    argument.
     """
 
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
@@ -33,7 +34,7 @@ class ShellContext:
         self.last_statement = ""
         self.next_input = ""
         self.explain_mode: Callable[[], bool] = lambda: False
-        self.print_above: Callable[[str], None] | None = None
+        self.print_above: Callable[..., None] | None = None
         self._arguments = arguments
         self._loaded: ShellSession | None = None
         self._failure: PenstockError | None = None
@@ -55,6 +56,8 @@ class ShellContext:
             # A print table must not write into the line that is being typed.
             if self.print_above is not None:
                 loaded.session.state.print_stream.write = self.print_above
+                # Spark may be started while the user types.
+                loaded.messages.note_above_prompt(self.print_above)
             # The last step: the prompt's thread reads this field without a lock, and sees all or nothing.
             self._loaded = loaded
         except PenstockError as error:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.engine.api.operator import Services
+from penstock.engine.api.slow_steps import SLOW_STEPS
 from penstock.engine.bounded.backend import BoundedResult, Emit
 from penstock.engine.bounded.error_translation import record_fault, value_fault
 from penstock.engine.bounded.exact_types import ExactBatches, check_texts
@@ -26,7 +27,7 @@ from penstock.engine.bounded.python_functions import register_on_spark
 from penstock.engine.bounded.spark.application import SparkApplication
 from penstock.engine.bounded.spark.errors import for_spark_alone, spark_error, spark_failures
 from penstock.engine.bounded.spark.relations import SparkRelations, reading_of
-from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.bounded.spark.sessions import NEWS, SESSIONS
 from penstock.engine.bounded.spark.tables import insert_text, settings_of
 from penstock.engine.bounded.spark.watchdog import SparkWatch, WatchedCall
 from penstock.engine.bounded.spark_results.listener import RowListener
@@ -191,6 +192,7 @@ class _SparkRun:
                 self._watch.call("write a table", lambda: self._write(scratch))
                 return
             # SELECT: the rows of a small result are here already, others are pushed by tasks
+            rows, began_ms = 0, SLOW_STEPS.now_ms()
             frame, small = self._watch.call("plan a query", lambda: self._prepared(scratch))
             batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
             for batch in (
@@ -199,8 +201,15 @@ class _SparkRun:
                 # again, because staged rows were read back from disk
                 exact = self._exact.cast(batch)
                 check_texts(exact)
+                rows += exact.num_rows
                 if not emit(exact):
                     return
+            NEWS.debug("%s", self._figures(rows, (SLOW_STEPS.now_ms() - began_ms) / 1000))
+
+    def _figures(self, rows: int, seconds: float) -> str:
+        """Return a sentence about a query whose rows have all been read, for ``run --verbose``."""
+        names = ", ".join(dict.fromkeys(one.table.name for one in self._query.relations))
+        return f"Spark computed {rows:,} row{'' if rows == 1 else 's'} from {names} in {seconds:.1f} s"
 
     @contextmanager
     def _scratch(self) -> Iterator[Path]:
@@ -331,9 +340,9 @@ class _SparkRun:
         return None
 
     def progress(self) -> str | None:
-        """Return Spark's progress in a few words."""
+        """Return Spark's progress in a few words; None while it is being started, which is logged."""
         session, application = self._session, self._application
-        return "Spark starts" if session is None or application is None else application.progress(session)
+        return None if session is None or application is None else application.progress(session)
 
     def cancel(self) -> None:
         """Stop the query's Spark jobs."""

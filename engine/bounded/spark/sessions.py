@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 from penstock.engine.bounded.spark.application import SparkApplication
 from penstock.engine.bounded.spark.attached_application import (
     GATEWAY,
@@ -38,11 +38,8 @@ _QUIET_LOGGERS = (
 )
 # above START_TIMEOUT_S of the virtual machine, whose error has its log
 _START_TIMEOUT_S = 180.0
-_CLOCK = SystemClock()
 NEWS = logging.getLogger("penstock.spark")
-"""Messages about slow steps. Command lines show them where stderr is no terminal; a terminal shows a progress
-line.
-"""
+"""Messages about Spark's start, and about what Spark does. Command lines write them to stderr."""
 # settings that a session accepts without any effect
 _SILENTLY_IGNORED = ("spark.master",)
 
@@ -123,14 +120,14 @@ class SparkSessions:
         if GATEWAY in os.environ:
             return SubmittedSpark(settings, additions)
         settings = {**settings, **additions(configured(spark_home(), settings))}
-        began_ms = _CLOCK.monotonic_ms()
+        began_ms = SLOW_STEPS.now_ms()
         NEWS.info("Spark is being started")
         if self.keep_alive_ms:
             self._started_with = {}  # it may be there already
             application: SparkApplication = lease_spark(self.keep_alive_ms, settings)
         else:
             application = OwnSpark(settings)
-        NEWS.info("Spark runs, after %.1f s", (_CLOCK.monotonic_ms() - began_ms) / 1000)
+        NEWS.info("Spark runs, after %.1f s", SLOW_STEPS.ended(SlowStep.SPARK, began_ms))
         return application
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,16 @@ from tests.harness.patience import PATIENCE_S
 
 ROOT = Path(penstock.engine.kernels.__file__).parents[2]
 FIRST_CALL = """
-from penstock.engine.kernels.compile_notice import notify_on_compile
-notify_on_compile(lambda: print("compiling"))
+import sys
+import logging
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+from penstock.engine.api.slow_steps import SLOW_STEPS
 from penstock.engine.kernels.precompile import MODULES
 from penstock.engine.kernels.kernel import Kernel
 kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "penstock.engine.kernels.index.slots"][:2]
 print([kernel.load() for kernel in kernels], [kernel.load() for kernel in kernels])
+SLOW_STEPS.report_compiled()
+SLOW_STEPS.report_compiled()
 """
 
 
@@ -37,5 +42,8 @@ def test_compiling_is_told_once_and_kept(tmp_path: Path) -> None:
             command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True
         ).stdout.splitlines()
 
-    assert printed() == ["compiling", "[True, True] [False, False]"]
+    notice, loaded, compiled = printed()
+    assert notice.startswith("compiling kernels for this machine: once each")
+    assert loaded == "[True, True] [False, False]"
+    assert re.fullmatch(r"compiled 2 kernels in \d+\.\d s", compiled)
     assert printed() == ["[False, False] [False, False]"]

@@ -7,7 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.slow_steps import SlowStep, SlowSteps
 from penstock.engine.job.job_events import JobEvent
+from penstock.repl.launch import job_waiter
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer, Style
 from penstock.repl.output.progress import JobNotices
@@ -45,3 +48,34 @@ def test_who_prints_rows_tells_of_their_job_alone(has_rows: bool, monkeypatch: p
     monkeypatch.setattr(printer, "_rows", lambda _: 0)
     printer.show(result)  # type: ignore[arg-type]  # as much of a result as is asked for
     assert told.getvalue() == ("job j: fallback: to checkpoint 1\n" if has_rows else "")
+
+
+def test_a_summary_has_the_rate_of_the_run_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(0)
+    steps = SlowSteps(clock)
+    monkeypatch.setattr(job_waiter, "SLOW_STEPS", steps)
+    metrics = SimpleNamespace(
+        rows_in=1_000, busy_s=3.0, rows_out=2, windows_closed=0, late_rows=0, checkpoints_completed=0
+    )
+    job = SimpleNamespace(job_id="j", state="FINISHED", metrics=lambda: metrics)
+    clock.now_ms = 10_000
+    plain = job_waiter.summary(job, 10.0)  # type: ignore[arg-type]  # as much of a job as is asked for
+    assert plain.startswith("job j: finished after 10.0 s: 1,000 rows in (100 rows/s, 333 rows/s while busy)")
+    clock.now_ms = 6_000
+    steps.ended(SlowStep.SPARK, 0)
+    steps.ended(SlowStep.KERNELS, 4_000)
+    clock.now_ms = 10_000
+    assert job_waiter.summary(job, 10.0).startswith(  # type: ignore[arg-type]
+        "job j: finished after 10.0 s (Spark's start 6.0 s, compiling 2.0 s, the run itself 4.0 s): "
+        "1,000 rows in (250 rows/s, 1,000 rows/s while busy)"
+    )
+
+
+def test_a_note_erases_the_status_line_first() -> None:
+    out = io.StringIO()
+    messages = Messages(out)
+    messages.note("a")
+    messages.status("working")
+    messages.note("b")
+    messages.note("c")
+    assert out.getvalue() == "a\n\rworking\x1b[K\r\x1b[Kb\nc\n"
