@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from penstock.client.statements.catalogs import database_named
 from penstock.client.statements.functions import python_function_rows
 from penstock.client.statements.jobs import find_job, list_jobs
 from penstock.client.statements.settings import all_settings, matches
+from penstock.planner.binder.binder import Binder
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import Name
 
@@ -33,6 +36,8 @@ _ATTRIBUTES = {
     Role.WINDOW_TIME: "event time",
 }
 
+_COLUMN_FACTS = ["column", "type", "null", "key", "made", "time", "watermark"]
+
 
 def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Describe | nodes.Help) -> Result:
     """Answer a SHOW, DESCRIBE, SHOW CREATE or HELP."""
@@ -46,8 +51,12 @@ def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Descri
             return (
                 _list(state, kind, like, here) if place is None else _list_in(state, kind, like, place.name)
             )
-        case nodes.Describe(name):
+        case nodes.Describe(nodes.Query() as query):
+            return _query_columns(state, query)
+        case nodes.Describe(Name() as name):
             return _columns(state, name, None)
+        case nodes.ShowCreate(nodes.FilePath() as path):
+            return verbatim_result("statement", [create_statement(_declaration_of(state, path))])
         case nodes.ShowCreate(name, view):
             resolved = state.catalog.resolve(name.text, name.span)
             # a materialized view is a table and a view: both SHOW CREATE TABLE and SHOW CREATE VIEW find it
@@ -62,6 +71,7 @@ def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Descri
             return verbatim_result("statement", [create_statement(relation)])
         case nodes.Help(topic):
             return help_on(topic)
+    raise AssertionError(node)
 
 
 def _list_in(state: SessionState, kind: nodes.ShowKind, like: str | None, name: Name) -> Result:
@@ -208,8 +218,39 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
     return rows
 
 
+def _declaration_of(state: SessionState, path: nodes.FilePath) -> CatalogTable:
+    """Return the table of a path under a name that a script may give it."""
+    table = Binder(state.catalog, state.settings).describe_path(path).table
+    stem = path.text.rstrip("/").rpartition("/")[2].partition(".")[0]
+    return replace(table, name=re.sub(r"\W+", "_", stem).strip("_") or "t", temporary=False)
+
+
+def _query_columns(state: SessionState, query: nodes.Query) -> Result:
+    """Describe the columns of a query's rows."""
+    schema = Binder(state.catalog, state.settings).bind_query(query).schema
+    rows = [
+        (
+            column.name,
+            str(column.type),
+            "yes" if column.nullable else "no",
+            None,
+            None,
+            _ATTRIBUTES.get(column.role) if column.role else None,
+            None,
+        )
+        for column in schema
+    ]
+    return text_rows(_COLUMN_FACTS, rows)
+
+
 def _columns(state: SessionState, name: nodes.Name, like: str | None) -> Result:
-    relation = state.catalog.resolve(name.text, name.span)
+    relation: CatalogTable | View
+    basis = ""
+    if isinstance(name, nodes.FilePath):
+        described = Binder(state.catalog, state.settings).describe_path(name)
+        relation, basis = described.table, f": {described.basis}"
+    else:
+        relation = state.catalog.resolve(name.text, name.span)
     # a view has neither computed nor metadata columns: its query made them
     computed = (
         {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, CatalogTable) else {}
@@ -244,9 +285,7 @@ def _columns(state: SessionState, name: nodes.Name, like: str | None) -> Result:
                 watermark,
             )
         )
-    return text_rows(
-        ["column", "type", "null", "key", "made", "time", "watermark"], rows, _relation_note(state, relation)
-    )
+    return text_rows(_COLUMN_FACTS, rows, _relation_note(state, relation) + basis)
 
 
 def _relation_note(state: SessionState, relation: CatalogTable | View) -> str:
@@ -338,7 +377,11 @@ _HELP = (
         "METRICS",
         "SHOW METRICS [FOR JOB 'id'] [LIKE 'numRecords%']: what jobs, tasks and operators have counted",
     ),
-    ("DESCRIBE", "DESCRIBE t; SHOW CREATE TABLE t; SHOW CREATE [MATERIALIZED] VIEW v; DESCRIBE JOB 'id'"),
+    (
+        "DESCRIBE",
+        "DESCRIBE t | 'orders.csv' | SELECT ..; SHOW CREATE TABLE t | 'orders.csv'; "
+        "SHOW CREATE [MATERIALIZED] VIEW v; DESCRIBE JOB 'id'",
+    ),
     (
         "JOB",
         "SHOW JOBS; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); "

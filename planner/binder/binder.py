@@ -26,6 +26,7 @@ from penstock.planner.binder.history_clause import (
 )
 from penstock.planner.binder.late_rows_clause import refuse_late_rows, with_late_rows
 from penstock.planner.binder.query import bind_query
+from penstock.planner.binder.relations.files import FileSource, path_source
 from penstock.planner.binder.relations.lateral import bind_lateral
 from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import FromClause, JoinSides, Relation
@@ -45,6 +46,7 @@ from penstock.planner.statements.nodes import (
     CreateTableLike,
     CreateView,
     ExecuteStatementSet,
+    FilePath,
     Insert,
     Query,
     RenameTable,
@@ -171,6 +173,10 @@ class Binder:
     def bind_create_table(self, statement: CreateTable) -> CatalogTable:
         """Return the table of CREATE TABLE; its connector checks the options."""
         return bind_table(self.complete_create_table(statement).statement, self.context())
+
+    def describe_path(self, path: FilePath) -> FileSource:
+        """Return the table of a path, and what its columns were inferred from."""
+        return path_source(path.text, path.span, self.context())
 
     def bind_create_table_like(self, statement: CreateTableLike) -> CatalogTable:
         """Return the table of CREATE TABLE .. LIKE: a copy of another with more columns and other options."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean, nearest
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS, window_functions_text
+from penstock.planner.parser.file_parser import FILE_FUNCTIONS, FileParser
 from penstock.planner.parser.hints import table_options
 from penstock.planner.parser.match_recognize_parser import MatchParser
 from penstock.planner.parser.over_clause_parser import OverParser
@@ -26,7 +25,6 @@ from penstock.planner.parser.syntax_nodes import (
     WindowTableFunction,
 )
 
-_FILE_ENDINGS = (".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
 # words that begin a clause before one of these followers, or anywhere if none are listed
 _NO_ALIAS = {
     "ASOF": ("JOIN", "LEFT", "INNER"),
@@ -46,6 +44,7 @@ class TableParser:
     def __init__(self, context: ParserContext, over: OverParser) -> None:
         self._context, self._tokens = context, context.tokens
         self._matches = MatchParser(context, over)
+        self._files = FileParser(context)
 
     # aliases
 
@@ -225,20 +224,16 @@ class TableParser:
     def named_table(self, begin: int) -> exp.Expr:
         """Return the table named at the current token, with the options of its hint."""
         if self._tokens.at(TokenType.STRING):
-            raise PenstockError(
-                "SQL-1001",
-                "a string cannot be a table",
-                span=self._tokens.current_span(),
-                hint=_instead_of(self._tokens.current.text),
-                sqlstate="42601",
-            )
+            return self._with_options(self._files.path())
         # t, database.t or catalog.database.t
         parts = [self._tokens.identifier("table")]
         while self._tokens.take(TokenType.DOT):
             parts.append(self._tokens.identifier("table"))
         # catalog.database.table is one name here, resolved in the catalog
         name = exp.Identifier(this=".".join(part.name for part in parts), quoted=parts[0].args.get("quoted"))
-        node = self._tokens.spanned(begin, exp.Table(this=name))
+        return self._with_options(self._tokens.spanned(begin, exp.Table(this=name)))
+
+    def _with_options(self, node: exp.Expr) -> exp.Expr:
         # the hint of a table is a comment, thus between its name and the next token
         following = self._tokens.token()
         options = table_options(
@@ -279,6 +274,9 @@ class TableParser:
         self._tokens.need(TokenType.L_PAREN, "(")
         # arguments of a windowing function, by which a misspelt one is recognised
         windows = self._tokens.word() in ("TABLE", "DESCRIPTOR") or self._tokens.at(TokenType.FARROW, 1)
+        # READ_CSV('path', header => FALSE)
+        if name.upper() in FILE_FUNCTIONS:
+            return self._with_options(self._files.call(begin, name))
         # SNAPSHOT(input => TABLE t, ..)
         if name.upper() == "SNAPSHOT":
             return self._tokens.spanned(begin, SnapshotTable(expressions=self._window_arguments()))
@@ -440,18 +438,3 @@ class TableParser:
             self._tokens.take_words("OUTER")
         self._tokens.need_word("JOIN")
         return word
-
-
-def _instead_of(text: str) -> str:
-    """Return the hint for a string in place of a table: a name goes without single quotes, a file needs
-    CREATE TABLE.
-    """
-    if re.fullmatch(r"\w+(\.\w+){0,2}", text) and "." + text.rpartition(".")[2].lower() not in _FILE_ENDINGS:
-        return f"a table's name is written without single quotes: {text}"
-    path = text[:60].replace("'", "''")
-    kind = next((ending[1:] for ending in _FILE_ENDINGS if ending in text.lower()), "csv")
-    kind = {"jsonl": "json", "ndjson": "json"}.get(kind, kind)
-    return (
-        "a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = "
-        f"'{path}', 'format' = '{kind}')"
-    )

@@ -175,6 +175,14 @@ class TableFunctionCall(exp.Expression):
     }
 
 
+class FileTable(exp.Table):
+    """A file in FROM: ``path``, its ``format`` where a function says it, and ``this``, the name of its
+    columns' table. The options of the function are its meta ``entries``.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "path": True, "format": False, "alias": False}
+
+
 class LambdaFunction(exp.Expression):
     """``(x, y) -> body`` as an argument: ``expressions`` are its parameters, ``this`` its body."""
 

@@ -463,7 +463,8 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
                 hint=f"write SHOW {kind.upper()}",
                 sqlstate="42601",
             )
-        return nodes.Show(kind, _one(children, Name), like, namespace, span=self.span)
+        table = _one(children, nodes.FilePath) or _one(children, Name)
+        return nodes.Show(kind, table, like, namespace, span=self.span)
 
     def show_namespace(self, children: list[Any]) -> nodes.ShowNamespace:
         return nodes.ShowNamespace(children[0])
@@ -477,7 +478,12 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return nodes.ShowMetrics(_text(job), _text(like[0]) if like else None, _span(job), span=self.span)
 
     def show_create(self, children: list[Any]) -> nodes.ShowCreate:
-        return nodes.ShowCreate(_one(children, Name), _has(children, "view"), span=self.span)
+        return nodes.ShowCreate(
+            _one(children, nodes.FilePath) or _one(children, Name), _has(children, "view"), span=self.span
+        )
+
+    def file(self, children: list[Any]) -> nodes.FilePath:
+        return nodes.FilePath(_text(children[0]), _span(children[0]), True)
 
     def describe(self, children: list[Any]) -> nodes.Describe:
         return nodes.Describe(children[0], span=self.span)

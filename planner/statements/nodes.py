@@ -28,6 +28,11 @@ class Name:
 
 
 @dataclass(frozen=True)
+class FilePath(Name):
+    """A path in single quotes, where a table's name may be."""
+
+
+@dataclass(frozen=True)
 class SqlExpression:
     """A scalar expression inside a statement: its text and its sqlglot tree. The tree's spans are those of
     the statement.
@@ -327,9 +332,9 @@ class ShowCreate(Statement):
 
 @dataclass(frozen=True)
 class Describe(Statement):
-    """DESCRIBE table or view."""
+    """DESCRIBE table or view, 'path' or query."""
 
-    name: Name
+    subject: Name | Query
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from penstock.catalog.coercion import common_type_of
 from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.filesystem import split_suffixes
 from penstock.catalog.connectors.registry import (
     ERRORS_SUFFIX,
     boundedness,
@@ -27,6 +28,7 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.count_windows import count_window_query, is_count_window
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_recognize import bind_matches
+from penstock.planner.binder.relations.files import file_source
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
@@ -38,6 +40,7 @@ from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
+    FileTable,
     OptionEntry,
     RowMatches,
     SnapshotTable,
@@ -148,6 +151,10 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         case exp.Values():
             consume(tree, "expressions", "alias")
             return bind_values(tree, context)
+        # 'orders.csv', READ_CSV('orders.csv', ..)
+        case FileTable():
+            source = file_source(tree, context)
+            return read_table(source.table, span_of(tree), context)
     consume(tree, "this", "alias")
     # t /*+ OPTIONS('key' = 'value') */
     options = tree.meta.get("options", ())
@@ -224,12 +231,16 @@ def read_table(relation: CatalogTable, span: Span | None, context: BindContext) 
 
 def _resolve(name: str, span: Span | None, context: BindContext) -> CatalogTable | View:
     relation = context.catalog.find(name)
-    if relation is not None or not context.common_tables:
-        return relation or context.catalog.resolve(name, span)
+    if relation is not None:
+        return relation
     try:
         return context.catalog.resolve(name, span)
     except PenstockError as error:
-        error.hint = did_you_mean(name, [*context.common_tables, *context.catalog.names()], others=True)
+        # FROM orders.csv, FROM "data/orders.csv"
+        if split_suffixes(name)[0] is not None:
+            error.hint = f"a file is written in single quotes: FROM '{name}'"
+        elif context.common_tables:
+            error.hint = did_you_mean(name, [*context.common_tables, *context.catalog.names()], others=True)
         raise
 
 

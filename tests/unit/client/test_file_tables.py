@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,95 @@ def test_a_table_whose_columns_nothing_says_is_refused_under_the_path(
     assert (error.code, hint in str(error.hint)) == (code, True)
     assert error.span is not None
     assert statement[error.span.start : error.span.end] == under
+
+
+def test_a_path_in_from_is_a_table_called_as_the_file(connection: penstock.Connection) -> None:
+    with gzip.open("more.csv.gz", "wt") as file:
+        file.write("id,n\n1,10\n")
+    Path("logs").mkdir()
+    for number in (1, 2):
+        Path(f"logs/{number}.ndjson").write_text(f'{{"id": {number}, "t": {{"x": {number}.5}}}}\n')
+    joined = "SELECT orders.what, more.n, l.t.x FROM 'orders.csv' JOIN 'more.csv.gz' ON orders.id = more.id "
+    assert run(connection, joined + "JOIN 'logs/*.ndjson' AS l ON l.id = more.id") == [("tea", 10, 1.5)]
+    # the same rows in a stream
+    streamed = "SELECT what FROM 'orders.csv' /*+ OPTIONS('source.replay' = 'true') */ WHERE id = 1"
+    assert run(connection, streamed) == [("tea",)]
+    run(connection, "CREATE VIEW v AS SELECT id FROM './orders.csv'")
+    assert run(connection, "SELECT COUNT(*) FROM v") == [(2,)]
+
+
+def test_odd_names_of_files_and_columns(connection: penstock.Connection) -> None:
+    Path("it's [x] é.csv").write_text('`a`b,"q ""x""",é\n1,2,3\n')
+    assert run(connection, "SELECT * FROM 'it''s [x] é.csv'") == [(1, 2, 3)]
+    assert run(connection, "SELECT `é`, `q \"x\"`, ```a``b` FROM 'it''s [x] é.csv'") == [(3, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("call", "row"),
+    [
+        ("read_csv('x.txt', delim => ';', nullstr => 'NA')", (7, None)),
+        ("read_csv('x.txt', sep = ';', header = FALSE)", ("a", "b")),
+        ("read_csv('x.txt', delimiter => ';', types => 'A DOUBLE')", (7.0, "NA")),
+        ("read_csv('x.txt', delimiter => ';', all_varchar => true)", ("7", "NA")),
+        ("read_csv('x.txt', delimiter => ';', columns => 'b STRING')", ("NA",)),
+        ("read_json('x.jsonl', ignore_errors => true)", (1,)),
+        ("read_parquet('p', hive_partitioning => FALSE)", (5,)),
+        ("read_parquet('p') AS t (n, k)", (5, 1)),
+    ],
+)
+def test_functions_read_files_as_their_options_say(
+    connection: penstock.Connection, call: str, row: tuple[Any, ...]
+) -> None:
+    Path("x.txt").write_text("a;b\n7;NA\n")
+    Path("x.jsonl").write_text('{"a": 1}\nno json\n')
+    Path("p/k=1").mkdir(parents=True)
+    pq.write_table(pa.table({"n": [5]}), "p/k=1/a.parquet")
+    assert run(connection, f"SELECT * FROM {call}")[0] == row
+
+
+def test_a_function_tells_the_file_of_a_row(connection: penstock.Connection) -> None:
+    query = "SELECT DISTINCT filename FROM read_csv('orders.csv', filename => true)"
+    assert run(connection, query) == [(str(Path("orders.csv").absolute()),)]
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "under", "hint"),
+    [
+        ("SELECT * FROM 'order.csv'", "DAT-4101", "'order.csv'", 'did you mean "orders.csv"'),
+        ("SELECT * FROM 'nowhere'", "DAT-4101", "'nowhere'", "relative to the directory"),
+        ("SELECT * FROM 'o'", "DAT-4101", "'o'", "without single quotes: o"),
+        ("SELECT * FROM '*.parquet'", "DAT-4102", "'*.parquet'", "match names"),
+        ("SELECT * FROM orders.csv", "SQL-1351", "orders.csv", "FROM 'orders.csv'"),
+        ("SELECT * FROM read_csv('orders.csv', typs => 'a INT')", "SQL-1503", "typs", '"types"'),
+        ("SELECT * FROM read_csv('orders.csv', header => 1)", "SQL-1505", "1", "'true' or 'false'"),
+        ("SELECT * FROM read_csv('orders.csv', header => id)", "SQL-1505", "id", "header => '..'"),
+        ("SELECT * FROM read_csv('orders.csv', filename => 'x')", "SQL-1505", "'x'", "TRUE or FALSE"),
+        ("SELECT * FROM read_csv('orders.csv', types => 'idd INT')", "SQL-1042", "'idd INT'", '"id"'),
+        ("SELECT * FROM read_csv('orders.csv', columns => 'id')", "SQL-1505", "'id'", "names and types"),
+        ("SELECT * FROM read_csv(ARRAY['a'])", "SQL-1001", "ARRAY", "read_csv('path')"),
+        ("SELECT * FROM read_parquet('orders.csv')", "DAT-4108", "read_parquet('orders.csv')", "'csv'"),
+        ("DESCRIBE 'order.csv'", "DAT-4101", "'order.csv'", "orders.csv"),
+        ("SELECT nam FROM 'orders.csv'", "SQL-1042", "nam", "at, id, price, what"),
+    ],
+)
+def test_what_is_no_file_or_no_option_is_refused_in_its_place(
+    connection: penstock.Connection, query: str, code: str, under: str, hint: str
+) -> None:
+    run(connection, "CREATE TABLE o (id INT) WITH ('connector' = 'filesystem', 'path' = 'orders.csv')")
+    with pytest.raises(PenstockError) as caught:
+        connection.session.execute(query)
+    error = caught.value
+    assert (error.code, error.span is not None and query[error.span.start : error.span.end]) == (code, under)
+    assert hint in str(error.hint)
+
+
+def test_describe_and_show_create_take_a_path(connection: penstock.Connection) -> None:
+    described = [("id", "BIGINT"), ("what", "STRING"), ("price", "DOUBLE"), ("at", "TIMESTAMP(6)")]
+    assert [row[:2] for row in run(connection, "DESCRIBE 'orders.csv'")] == described
+    assert [row[:2] for row in run(connection, "SHOW COLUMNS FROM 'orders.csv' LIKE 'p%'")] == described[2:3]
+    assert [row[:2] for row in run(connection, "DESC SELECT id, at FROM 'orders.csv'")] == described[::3]
+    assert "all rows of" in note(connection, "DESCRIBE 'orders.csv'")
+    ((text,),) = run(connection, "SHOW CREATE TABLE './orders.csv'")
+    assert text.startswith("CREATE TABLE `orders` (")
+    run(connection, text)
+    assert run(connection, "SELECT COUNT(*) FROM orders") == [(2,)]

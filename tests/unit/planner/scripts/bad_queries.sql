@@ -292,27 +292,6 @@ error[SQL-1001]: a query is a value in parentheses only
     |                 ^^^^^^
 hint: put it into parentheses of its own: (SELECT ..)
 ====
-SELECT * FROM 'city.csv'
----
-error[SQL-1001]: a string cannot be a table
-  1 | SELECT * FROM 'city.csv'
-    |               ^^^^^^^^^^
-hint: a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = 'city.csv', 'format' = 'csv')
-====
-SELECT * FROM 'data/it''s.jsonl' AS t
----
-error[SQL-1001]: a string cannot be a table
-  1 | SELECT * FROM 'data/it''s.jsonl' AS t
-    |               ^^^^^^^^^^^^^^^^^^
-hint: a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = 'data/it''s.jsonl', 'format' = 'json')
-====
-SELECT * FROM 'city'
----
-error[SQL-1001]: a string cannot be a table
-  1 | SELECT * FROM 'city'
-    |               ^^^^^^
-hint: a table's name is written without single quotes: city
-====
 SELECT rlike FROM bid
 ---
 error[SQL-1008]: RLIKE is a reserved word and cannot be a column here

@@ -227,13 +227,6 @@ error[SQL-1001]: a string cannot be a column alias
     |                 ^^^
 hint: quote names with backticks: `p`
 ====
-SELECT * FROM 'bid'
----
-error[SQL-1001]: a string cannot be a table
-  1 | SELECT * FROM 'bid'
-    |               ^^^^^
-hint: a table's name is written without single quotes: bid
-====
 SELECT 10abc
 ---
 error[SQL-1011]: 10abc is neither a number nor a name
@@ -423,7 +416,7 @@ error[SQL-1001]: the statement ends where a query was expected
 ====
 DESCRIBE
 ---
-error[SQL-1001]: the statement ends where EXTENDED, JOB, a name or TABLE was expected
+error[SQL-1001]: the statement ends where EXTENDED, JOB, a name, a query, a text in single quotes or TABLE was expected
   1 | DESCRIBE
     |         ^
 ====

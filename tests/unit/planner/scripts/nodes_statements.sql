@@ -52,8 +52,8 @@ ShowCreate(span=Span(start=0, end=18), name=Name(text='v', span=Span(start=17, e
 ====
 DESCRIBE t; DESC EXTENDED t; DESCRIBE JOB 'j-1'; STOP JOB 'j-1'; CANCEL JOB 'j-1'; HELP; HELP select; QUIT; EXIT
 ---
-Describe(span=Span(start=0, end=10), name=Name(text='t', span=Span(start=9, end=10), quoted=False))
-Describe(span=Span(start=0, end=15), name=Name(text='t', span=Span(start=14, end=15), quoted=False))
+Describe(span=Span(start=0, end=10), subject=Name(text='t', span=Span(start=9, end=10), quoted=False))
+Describe(span=Span(start=0, end=15), subject=Name(text='t', span=Span(start=14, end=15), quoted=False))
 DescribeJob(span=Span(start=0, end=18), job_id='j-1', job_span=Span(start=13, end=18))
 StopJob(span=Span(start=0, end=14), job_id='j-1', job_span=Span(start=9, end=14), savepoint=None, drain=False)
 CancelJob(span=Span(start=0, end=16), job_id='j-1', job_span=Span(start=11, end=16))
