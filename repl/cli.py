@@ -15,6 +15,7 @@ from penstock.repl.launch.arguments import (
     command_first,
     doctor_parser,
     fmt_parser,
+    init_parser,
     jobs_parser,
     recover_parser,
     run_parser,
@@ -78,10 +79,21 @@ def _serve(words: list[str], own_process: bool) -> int:
     return EXIT_USAGE
 
 
+def _init(words: list[str], own_process: bool) -> int:
+    arguments = init_parser().parse_words(words)
+    from penstock.repl.commands.init import make_project
+
+    return make_project(arguments)
+
+
 def _run(words: list[str], own_process: bool) -> int:
     parser = run_parser()
     arguments = parser.parse_words(words)
     _prepare(own_process)
+    if arguments.watch:
+        from penstock.repl.commands.watch import watch_files
+
+        return watch_files(arguments, parser)
     from penstock.repl.commands.run import run_files
 
     return run_files(arguments, parser)
@@ -138,6 +150,7 @@ def _spark(words: list[str], own_process: bool) -> int:
 
 # each imports its command when it runs; the second argument says that the process is ours alone
 _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
+    "init": _init,
     "run": _run,
     "fmt": _fmt,
     "checkpoint": _checkpoint,

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,15 @@ if TYPE_CHECKING:
     from penstock.client.session import Session
 
 
-def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
-    """Run, check or explain script files and return the exit code."""
+def run_files(
+    arguments: argparse.Namespace,
+    parser: Parser,
+    *,
+    following: Callable[[ScriptRunner], AbstractContextManager[object]] = nullcontext,
+) -> int:
+    """Run, check or explain script files and return the exit code. ``following`` is entered with the runner
+    while they run.
+    """
     messages = messages_for(arguments)
     variables = key_values(arguments.var, "--var", parser)
     state_dir = Path(arguments.state) if arguments.state else None
@@ -68,7 +76,8 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         session.state.drop_foreign_state = arguments.force
         session.state.take_over = arguments.take_over
         runner.after = waiter.report_query
-        return _run_each(runner, waiter, arguments)
+        with following(runner):
+            return _run_each(runner, waiter, arguments)
 
 
 def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
 # the first word decides: any other word is the URL of a server, or a mistake
-COMMANDS = ("run", "fmt", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
+COMMANDS = ("init", "run", "fmt", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = (
     0,
     1,
@@ -160,7 +160,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., fmt FILE.., "
+        description="Continuous SQL. Without -c or -f: the shell. Commands: init, run FILE.., fmt FILE.., "
         "checkpoint, jobs, recover, doctor, spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -208,13 +208,14 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--allow-changed-query",
         action="store_true",
-        help="restore the state of unchanged operators of a changed query, and report the rest",
+        help="restore the unchanged operators of a changed query",
     )
     parser.add_argument(
         "--take-over", action="store_true", help="fence off another process that has the job's state"
     )
     parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
     parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
+    parser.add_argument("--watch", action="store_true", help="run again whenever a file is saved")
     parser.add_argument(
         "--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus"
     )
@@ -226,6 +227,19 @@ def run_parser() -> Parser:
     )
     _add_output(parser)
     _add_session(parser)
+    return parser
+
+
+def init_parser() -> Parser:
+    """Return the parser of ``penstock init``."""
+    parser = Parser(
+        prog="penstock init",
+        description="Make a project that runs: a script, sample data and a README. Files that exist are never "
+        "overwritten.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("directory", nargs="?", default=".", metavar="DIR", help="where; by default here")
+    parser.add_argument("--json-errors", action="store_true", help="errors as one JSON object a line")
     return parser
 
 
@@ -395,6 +409,7 @@ def _only_options(words: Sequence[str], valued: set[str]) -> bool:
 
 
 _PARSERS: dict[str, Callable[[], Parser]] = {
+    "init": init_parser,
     "run": run_parser,
     "fmt": fmt_parser,
     "checkpoint": checkpoint_parser,

@@ -58,6 +58,7 @@ class ScriptRunner:
         self._variables = variables or {}
         self._timeout_s = timeout_s
         self._timed_out = False
+        self.abandoned = False
         self._unfinished: list[tuple[str, bool]] = []
         self._timer: threading.Timer | None = None
         self._current: Result | None = None
@@ -87,6 +88,9 @@ class ScriptRunner:
                 # the timer has cancelled the statement, which ends without an error of its own
                 if self._timed_out:
                     return self._report_timeout()
+                # a file was saved meanwhile: the statements behind would be of the old text
+                if self.abandoned:
+                    return EXIT_INTERRUPTED
         # before PenstockError: the exit code of a failed job differs from that of a wrong statement
         except JobFailed as failed:
             self.messages.error(failed.error)
@@ -94,6 +98,9 @@ class ScriptRunner:
         except PenstockError as error:
             if self._timed_out:
                 return self._report_timeout()
+            # the error of a statement that was cancelled
+            if self.abandoned:
+                return EXIT_INTERRUPTED
             self.messages.error(error)
             return EXIT_DIFFERENT if error.code == DIFFERENT else EXIT_QUERY
         except KeyboardInterrupt:
@@ -105,6 +112,8 @@ class ScriptRunner:
         try:
             code = waiter.wait_for_all()
         except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        if self.abandoned:
             return EXIT_INTERRUPTED
         # a cancelled job would be reported as a failed one
         return self._report_timeout() if self._timed_out else code
@@ -136,7 +145,7 @@ class ScriptRunner:
         except JobFailed as failed:
             statement.locate(failed.error)
             raise
-        # _expire, in the timer's thread, cancels it
+        # _expire and abandon, in other threads, cancel it
         self._current = result
         self.printer.show(result)
         # `penstock run` waits for the job of an INSERT here
@@ -150,6 +159,16 @@ class ScriptRunner:
         # asked before the jobs are cancelled: then they wait for nothing any more
         self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
         self._timed_out = True
+        self._cancel()
+
+    def abandon(self) -> None:
+        """End what runs, from another thread: the text was saved anew. A statement or job may begin at this
+        moment, so the caller repeats it until the run has ended.
+        """
+        self.abandoned = True
+        self._cancel()
+
+    def _cancel(self) -> None:
         if self._current is not None:
             self._current.cancel()
         for job in self.session.jobs():
