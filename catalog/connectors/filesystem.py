@@ -4,9 +4,12 @@ watched, rolled and staged.
 
 from __future__ import annotations
 
+import codecs
+
 from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.types import BIGINT, STRING, TimestampLtz
 
@@ -41,6 +44,9 @@ RELOAD_OPTION = Option(
 # fail stops the job, skip counts, table keeps the records in `<name>$errors`.
 BAD_RECORD_POLICIES = ("fail", "skip", "table")
 
+# what the hint of a misspelt encoding lists; every codec of Python is accepted
+_ENCODINGS = ("utf-8", "utf-16", "latin-1", "windows-1252", "iso-8859-15", "gbk", "shift_jis", "euc-kr")
+
 FILESYSTEM_OPTIONS = (
     Option(
         "path",
@@ -67,6 +73,12 @@ FILESYSTEM_OPTIONS = (
     Option("csv.quote", OptionKind.CHARACTER, '"', "what encloses a value that holds a delimiter"),
     Option(
         "csv.null-literal", OptionKind.STRING, "", "what NULL is written as, besides nothing at all (e.g. NA)"
+    ),
+    Option(
+        "csv.encoding",
+        OptionKind.STRING,
+        "utf-8",
+        "what the characters are written in, such as windows-1252, latin-1 or utf-16",
     ),
     Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
     Option(
@@ -190,6 +202,7 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
         raise PenstockError(
             "SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode")
         )
+    _check_encoding(options, values)
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     # No parser could tell the end of a value from a quote.
     if quote is not None and quote == delimiter:
@@ -211,6 +224,29 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
             hint=hint,
             span=spans.get("source.monitor-interval"),
         )
+
+
+def _check_encoding(options: dict[str, str], values: dict[str, Span]) -> None:
+    written = options.get("csv.encoding")
+    if written is not None and codec_name(written) is None:
+        raise PenstockError(
+            "SQL-1505",
+            f"option 'csv.encoding' cannot be '{written[:60]}'",
+            hint=did_you_mean(written, _ENCODINGS, others=True),
+            span=values.get("csv.encoding"),
+        )
+
+
+def codec_name(written: str) -> str | None:
+    """Return the name of an encoding of characters as Python normalizes it; ``None`` when there is none."""
+    try:
+        # base64 and the like are codecs, too: they encode no characters
+        "".encode(written)
+        name = codecs.lookup(written).name
+    except (LookupError, ValueError):
+        return None
+    # a byte order mark is skipped in any case
+    return "utf-8" if name in ("utf-8-sig", "ascii") else name
 
 
 def format_of(table: TableOptions) -> str:

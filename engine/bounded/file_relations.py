@@ -38,7 +38,7 @@ from penstock.engine.connectors.filesystem.partition_paths import partition_valu
 from penstock.engine.connectors.filesystem.reader import partition_value
 from penstock.engine.connectors.filesystem.source import check_unchanged, csv_dialect, stored_fields
 from penstock.engine.formats.csv import csv_position, header_names
-from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.file_task import UTF_8, CsvDialect, FileTask
 from penstock.engine.formats.file_types import Fit
 from penstock.engine.formats.missing_columns import columns_of, file_schema
 from penstock.planner.expressions.nodes import Literal
@@ -123,6 +123,8 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
     if any(declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
         return "'compression' is not what the files' names say"
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
+    if dialect.encoding != UTF_8:
+        return f"its files are in {dialect.encoding}"
     groups = (
         _csv_groups(relation, listing, files, dialect)
         if file_format(table) == "csv"

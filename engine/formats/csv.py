@@ -201,8 +201,8 @@ def header_names(task: FileTask) -> list[str] | None:
     quote = task.dialect.quote.encode() if task.dialect.multiline else None
     blocks = RecordBlocks(
         # the file itself, not the range of the task: its header is at the start
-        FileTask(task.filesystem, task.path, (), (), task.compression),
-        0 if task.compression is None else None,
+        FileTask(task.filesystem, task.path, (), (), task.compression, task.dialect),
+        0 if task.is_plain else None,
         quote,
         1 << 16,
     )

@@ -12,6 +12,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.planner.expressions.nodes import Expression
 
+UTF_8 = "utf-8"
 # words of Arrow's errors from a store, which may pass
 _REMOTE = ("AWS Error", "Azure", "HDFS", "google::cloud")
 
@@ -25,6 +26,8 @@ class CsvDialect:
     header: bool = True
     null_literal: str = ""
     multiline: bool = False
+    # a codec's name as Python normalizes it
+    encoding: str = UTF_8
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,31 @@ class FileTask:
         except OSError as error:
             raise unreadable(self.path, error) from error
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the file's bytes are those that are parsed, so that reading may begin in the middle."""
+        return self.compression is None and self.dialect.encoding == UTF_8
+
     def open_stream(self) -> pa.NativeFile:
-        """Open the decompressed bytes from the start."""
+        """Open the decompressed bytes from the start, in UTF-8."""
         try:
-            return self.filesystem.open_input_stream(self.path, compression=self.compression)
+            stream = self.filesystem.open_input_stream(self.path, compression=self.compression)
         except OSError as error:
             raise unreadable(self.path, error) from error
+        if self.dialect.encoding == UTF_8:
+            return stream
+        return pa.transcoding_input_stream(stream, self.dialect.encoding, UTF_8)
+
+    def undecodable(self, error: UnicodeError) -> PenstockError:
+        """Return the error for bytes that are not of the table's encoding."""
+        return PenstockError(
+            "DAT-4125",
+            f"{redact_url(self.path)} is not {self.dialect.encoding}",
+            detail=str(error)[:200],
+            hint="write 'csv.encoding' = the encoding that it has, such as 'utf-8' or 'windows-1252'",
+            kind=Kind.EXTERNAL,
+            sqlstate="22021",
+        )
 
 
 def unreadable(path: str, error: BaseException) -> PenstockError:

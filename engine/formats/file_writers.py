@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import os
@@ -115,13 +116,15 @@ class TextWriter:
         self._kind = kind
         self._in_payload = task.in_payload
         self._dialect = task.dialect
+        # incremental: utf-16 has one byte order mark a file
+        self._encoder = codecs.getincrementalencoder(task.dialect.encoding)()
         self._file = _DurableFile(task.path, task.codec)
         self.bytes = 0
         # names are quoted by the rule of values: one may contain the delimiter
         if kind == "csv" and task.dialect.header:
             names = pa.array(task.schema.names)
             line = task.dialect.delimiter.join(_csv_quoted(names, task.dialect).to_pylist()) + "\n"
-            self._put(line.encode())
+            self._put(line)
 
     def write(self, rows: pa.RecordBatch) -> None:
         try:
@@ -129,7 +132,7 @@ class TextWriter:
         except pa.ArrowInvalid:
             raise _not_text(rows, self._kind) from None
         # every line ends with its line end
-        self._put("".join(lines.to_pylist()).encode())
+        self._put("".join(lines.to_pylist()))
 
     def finish(self) -> WrittenFile:
         return self._file.finish()
@@ -142,7 +145,17 @@ class TextWriter:
             return debezium_lines(rows, self._in_payload)
         return json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, text: str) -> None:
+        try:
+            data = self._encoder.encode(text)
+        except UnicodeEncodeError as error:
+            what = error.object[error.start : error.start + 1]
+            raise PenstockError(
+                "DAT-4607",
+                f"the character {what} of a value cannot be written in {self._dialect.encoding}",
+                hint="write the table in 'csv.encoding' = 'utf-8', which has all characters",
+                sqlstate="22021",
+            ) from None
         self._file.sink.write(data)
         self.bytes += len(data)
 

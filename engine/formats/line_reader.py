@@ -103,7 +103,7 @@ class LineReader:
         self._parser = parser
         self._quote = quote
         # a compressed file cannot be read from the middle: it is read again from its start
-        resumed = anchor if anchor and task.compression is None else {}
+        resumed = anchor if anchor and task.is_plain else {}
         begin: int | None = resumed.get("byte")
         self._ordinal: int = resumed.get("row", 0)
         self._resumed = begin is not None

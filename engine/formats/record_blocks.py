@@ -47,7 +47,7 @@ class RecordBlocks:
         # bytes after the last cut, the start of the next block
         self._remainder = b""
         self._ended = False
-        seekable = task.compression is None
+        seekable = task.is_plain
         self._file = task.open_seekable() if seekable else task.open_stream()
         self._offset = begin if begin is not None else task.start
         # a range starts one byte early: _skip_line then skips nothing if a record begins exactly there
@@ -113,6 +113,8 @@ class RecordBlocks:
     def _read(self) -> bytes:
         try:
             return self._file.read(self._block_bytes)
+        except UnicodeError as error:
+            raise self._task.undecodable(error) from error
         except (OSError, pa.ArrowInvalid) as error:
             # a disk or a connection; anything else is bad compressed data
             if self._task.compression is None or may_pass(error):

@@ -18,6 +18,7 @@ from penstock.catalog.tables import InferredFiles
 from penstock.catalog.types import BIGINT, DATE, STRING, DataType
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
+from penstock.engine.connectors.filesystem.source import dialect_of
 from penstock.engine.connectors.filesystem.text_sampling import csv_columns, json_columns, read_sample
 from penstock.engine.formats.file_task import CsvDialect, FileTask
 from penstock.engine.formats.file_types import Fit, fit, sql_type, type_name
@@ -250,7 +251,7 @@ def _of_samples(
 ) -> tuple[tuple[Field, ...], Mapping[str, str], str]:
     looked_at = files[:_SAMPLED]
     most = SAMPLE_BYTES // len(looked_at)
-    samples = [read_sample(_task(table, listing, file), most) for file in looked_at]
+    samples = [read_sample(_task(table, listing, file), most, is_csv=kind == "csv") for file in looked_at]
     whole = len(looked_at) == len(files) and all(sample.whole for sample in samples)
     rows = "all rows" if whole else f"the first {max(1, sum(len(s.data) for s in samples) >> 20)} MB"
     where = redact_url(files[0].path) if len(files) == 1 else f"{len(looked_at)} of {len(files)} files"
@@ -259,7 +260,7 @@ def _of_samples(
         shape = json_columns(samples)
         return shape.fields, shape.options, basis
     known = frozenset(key for key in table.options if key.startswith("csv."))
-    shapes = [csv_columns(sample, _dialect_of(table), known) for sample in samples if sample.data.strip()]
+    shapes = [csv_columns(sample, dialect_of(table), known) for sample in samples if sample.data.strip()]
     if not shapes:
         message = f"{redact_url(files[0].path)} has no records: nothing says its columns"
         raise PenstockError("DAT-4120", message, hint=_DECLARE, kind=Kind.EXTERNAL)
@@ -291,19 +292,14 @@ def _common(kinds: list[DataType]) -> DataType:
     return kinds[0] if len(several) == 1 else STRING
 
 
-def _dialect_of(table: TableOptions) -> CsvDialect:
-    keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline")
-    delimiter, quote, header, null_literal, multiline = (table.option(key) for key in keys)
-    return CsvDialect(str(delimiter), str(quote), bool(header), str(null_literal), bool(multiline))
-
-
 def _task(table: TableOptions, listing: FileListing, file: FileSplit) -> FileTask:
     declared = table.option("compression")
     kind = format_of(table)
     compression = None if kind == "parquet" or declared == "none" else str(declared)
     if compression == "auto":
         compression = split_suffixes(file.path)[1]
-    return FileTask(listing.filesystem, file.path, (), (), compression)
+    dialect = dialect_of(table) if kind == "csv" else CsvDialect()
+    return FileTask(listing.filesystem, file.path, (), (), compression, dialect)
 
 
 # partitions

@@ -4,8 +4,9 @@ discovered by listing again.
 
 from __future__ import annotations
 
-from penstock.catalog.connectors.filesystem import CHANGELOG_FORMATS, split_suffixes
-from penstock.catalog.connectors.registry import file_format, option
+from penstock.catalog.connectors.connector import TableOptions
+from penstock.catalog.connectors.filesystem import CHANGELOG_FORMATS, codec_name, split_suffixes
+from penstock.catalog.connectors.registry import file_format, option, options_of
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
@@ -14,7 +15,7 @@ from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.connectors.filesystem.changelog_files import SEQUENCE, ChangeSequence
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.reader import FilesystemReader
-from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.file_task import UTF_8, CsvDialect, FileTask
 from penstock.engine.formats.missing_columns import columns_of, file_schema, with_columns_there
 from penstock.engine.formats.parquet import row_group_ranges
 from penstock.engine.formats.registry import READERS
@@ -131,8 +132,9 @@ class FilesystemSource:
         elif (
             self._format in ("csv", "json")
             and file.size > 2 * RANGE_BYTES
-            # a compressed file has no middle to begin at; a quoted line end cannot be found from there
-            and self._compression(file.path) is None
+            # a file that is compressed or not in UTF-8 has no middle to begin at
+            and self._task(file).is_plain
+            # a quoted line end cannot be found from there
             and not self._multiline
         ):
             starts = range(0, file.size, RANGE_BYTES)
@@ -213,9 +215,21 @@ def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
 
 def csv_dialect(table: CatalogTable) -> CsvDialect:
     """Return the csv dialect from a table's options."""
-    keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline")
-    delimiter, quote, header, null_literal, multiline = (option(table, key) for key in keys)
-    return CsvDialect(str(delimiter), str(quote), bool(header), str(null_literal), bool(multiline))
+    return dialect_of(options_of(table))
+
+
+def dialect_of(table: TableOptions) -> CsvDialect:
+    """Return the csv dialect from the options of a filesystem table."""
+    keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline", "csv.encoding")
+    delimiter, quote, header, null_literal, multiline, encoding = (table.option(key) for key in keys)
+    return CsvDialect(
+        str(delimiter),
+        str(quote),
+        bool(header),
+        str(null_literal),
+        bool(multiline),
+        codec_name(str(encoding)) or UTF_8,
+    )
 
 
 def stored_fields(table: CatalogTable) -> tuple[Field, ...]:

@@ -36,12 +36,13 @@ from penstock.catalog.types import (
     from_arrow,
 )
 from penstock.engine.formats.csv import header_names
-from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.file_task import UTF_8, CsvDialect, FileTask
 from penstock.engine.formats.json_lines import JsonParser
 from penstock.engine.formats.record_blocks import MAX_RECORD_BYTES
 from penstock.engine.formats.text_conversion import from_text
 
 _BOM = b"\xef\xbb\xbf"
+_BOMS_16 = (b"\xff\xfe", b"\xfe\xff")
 # DuckDB's names of the types that its csv sniffer proposes; any other is read as text
 _SNIFFED: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -64,6 +65,7 @@ class TextSample:
     path: str
     data: bytes
     whole: bool
+    is_csv: bool = True
 
     @property
     def shown(self) -> str:
@@ -79,11 +81,13 @@ class TextColumns:
     options: Mapping[str, str]
 
 
-def read_sample(task: FileTask, most: int) -> TextSample:
+def read_sample(task: FileTask, most: int, *, is_csv: bool = True) -> TextSample:
     """Return the first whole lines of a file, about ``most`` bytes."""
     with task.open_stream() as file:
         try:
             data = file.read(most + 1)
+        except UnicodeError as error:
+            raise task.undecodable(error) from error
         except (OSError, pa.ArrowInvalid) as error:
             message = f"{redact_url(task.path)} is not valid {task.compression} data, or is cut off"
             hint = "copy the file again; where it is not compressed, write 'compression' = 'none'"
@@ -94,12 +98,14 @@ def read_sample(task: FileTask, most: int) -> TextSample:
     if not whole:
         # the last line is cut off: without it, unless it is the only one
         data = data[: data.rfind(b"\n", 0, most) + 1] or data
-    return TextSample(task.path, data.removeprefix(_BOM), whole)
+    return TextSample(task.path, data.removeprefix(_BOM), whole, is_csv)
 
 
 def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) -> TextColumns:
     """Return the columns of a csv sample. ``known``: the options of ``dialect`` that the user wrote."""
     _refuse_binary(sample)
+    # a sample is UTF-8 already
+    dialect = replace(dialect, encoding=UTF_8)
     with _in_file(sample.data) as path, duckdb.connect(config={"threads": 1}) as connection:
         shape = _sniffed(connection, path, sample, dialect, known)
         found = _dialect(shape, dialect, known)
@@ -153,6 +159,14 @@ def _in_file(data: bytes) -> Iterator[str]:
 
 
 def _refuse_binary(sample: TextSample) -> None:
+    if sample.data.startswith(_BOMS_16):
+        raise _not_utf_8(sample, "'utf-16'")
+    try:
+        sample.data.decode()
+    except UnicodeDecodeError as error:
+        # a last character may be cut off, where the sample has no line end
+        if sample.whole or error.start < len(sample.data) - 4:
+            raise _not_utf_8(sample, "'windows-1252'") from None
     # a zero byte is in no text of UTF-8 that people write, and in nearly every binary format
     if b"\0" in sample.data[:4096]:
         hint = (
@@ -160,6 +174,15 @@ def _refuse_binary(sample: TextSample) -> None:
             "as csv in UTF-8"
         )
         raise PenstockError("DAT-4121", f"{sample.shown} is no text file", hint=hint, kind=Kind.EXTERNAL)
+
+
+def _not_utf_8(sample: TextSample, likely: str) -> PenstockError:
+    hint = f"write 'csv.encoding' = {likely}, or encoding => {likely} in read_csv"
+    if not sample.is_csv:
+        hint = f"convert it: iconv -f {likely.strip(chr(39))} -t utf-8 FILE > NEW"
+    return PenstockError(
+        "DAT-4125", f"{sample.shown} is not UTF-8", hint=hint, kind=Kind.EXTERNAL, sqlstate="22021"
+    )
 
 
 # csv

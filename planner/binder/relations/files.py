@@ -28,6 +28,7 @@ _OPTIONS = {
     "nullstr": "csv.null-literal",
     "null_literal": "csv.null-literal",
     "multiline": "csv.multiline",
+    "encoding": "csv.encoding",
     "compression": "compression",
     "on_error": "on-error",
     "missing_columns": "source.missing-columns",

@@ -229,3 +229,55 @@ def test_describe_and_show_create_take_a_path(connection: penstock.Connection) -
     assert text.startswith("CREATE TABLE `orders` (")
     run(connection, text)
     assert run(connection, "SELECT COUNT(*) FROM orders") == [(2,)]
+
+
+def encoded(name: str, encoding: str, rows: int = 1) -> None:
+    Path(name).write_bytes(("größe,n\n" + "é€,1\n" * rows).encode(encoding))
+
+
+@pytest.mark.parametrize(
+    "encoding", ["windows-1252", "UTF-16", "utf-16-le", "utf8", "utf-8-sig", "iso8859_15"]
+)
+@pytest.mark.parametrize("replay", ["false", "true"])
+def test_csv_in_another_encoding_is_read_and_written(
+    connection: penstock.Connection, encoding: str, replay: str
+) -> None:
+    encoded("e.csv", encoding, 3)
+    query = f"SELECT * FROM read_csv('e.csv', encoding => '{encoding}', replay => {replay})"
+    assert run(connection, query) == [("é€", 1)] * 3
+    options = f"'connector' = 'filesystem', 'format' = 'csv', 'csv.encoding' = '{encoding}'"
+    run(connection, f"CREATE TABLE o2 (`größe` STRING, n INT) WITH ({options}, 'path' = 'out')")
+    connection.session.execute(f"INSERT INTO o2 {query}").job.wait()
+    (written,) = [path for path in Path("out").iterdir() if path.suffix == ".csv"]
+    assert written.read_bytes().decode(encoding) == "größe,n\né€,1\né€,1\né€,1\n"
+    assert run(connection, "SELECT * FROM o2") == [("é€", 1)] * 3
+
+
+@pytest.mark.parametrize(
+    ("written", "query", "code", "hint"),
+    [
+        ("latin-1", "SELECT * FROM 'e.csv'", "DAT-4125", "'csv.encoding' = 'windows-1252'"),
+        ("utf-16", "SELECT * FROM 'e.csv'", "DAT-4125", "'csv.encoding' = 'utf-16'"),
+        ("latin-1", "SELECT * FROM read_csv('e.csv', encoding => 'utf-16')", "DAT-4125", "'utf-8'"),
+        ("latin-1", "SELECT * FROM read_csv('e.csv', encoding => 'latin1x')", "SQL-1505", "latin-1"),
+        ("latin-1", "SELECT * FROM read_csv('e.csv', encoding => 'base64')", "SQL-1505", "windows-1252"),
+        ("latin-1", "SELECT * FROM read_json('e.csv', encoding => 'utf-8')", "SQL-1507", "leave it out"),
+    ],
+)
+def test_a_wrong_encoding_is_refused(
+    connection: penstock.Connection, written: str, query: str, code: str, hint: str
+) -> None:
+    Path("e.csv").write_bytes("größe,n\né,1\n".encode(written))
+    with pytest.raises(PenstockError) as caught:
+        connection.session.execute(query)
+    assert (caught.value.code, hint in str(caught.value.hint)) == (code, True), caught.value.hint
+
+
+def test_a_character_that_an_encoding_lacks_is_not_written(connection: penstock.Connection) -> None:
+    run(
+        connection,
+        "CREATE TABLE o2 (a STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = 'out', "
+        "'csv.encoding' = 'latin-1')",
+    )
+    with pytest.raises(PenstockError, match="the character € of a value cannot be written in iso8859-1"):
+        connection.session.execute("INSERT INTO o2 VALUES ('€')").job.wait()
