@@ -28,12 +28,12 @@ test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the in
 test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (25 minutes and more): none may depend on speed
 	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
-# make test asks QUERIES=250 generated queries (some 30 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
+# make test asks QUERIES=150 generated queries and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
-	@$(BIN)/python -m tests.generated.queries.soak 250 $$((250 + $(FUZZ)))
-	@QUERIES=2000 RELATIONS=3 MACHINES=10 DISORDER=2000 $(BIN)/python -m pytest tests/generated/queries tests/state_machines
+	@$(BIN)/python -m tests.generated.queries.soak 150 $$((150 + $(FUZZ)))
+	@QUERIES=2000 RELATIONS=3 MACHINES=20 DISORDER=2000 $(BIN)/python -m pytest tests/generated/queries tests/state_machines
 
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
 	@$(BIN)/python -m tests.fault_injection soak && $(BIN)/python -m tests.mutation

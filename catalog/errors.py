@@ -247,15 +247,14 @@ class PenstockError(Exception):
         if self.source is None or self.span is None:
             return []
         line, column = self.source.position(self.span.start)
-        # One character a column, so that the caret is below its token.
-        text = "".join(
-            letter if letter.isprintable() else "\ufffd"
-            for letter in self.source.line(line).replace("\t", " ")
-        )
+        text = self.source.line(line)
         # A span over several lines is marked to the end of its first line.
         width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
         prefix = f"{line:>3} | "
         text, column = _clip(text, column, _LINE_WIDTH - len(prefix))
+        # One character a column, so that the caret is below its token. Only of what is shown: a line may have
+        # a million characters.
+        text = "".join(letter if letter.isprintable() else "\ufffd" for letter in text.replace("\t", " "))
         # Again, as the clipped line is shorter; a span at the end of the line is one caret wide.
         width = max(1, min(width, len(text) - column + 1))
         caret = "^" * width

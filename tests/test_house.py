@@ -327,6 +327,31 @@ def test_globs_of_cases_find_some() -> None:
     assert list(globs_at_import(ast.parse(code))) == [1, 3]
 
 
+def test_what_tests_and_benches_import_is_there() -> None:
+    """No test runs what only a soak imports; this one sees that its names exist."""
+    files = [path for top in ("tests", "bench") for path in (ROOT / top).rglob("*.py")]
+    paths = {relative(path).removesuffix(".py").replace("/", "."): path for path in files}
+    missing = [
+        f"{module}: {node.module}.{alias.name}"
+        for module, path in sorted(paths.items())
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and node.module in paths
+        for alias in node.names
+        if alias.name not in names_of(parsed(paths[node.module]))
+        and f"{node.module}.{alias.name}" not in paths
+    ]
+    assert not missing
+
+
+@functools.cache
+def names_of(module: ast.Module) -> set[str]:
+    """Return the names a module binds, at its top or in branches there."""
+    names = {n.name for n in ast.walk(module) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    names |= {n.id for n in ast.walk(module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    imports = (n for n in ast.walk(module) if isinstance(n, ast.Import | ast.ImportFrom))
+    return names | {alias.asname or alias.name for node in imports for alias in node.names}
+
+
 def globs_at_import(tree: ast.AST) -> Iterator[int]:
     """Return the lines of calls of ``glob`` and ``rglob`` that run when a module is imported."""
     for child in ast.iter_child_nodes(tree):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -247,12 +248,16 @@ class NexmarkColumns:
 
     def __init__(self, model: NexmarkModel) -> None:
         self._model = model
-        self._channels = Channels(model.seed)
         self._makers: dict[str, dict[str, Maker]] = {
             "person": self._person(),
             "auction": self._auction(),
             "bid": self._bid(),
         }
+
+    @cached_property
+    def _channels(self) -> Channels:
+        # 20 ms to make, which only the channel and url of a bid need
+        return Channels(self._model.seed)
 
     def column(self, table: str, name: str, kind: DataType, events: Events) -> pa.Array:
         """Return a column of a table: a generated one, or in ``events`` a ROW that is NULL for events of

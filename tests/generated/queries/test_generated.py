@@ -17,7 +17,7 @@ from tests.generated.queries.generated.queries import generated
 from tests.generated.queries.generated.report import report
 from tests.generated.queries.generated.trial import Arena, Manner, outcome
 
-QUERIES = int(os.environ.get("QUERIES", "250"))
+QUERIES = int(os.environ.get("QUERIES", "150"))
 VARIANTS = 3
 REFUSED: Counter[str] = Counter()
 SKIPPED: list[int] = []

@@ -18,10 +18,11 @@ from random import Random
 
 from tests.streaming.three_acts.main_job import rows_in, run
 from tests.streaming.three_acts.oracle import FLIGHTS, assert_same
-from tests.streaming.three_acts.test_flights_matrix import INTERVALS, PARALLELISM
 from tests.streaming.three_acts.test_kill import EVERY, ROWS_PER_SECOND, kill_and_finish
 from tests.streaming.three_acts.victim import Victim
 
+PARALLELISM = (1, 2, 3)
+INTERVALS = ("0", "50 ms", "1 s")  # between checkpoints; 0: none is taken
 KILLS_IN_A_ROW = 6  # more than the replay has time for would land after the end
 
 
