@@ -14,6 +14,7 @@ from penstock.repl.launch.arguments import (
     checkpoint_parser,
     command_first,
     doctor_parser,
+    explain_error_parser,
     fmt_parser,
     init_parser,
     jobs_parser,
@@ -141,6 +142,13 @@ def _doctor(words: list[str], own_process: bool) -> int:
     return run_doctor(arguments, parser)
 
 
+def _explain_error(words: list[str], own_process: bool) -> int:
+    arguments = explain_error_parser().parse_words(words)
+    from penstock.repl.commands.explain_error import run_explain_error
+
+    return run_explain_error(arguments)
+
+
 def _spark(words: list[str], own_process: bool) -> int:
     arguments = spark_parser().parse_words(words)
     from penstock.repl.commands.spark import run_spark
@@ -157,6 +165,7 @@ _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
     "jobs": _jobs,
     "recover": _recover,
     "doctor": _doctor,
+    "explain-error": _explain_error,
     "spark": _spark,
     "serve": _serve,
 }

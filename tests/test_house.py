@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from penstock.catalog.error_codes.registry import ERROR_CODES
 from tests.harness.import_graph import circles, imported, imports_of_checkout
 from tests.harness.package_tree import PACKAGES, lay_package_tree
 from tests.house_figures import (
@@ -313,6 +314,36 @@ def test_private_words_of_messages_are_found() -> None:
     module = '"""It stands."""\nX = f"{1} goes on {2}"\n"""It is told."""\nfail("rows taken back", "held", "a row")\n'
     assert private_messages(module) == [" goes on ", "rows taken back"]
     assert not private_messages('state = "under way"\n')
+
+
+def raised_codes(tree: ast.AST) -> Iterator[str]:
+    """The error codes of a module: whole literals that are not only compared with, and error[..] in texts."""
+    compared = {
+        id(node) for test in ast.walk(tree) if isinstance(test, ast.Compare) for node in ast.walk(test)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in compared:
+            yield from re.findall(r"^[A-Z]{3}-\d{4}$|(?<=error\[)[A-Z]{3}-\d{4}(?=\])", node.value)
+
+
+def test_every_error_code_has_a_cause_and_a_cure() -> None:
+    """penstock explain-error knows every code that is raised, and no other."""
+    tables = ROOT / "catalog" / "error_codes"
+    raised = {
+        code
+        for path in SOURCES
+        if path.parent != tables or path.stem == "registry"
+        for code in raised_codes(parsed(path))
+    }
+    assert len(raised) > 350
+    unknown, unused = raised - ERROR_CODES.keys(), ERROR_CODES.keys() - raised
+    assert not unknown, f"add cause and cure to a file of catalog/error_codes: {sorted(unknown)}"
+    assert not unused, f"no longer raised, remove from catalog/error_codes: {sorted(unused)}"
+
+
+def test_codes_are_found() -> None:
+    code = 'a = PenstockError("SQL-1001", f"see SQL-1002")\nif e.code == "SQL-1003":\n  print(f"error[CLI-6100]: {1}")'
+    assert list(raised_codes(ast.parse(code))) == ["SQL-1001", "CLI-6100"]
 
 
 def test_globs_of_cases_find_some() -> None:

@@ -11,7 +11,18 @@ from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
 # the first word decides: any other word is the URL of a server, or a mistake
-COMMANDS = ("init", "run", "fmt", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
+COMMANDS = (
+    "init",
+    "run",
+    "fmt",
+    "checkpoint",
+    "jobs",
+    "recover",
+    "doctor",
+    "explain-error",
+    "spark",
+    "serve",
+)
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = (
     0,
     1,
@@ -161,7 +172,7 @@ def shell_parser() -> Parser:
     parser = Parser(
         prog="penstock",
         description="Continuous SQL. Without -c or -f: the shell. Commands: init, run FILE.., fmt FILE.., "
-        "checkpoint, jobs, recover, doctor, spark.",
+        "checkpoint, jobs, recover, doctor, explain-error CODE.., spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         # an abbreviation of today may be another flag's tomorrow
@@ -320,6 +331,18 @@ def doctor_parser() -> Parser:
     return parser
 
 
+def explain_error_parser() -> Parser:
+    """Return the parser of ``penstock explain-error``."""
+    parser = Parser(
+        prog="penstock explain-error",
+        description="Say what an error code means and what to do; without a code, list all of them.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("codes", nargs="*", metavar="CODE", help="a code such as SQL-1042")
+    parser.add_argument("--json", action="store_true", help="codes, causes and cures as JSON")
+    return parser
+
+
 def spark_parser() -> Parser:
     """Return the parser of ``penstock spark``."""
     parser = Parser(
@@ -416,6 +439,7 @@ _PARSERS: dict[str, Callable[[], Parser]] = {
     "jobs": jobs_parser,
     "recover": recover_parser,
     "doctor": doctor_parser,
+    "explain-error": explain_error_parser,
     "spark": spark_parser,
 }
 

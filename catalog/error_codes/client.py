@@ -1,0 +1,84 @@
+"""Causes and cures of errors: the client, the command line and the shell."""
+
+from __future__ import annotations
+
+CLIENT: dict[str, tuple[str, str]] = {
+    "CLI-6001": ("A cursor is asked for rows before it has executed a statement.", "Call execute first."),
+    "CLI-6002": ("The connection or cursor is closed.", "Open another one."),
+    "CLI-6003": ("The statement has no rows to fetch.", "Call fetch for queries only."),
+    "CLI-6004": ("executemany got a query.", "Call execute for each query."),
+    "CLI-6005": ("execute got no statement, or several.", "Call executescript for several."),
+    "CLI-6006": (
+        "Parameters are passed to a statement without values.",
+        "Only SELECT and INSERT take parameters.",
+    ),
+    "CLI-6007": ("QUIT is executed outside of the shell.", "Close the connection."),
+    "CLI-6008": (
+        "Parameters are of a Python type that cannot be matched with the text.",
+        "Pass a tuple such as (1, 'x').",
+    ),
+    "CLI-6010": (
+        "All rows are asked of a result that never ends.",
+        "Iterate, call fetchmany, or add a LIMIT.",
+    ),
+    "CLI-6011": (
+        "A value is beyond what Python's datetime can hold.",
+        "Call fetch_arrow_table, or CAST the column to STRING.",
+    ),
+    "CLI-6014": (
+        "A text is no UTF-8, so it is no str of Python.",
+        "Call fetch_arrow_table, which returns its bytes.",
+    ),
+    "CLI-6020": (
+        "A URL of a server is given, and this release has no server.",
+        "Call penstock.connect() without a URL.",
+    ),
+    "CLI-6021": (
+        "rollback is called, and there are no transactions.",
+        "Each statement takes effect at once.",
+    ),
+    "CLI-6030": (
+        "No job, or no connection of a table, is there.",
+        "SHOW JOBS and penstock jobs list the jobs.",
+    ),
+    "CLI-6031": ("The port for metrics is in use.", "Choose another port; 0 turns the endpoint off."),
+    "CLI-6035": ("The state directory does not exist.", "Pass the --state directory of penstock run."),
+    "CLI-6040": ("A table is registered without a name.", "Pass a name."),
+    "CLI-6041": ("time_column names no timestamp column.", "Name a timestamp column of the data."),
+    "CLI-6042": ("The delay of a registered table cannot be read.", "Write '5 s', or pass a timedelta."),
+    "CLI-6100": (
+        "A command or flag does not exist, or has a wrong value.",
+        "penstock --help lists them; the hint has the nearest one.",
+    ),
+    "CLI-6101": (
+        "penstock serve is asked for, and this release has no server.",
+        "penstock.connect() runs the engine inside your program.",
+    ),
+    "CLI-6110": ("A script uses ${name}, and the variable has no value.", "Pass --var name=value."),
+    "CLI-6111": ("The value of a variable has several lines.", "Pass one line."),
+    "CLI-6120": ("The configuration file cannot be read.", "Check its path and permission."),
+    "CLI-6121": (
+        "The configuration file has a key or value that it cannot have.",
+        "Correct the line; the hint has the nearest key.",
+    ),
+    "CLI-6130": ("The time of --timeout is over.", "Raise --timeout, add a LIMIT, or EXPLAIN WHY NO OUTPUT."),
+    "CLI-6131": ("A file cannot be read or written.", "Correct the path or its permission."),
+    "CLI-6132": ("A script is no UTF-8.", "Save it as UTF-8."),
+    "CLI-6140": ("The shell has no such backslash command.", "\\? lists them."),
+    "CLI-6141": ("A backslash command has a wrong argument.", "Write it as the hint shows it."),
+    "CLI-6142": ("The editor of \\e failed.", "Set EDITOR to a program that is installed."),
+    "CLI-6143": ("\\watch has no statement to repeat.", "Run a statement first."),
+    "CLI-6144": (
+        "\\watch is on a query that never ends.",
+        "Run it without \\watch: it shows changes by itself.",
+    ),
+    "CLI-6150": (
+        "PENSTOCK_FAILPOINTS names no failpoint or cannot be read.",
+        "Unset it; it is for fault tests only.",
+    ),
+    "CLI-6151": ("A directory to format has no .sql file.", "Name the files themselves."),
+    "CLI-6160": (
+        "There is no error of this code.",
+        "penstock explain-error without a code lists all of them.",
+    ),
+}

@@ -1,0 +1,65 @@
+"""The registry of error codes: what each means, and what to do.
+
+A code that the product raises and the registry lacks fails a test, and so does one that nothing raises. The
+command ``penstock explain-error`` and the page of errors are made of it.
+"""
+
+from __future__ import annotations
+
+from penstock.catalog.error_codes.bounded import BOUNDED
+from penstock.catalog.error_codes.client import CLIENT
+from penstock.catalog.error_codes.data import DATA
+from penstock.catalog.error_codes.runtime import RUNTIME
+from penstock.catalog.error_codes.state import STATE
+from penstock.catalog.error_codes.streaming import STREAMING
+from penstock.catalog.error_codes.syntax import SYNTAX
+from penstock.catalog.error_codes.tables import TABLES
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+
+# The letters of a code, and what its errors are about: the titles of the page.
+FAMILIES = {
+    "SQL": "Statements",
+    "RUN": "Running jobs",
+    "STA": "State and checkpoints",
+    "DAT": "Data and connectors",
+    "BND": "Bounded backends",
+    "CLI": "Client, command line and shell",
+    "NET": "Connections of workers",
+    "VER": "VERIFY",
+    "INT": "Defects of penstock",
+}
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    """One code: why it is raised, and what leads to success."""
+
+    code: str
+    cause: str
+    cure: str
+
+
+# The order is that of FAMILIES, then of the numbers.
+ERROR_CODES: dict[str, ErrorCode] = {
+    code: ErrorCode(code, cause, cure)
+    for code, (cause, cure) in sorted(
+        (SYNTAX | TABLES | STREAMING | DATA | BOUNDED | CLIENT | RUNTIME | STATE).items(),
+        key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
+    )
+}
+
+
+def error_code(name: str) -> ErrorCode:
+    """Return a code, written in any case, with or without brackets; CLI-6160 when there is none."""
+    # As it is copied from a terminal: error[SQL-1042]:
+    found = ERROR_CODES.get(name.strip().rstrip(":").removeprefix("error").strip("[]").upper())
+    if found is None:
+        raise PenstockError(
+            "CLI-6160",
+            f"there is no error code {name}",
+            hint=did_you_mean(name.upper(), ERROR_CODES)
+            or "penstock explain-error without a code lists all of them",
+        )
+    return found
