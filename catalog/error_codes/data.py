@@ -72,6 +72,10 @@ DATA: dict[str, tuple[str, str]] = {
         "A directory without declared columns has files of several formats or layouts.",
         "Give a path that names one kind, such as 'logs/*.csv'.",
     ),
+    "DAT-4125": (
+        "The bytes of a text file are not in the encoding of the table.",
+        "Write 'csv.encoding' = 'windows-1252' or what it is in; convert other formats with iconv.",
+    ),
     "DAT-4201": (
         "A record cannot be read as the table declares it.",
         "Correct the file, or create the table with 'on-error' = 'skip' or 'table'.",
