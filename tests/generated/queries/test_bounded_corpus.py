@@ -24,7 +24,7 @@ from tests.generated.queries.bounded_corpus import (
 from tests.streaming.three_acts.main_job import sample
 from tests.test_docs import MODULE
 
-EVERY = 8
+EVERY = 16
 
 
 @pytest.fixture
@@ -56,12 +56,12 @@ def check(corpus: Iterator[Asked], least: int) -> None:
 
 @pytest.mark.spark
 def test_the_page_of_the_language(place: Path) -> None:
-    check(asked_of_status(EVERY, "projection, filter, CASE, CAST, TRY_CAST"), 10)
+    check(asked_of_status(EVERY, "projection, filter, CASE, CAST, TRY_CAST"), 5)
 
 
 @pytest.mark.spark
 def test_golden_scripts(place: Path) -> None:
-    check(asked_of_scripts(EVERY), 12)
+    check(asked_of_scripts(EVERY), 6)
 
 
 @pytest.mark.spark

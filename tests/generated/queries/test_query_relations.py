@@ -224,7 +224,7 @@ def check_bounded(queries: Iterator[tuple[dict[str, Feed], str]], backend: str) 
 
 
 def test_mr16_bounded_on_duckdb() -> None:
-    check_bounded(corpus(70_000, 25), "duckdb")
+    check_bounded(corpus(70_000, 15), "duckdb")
 
 
 def test_any_value_is_the_smallest_everywhere() -> None:
@@ -249,7 +249,7 @@ def test_mr16_bounded_on_spark() -> None:
         find_java()
     except PenstockError as error:
         pytest.skip(error.message)
-    check_bounded(corpus(71_000, 12), "spark")
+    check_bounded(corpus(71_000, 6), "spark")
 
 
 # the relations see

@@ -21,7 +21,7 @@ from tests.streaming.three_acts.main_job import rows_in, sample
 from tests.streaming.three_acts.oracle import assert_same
 from tests.streaming.three_acts.victim import Victim
 
-KILLS = 6
+KILLS = 3
 LONGEST_S = 0.5
 EVERY = 4  # flights of the year
 ROWS_PER_SECOND = 7_500  # the year in 11 s, far more than all kills together leave
