@@ -112,7 +112,7 @@ class Connection:
         self._check_open()
         try:
             # a cursor for each execute, so that one table can be read twice at a time
-            return self.session.table(name, lambda plan: self.cursor().run_plan(plan))
+            return self.session.table(name, self.cursor)
         except PenstockError as error:
             raise client_error(error) from error
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from penstock.planner.statements.nodes import CreateTableAs, ExecuteStatementSet
 if TYPE_CHECKING:
     from penstock.client.execution.recorded_jobs import RecordedJob
     from penstock.engine.job.job import Job
+    from penstock.planner.table_api.execution import NewCursor
     from penstock.planner.table_api.table import Table
 
 
@@ -162,14 +163,12 @@ class Session:
         with self.state.lock:
             register_function(self.state, function, name)
 
-    def table(self, name: str, run: Callable[[LogicalPlan], Any] | None = None) -> Table:
-        """Return a table or view as a Table API object; ``run`` takes its finished plans (by default
-        ``run_plan``).
-        """
+    def table(self, name: str, new_cursor: NewCursor | None = None) -> Table:
+        """Return a table or view as a Table API object, which runs its plans on new cursors."""
         from penstock.planner.table_api.table import open_table  # the fluent API: for programs that use it
 
         with self.state.lock:
-            return open_table(name, Binder(self.catalog, self.settings), run or self.run_plan)
+            return open_table(name, Binder(self.catalog, self.settings), new_cursor)
 
     def jobs(self) -> list[Job]:
         """Return the jobs of this session in the order they were started."""

@@ -23,6 +23,21 @@ if TYPE_CHECKING:
         ProgrammingError,
         Warning,
     )
+    from penstock.planner.table_api.expressions import (
+        call,
+        case,
+        col,
+        count,
+        dense_rank,
+        expr,
+        ifelse,
+        lit,
+        rank,
+        row_number,
+    )
+    from penstock.planner.table_api.table import Table
+    from penstock.planner.table_api.udf import udaf, udf, udtf
+    from penstock.planner.table_api.windows import cumulate, hop, session, tumble
 
 _HERE = Path(__file__).parent
 # a checkout, where the packages lie beside this one's folder and not in it
@@ -74,7 +89,10 @@ _ERRORS = frozenset(
     }
 )
 _DECORATORS = frozenset({"udaf", "udf", "udtf"})
-_TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})
+_EXPRESSIONS = frozenset(
+    {"call", "case", "col", "count", "dense_rank", "expr", "ifelse", "lit", "rank", "row_number"}
+)
+_WINDOWS = frozenset({"cumulate", "hop", "session", "tumble"})
 
 
 def __getattr__(name: str) -> Any:
@@ -95,10 +113,18 @@ def __getattr__(name: str) -> Any:
         from penstock.planner.table_api import udf
 
         return getattr(udf, name)
-    if name in _TABLE_API:
-        from penstock.planner.table_api import table
+    if name in _EXPRESSIONS:
+        from penstock.planner.table_api import expressions
 
-        return getattr(table, name)
+        return getattr(expressions, name)
+    if name in _WINDOWS:
+        from penstock.planner.table_api import windows
+
+        return getattr(windows, name)
+    if name == "Table":
+        from penstock.planner.table_api.table import Table
+
+        return Table
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")
 
 
@@ -113,11 +139,29 @@ __all__ = [
     "OperationalError",
     "PenstockError",
     "ProgrammingError",
+    "Table",
     "Warning",
     "__version__",
     "apilevel",
+    "call",
+    "case",
+    "col",
     "connect",
+    "count",
+    "cumulate",
+    "dense_rank",
+    "expr",
+    "hop",
+    "ifelse",
+    "lit",
     "paramstyle",
+    "rank",
     "register_spark",
+    "row_number",
+    "session",
     "threadsafety",
+    "tumble",
+    "udaf",
+    "udf",
+    "udtf",
 ]

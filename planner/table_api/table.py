@@ -4,457 +4,571 @@ the call that causes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from typing import Any
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from penstock.catalog.errors import PenstockError, SourceText
-from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.schema import Schema
-from penstock.catalog.settings import parse_duration_ms
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.planner.binder.binder import Binder
-from penstock.planner.binder.ddl.insert import sink_for
+from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.query import bind_query
-from penstock.planner.binder.relations.tables import bind_source
 from penstock.planner.binder.scope import Relation, Scope
-from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter
-from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
-from penstock.planner.parser.query_parser import parse_expression, parse_item, parse_sort_item
 from penstock.planner.parser.scanner import allow_depth
-from penstock.planner.parser.syntax_nodes import (
-    AllColumns,
-    Descriptor,
-    HostValue,
-    IntervalLiteral,
-    NamedArgument,
-    Reference,
-    TableArgument,
-    WindowTableFunction,
+from penstock.planner.parser.syntax_nodes import AllColumns, HostValue, Reference, moved
+from penstock.planner.table_api.execution import Executable, NewCursor
+from penstock.planner.table_api.expressions import ORIGIN, ColumnExpression, col, row_number
+from penstock.planner.table_api.from_clause import (
+    LEFT,
+    RIGHT,
+    FromItems,
+    FromTable,
+    JoinClause,
+    derived,
+    select_lines,
 )
-from penstock.planner.statements.nodes import Insert, Name, Query
-from penstock.planner.table_api.expressions import ColumnExpression, call, col, count, lit
+from penstock.planner.table_api.match import matched
+from penstock.planner.table_api.pieces import (
+    Item,
+    Pieces,
+    SqlPiece,
+    all_but,
+    column_name,
+    conjunction,
+    free_name,
+    item_text,
+    listed,
+    set_order,
+)
+from penstock.planner.table_api.sql_text import Lines, expression_text, path_text
+from penstock.planner.table_api.windows import Length, Window, windowed
 
-__all__ = [
-    "ColumnExpression",
-    "GroupedTable",
-    "Table",
-    "Window",
-    "WindowedTable",
-    "call",
-    "col",
-    "count",
-    "cumulate",
-    "hop",
-    "lit",
-    "open_table",
-    "session",
-    "tumble",
-]
+if TYPE_CHECKING:
+    pass
 
-Item = str | ColumnExpression
-Length = str | timedelta
-Runner = Callable[[LogicalPlan], Any]
-# names of tables that have none of the catalog: a join is on left.a = right.a
-_LEFT, _RIGHT = "left", "right"
-
-
-@dataclass(frozen=True)
-class Window:
-    """A windowing function without its table; made by ``tumble``, ``hop``, ``cumulate`` and ``session``."""
-
-    function: str
-    time: str
-    lengths: tuple[tuple[str, Length], ...]
-    partition_by: tuple[str, ...] = ()
+Items = Item | Sequence[Item]
+# as sqlglot's Join has them
+_JOINS = {
+    "inner": "INNER",
+    "left": "LEFT",
+    "right": "RIGHT",
+    "full": "FULL",
+    "outer": "FULL",
+    "semi": "SEMI",
+    "anti": "ANTI",
+    "cross": "CROSS",
+}
+# numbers Table objects, so that t["a"] finds its side of a join
+_ORIGINS = itertools.count(1)
 
 
-def tumble(time: str, size: Length, *, offset: Length | None = None) -> Window:
-    """Return tumbling windows: one size, one after the other. ``size`` is a timedelta or text such as ``"10
-    minutes"``.
+class Table(Executable):
+    """A bound relational expression, immutable: every method returns a new one.
+
+    ``t["a"]`` and ``t.a`` are columns. A method wins over a column of its name: write ``t["count"]``.
     """
-    return Window("TUMBLE", time, _lengths(SIZE=size, OFFSET=offset))
-
-
-def hop(time: str, slide: Length, size: Length, *, offset: Length | None = None) -> Window:
-    """Return hopping windows: one size, a new one every ``slide``."""
-    return Window("HOP", time, _lengths(SLIDE=slide, SIZE=size, OFFSET=offset))
-
-
-def cumulate(time: str, step: Length, size: Length, *, offset: Length | None = None) -> Window:
-    """Return cumulative windows: they grow by ``step`` up to ``size`` and then start again."""
-    return Window("CUMULATE", time, _lengths(STEP=step, SIZE=size, OFFSET=offset))
-
-
-def session(time: str, gap: Length, *, partition_by: Sequence[str] = ()) -> Window:
-    """Return session windows: they end after ``gap`` without rows, per value of ``partition_by``. It defaults
-    to the columns of ``group_by``.
-    """
-    return Window("SESSION", time, _lengths(GAP=gap), tuple(partition_by))
-
-
-def _lengths(**lengths: Length | None) -> tuple[tuple[str, Length], ...]:
-    return tuple((name, length) for name, length in lengths.items() if length is not None)
-
-
-class Table:
-    """A bound relational expression, immutable: every method returns a new one."""
 
     def __init__(
-        self, binder: Binder, relation: Relation, name: str | None = None, run: Runner | None = None
+        self,
+        binder: Binder,
+        relation: Relation,
+        source: FromItems,
+        sql: Lines | None = None,
+        new_cursor: NewCursor | None = None,
+        *,
+        origin: int | None = None,
     ) -> None:
         self._binder = binder
         self._relation = relation
-        self._name = name
-        self._run = run
+        self._new_cursor = new_cursor
+        self._origin = next(_ORIGINS) if origin is None else origin
+        # a finished SELECT is a table in the FROM of the next one; otherwise it is SELECT * FROM source
+        self._source = source
+        self._sql = sql if sql is not None else select_lines(["*"], source)
 
-    @property
-    def schema(self) -> Schema:
-        """The columns."""
-        return Schema(self._relation.fields)
+    # columns
 
-    @property
-    def columns(self) -> list[str]:
-        """The column names."""
-        return list(self._relation.names)
+    def __getitem__(self, name: str) -> ColumnExpression:
+        """Return a column; it knows its table, also in a join. Raises SQL-1042 for an unknown one."""
+        if not any(name.lower() == known.lower() for known in self.columns):
+            hint = did_you_mean(name, self.columns, others=True)
+            raise PenstockError("SQL-1042", f'column "{name}" does not exist', hint=hint, sqlstate="42703")
+        node = Reference(expressions=[exp.Identifier(this=name, quoted=True)])
+        node.meta[ORIGIN] = self._origin
+        return ColumnExpression(node)
 
-    def to_plan(self) -> LogicalPlan:
-        """Return the logical plan."""
-        return self._relation.plan
+    def __getattr__(self, name: str) -> ColumnExpression:
+        # only for names that are no attribute; those of Python's protocols are never columns
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self[name]
+        except PenstockError as error:
+            raise AttributeError(f"a Table has no method or column {name!r}: {error.hint or ''}") from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in self.columns if name.isidentifier())})
 
     def __repr__(self) -> str:
         return f"Table({', '.join(f'{field.name} {field.type}' for field in self._relation.fields)})"
 
     # rows and columns
 
-    def filter(self, condition: Item) -> Table:
-        """Return the rows for which a condition is TRUE."""
-        pieces = _Pieces([condition])
+    def filter(self, *conditions: Item) -> Table:
+        """Return the rows for which all conditions are TRUE."""
+        pieces = Pieces(conditions)
         with pieces:
-            binder = ExpressionBinder(self._scope(), self._binder.context(), "filter")
-            # one condition needs no SELECT around it: it is bound over this table's columns
-            predicate: Expression = binder.condition(pieces.expressions()[0])
-        return self._next(Relation(Filter(self.to_plan(), predicate), self._relation.fields))
+            bound = pieces.expressions(self._source.qualify)
+            if len(self._source.tables) == 1:
+                # bound alone, so that errors speak of filter and not of WHERE
+                scope = Scope.of(self._source.first.relation, self._source.first.name)
+                binder = ExpressionBinder(scope, self._context(self._source), "filter")
+                for piece in bound:
+                    binder.condition(piece.tree)
+            source = replace(self._source, where=(*self._source.where, *bound))
+            return self._all_of(source)
 
     where = filter
 
-    def select(self, *items: Item) -> Table:
+    def select(self, *items: Item, **named: Item) -> Table:
         """Return one column per item: a column name, SQL text such as ``"a + 1 AS b"``, or a column
-        expression.
+        expression; keywords name theirs.
         """
-        if not items:
+        if not items and not named:
             raise PenstockError(
                 "SQL-1015", "select takes at least one column", hint=f"there is {', '.join(self.columns)}"
             )
-        return self._selected(items, None)
+        return self._selected(items, named)
 
-    def with_columns(self, *items: Item) -> Table:
-        """Return all columns followed by the items."""
-        return self._selected(("*", *items), None)
+    def with_columns(self, *items: Item, **named: Item) -> Table:
+        """Return all columns followed by the items. A keyword that is a column's name replaces the column."""
+        new = {name.lower() for name in named}
+        replaced = [name for name in self.columns if name.lower() in new]
+        # SELECT * EXCEPT (a), a + 1 AS a
+        star: Item = "*" if not replaced else all_but(replaced)
+        return self._selected((star, *items), named)
 
     def drop(self, *names: str) -> Table:
         """Return all columns except those named."""
         # SELECT * EXCEPT (names)
-        star = AllColumns(except_=[exp.Identifier(this=name, quoted=True) for name in names])
-        return self._selected([ColumnExpression(star)], None)
+        return self._selected([all_but(names)], {})
+
+    def rename(self, **names: str) -> Table:
+        """Return the columns in their order, some with new names: ``rename(new="old")``."""
+        old = {name.lower(): new for new, name in names.items()}
+        for name in names.values():
+            # refuses an unknown column, with what it may have been
+            self[name]
+        return self._selected([self[name].alias(old.get(name.lower(), name)) for name in self.columns], {})
 
     def distinct(self) -> Table:
         """Return the distinct rows."""
-        return self._query(exp.Select(expressions=[AllColumns()], distinct=exp.Distinct()), _Pieces([]))
+        tree = exp.Select(expressions=[AllColumns()], distinct=exp.Distinct())
+        return self._bound(tree, select_lines(["*"], self._source, distinct=True))
 
     # groups and windows
 
-    def group_by(self, *keys: Item) -> GroupedTable:
-        """Return the grouped rows; call ``select`` or ``aggregate`` on them."""
-        return GroupedTable(self, keys)
+    def group_by(self, *keys: Item, **named: Item) -> GroupedTable:
+        """Return the grouped rows; call ``agg`` or ``select`` on them."""
+        return GroupedTable(self, keys, named)
 
-    def aggregate(self, *items: Item) -> Table:
+    def aggregate(self, *items: Item, **named: Item) -> Table:
         """Return one row of aggregates over all rows."""
-        return self._selected(items, [])
+        return self._selected(items, named, [])
+
+    agg = aggregate
 
     def window(self, window: Window) -> WindowedTable:
         """Return each row once per window that contains it. ``group_by`` then groups by the window too."""
         return WindowedTable(self, window)
 
+    def top(self, n: int, order_by: Items, *, partition_by: Items = (), rank: str | None = None) -> Table:
+        """Return the first ``n`` rows of each partition in an order (Top-N), kept up to date over a stream.
+        ``rank`` names a column for the row's number.
+        """
+        name = rank or free_name("row_num", self.columns)
+        number = row_number().over(partition_by=listed(partition_by), order_by=listed(order_by))
+        numbered = self.with_columns(number.alias(name))._closed_table()
+        best = numbered.filter(col(name) <= n)
+        return best if rank is not None else best.drop(name)
+
+    def deduplicate(self, keys: Items, *, order_by: Items) -> Table:
+        """Return the first row of each key in an order: by a time attribute the first one, or with
+        ``"ts DESC"`` the last one.
+        """
+        return self.top(1, order_by, partition_by=keys)
+
+    def match_recognize(
+        self,
+        *,
+        order_by: Items,
+        pattern: str,
+        define: Mapping[str, Item],
+        measures: Mapping[str, Item] | None = None,
+        partition_by: Items = (),
+        after: str = "PAST LAST ROW",
+        within: Length | None = None,
+        subset: Mapping[str, Sequence[str]] | None = None,
+        all_rows: bool = False,
+    ) -> Table:
+        """Return the matches of a row pattern (MATCH_RECOGNIZE). ``define`` maps variables to conditions,
+        ``measures`` maps columns to expressions; both name a variable's column as ``"A.price"``.
+        """
+        allow_depth()
+        source = matched(
+            self._as_from(),
+            self._binder.context(),
+            next(_ORIGINS),
+            partition_by=listed(partition_by),
+            order_by=listed(order_by),
+            measures=measures or {},
+            pattern=pattern,
+            define=define,
+            after=after,
+            within=within,
+            subset=subset or {},
+            all_rows=all_rows,
+        )
+        return self._of(source)
+
     # several tables
 
-    def join(self, other: Table, on: Item, how: str = "inner") -> Table:
-        """Return the join with another table. ``on`` names columns as ``left.a`` and ``right.a``, or by table
-        name where the names differ. ``how`` is inner, left, right or full; SQL-1601 otherwise.
-        """
-        # as sqlglot's Join has them
-        kinds = {"inner": "INNER", "left": "LEFT", "right": "RIGHT", "full": "FULL"}
-        if how.lower() not in kinds:
-            raise PenstockError(
-                "SQL-1601", f"a join is inner, left, right or full, not {how}", sqlstate="42601"
-            )
-        # Tables of the catalog are named in ``on`` by their own names, unless both are the same table.
-        names = (self._name or _LEFT, other._name or _RIGHT)
-        if names[0].lower() == names[1].lower() or not (self._name and other._name):
-            names = (_LEFT, _RIGHT)
-        pieces = _Pieces([on])
-        with pieces:
-            condition = pieces.expressions()[0]
-            # SELECT * FROM left JOIN right ON condition, where both are common table expressions
-            joined = exp.Join(this=_named(names[1]), kind=kinds[how.lower()], on=condition)
-            tree = exp.Select(
-                expressions=[AllColumns()], from_=exp.From(this=_named(names[0])), joins=[joined]
-            )
-            context = (
-                self._binder.context()
-                .with_table(names[0], self._relation)
-                .with_table(names[1], other._relation)
-            )
-            return self._next(bind_query(tree, context))
+    def alias(self, name: str) -> Table:
+        """Return the table under another name, for conditions and for a join with itself."""
+        source = replace(self._as_from(), name=name, ancestors=frozenset())
+        origin = next(_ORIGINS)
+        items = FromItems(replace(source, origin=origin))
+        return Table(self._binder, self._relation, items, None, self._new_cursor, origin=origin)
 
-    def union(self, other: Table) -> Table:
+    def join(
+        self,
+        other: Table,
+        on: Items | None = None,
+        how: str = "inner",
+        *,
+        as_of: Item | None = None,
+    ) -> Table:
+        """Return the join with another table.
+
+        ``on`` is a column that both have, a list of such columns, or a condition over both. A condition names
+        columns as ``a["x"]`` and ``b["y"]``, or in SQL text by table name; tables without a name, or of
+        one name, are ``left`` and ``right``. ``how`` is inner, left, right, full, semi, anti or cross.
+        ``as_of``: join the version of that time (FOR SYSTEM_TIME AS OF). Raises SQL-1601 for another kind.
+        """
+        kind = _JOINS.get(how.lower())
+        if kind is None:
+            message = f"a join is inner, left, right, full, semi, anti or cross, not {how}"
+            hint = did_you_mean(how.lower(), _JOINS)
+            raise PenstockError("SQL-1601", message, hint=hint, sqlstate="42601")
+        conditions = listed(on)
+        if bool(conditions) is (kind == "CROSS"):
+            message = "a cross join takes no condition" if conditions else f"a join of kind {how} needs on="
+            hint = "leave on= out" if conditions else 'pass on="id", a condition, or how="cross"'
+            raise PenstockError("SQL-1001", message, hint=hint, sqlstate="42601")
+        left, right = self._sides(other)
+        # a time is a column of the left side: left is qualified before the right side is there
+        pieces, times = Pieces(conditions), Pieces(listed(as_of))
+        using = self._shared(conditions, other)
+        clause = JoinClause(right, kind, using=using)
+        items = replace(left, joins=(*left.joins, clause))
+        with pieces, times:
+            bound = [] if using else pieces.expressions(items.qualify)
+            time = times.expressions(left.qualify)
+            clause = replace(clause, on=conjunction(bound), as_of=time[0] if time else None)
+            return self._all_of(replace(left, joins=(*left.joins, clause)))
+
+    def cross_join(self, other: Table) -> Table:
+        """Return each row with each row of another table."""
+        return self.join(other, how="cross")
+
+    def union(self, other: Table, *, distinct: bool = False) -> Table:
         """Return the rows of both tables (UNION ALL); columns are matched by position."""
-        # SELECT * FROM left UNION ALL SELECT * FROM right
-        tree = exp.Union(this=_all_of(_LEFT), expression=_all_of(_RIGHT), distinct=False)
-        context = self._binder.context().with_table(_LEFT, self._relation).with_table(_RIGHT, other._relation)
-        return self._next(bind_query(tree, context))
+        return self._combined(other, exp.Union, "UNION", distinct)
+
+    def intersect(self, other: Table) -> Table:
+        """Return the distinct rows that both tables have."""
+        return self._combined(other, exp.Intersect, "INTERSECT", True)
+
+    def difference(self, other: Table) -> Table:
+        """Return the distinct rows that the other table does not have (EXCEPT)."""
+        return self._combined(other, exp.Except, "EXCEPT", True)
 
     # order
 
     def order_by(self, *keys: Item, limit: int | None = None, offset: int = 0) -> Table:
         """Return the rows in order, or the first ``limit`` of them after ``offset``. Keys are SQL text such
-        as ``"a DESC"`` or column expressions.
+        as ``"a DESC"`` or column expressions. An endless stream is ordered by time, or with ``limit``.
         """
-        pieces = _Pieces(keys)
-        with pieces:
-            tree = exp.Select(expressions=[AllColumns()], order=exp.Order(expressions=pieces.sort_items()))
-        return self._query(_limited(tree, limit, offset), pieces)
+        return OrderedTable(self, keys) if limit is None and not offset else self._first(keys, limit, offset)
 
     def limit(self, count: int, offset: int = 0) -> Table:
-        """Return the first ``count`` rows in arrival order, after the first ``offset``."""
-        return self._query(_limited(exp.Select(expressions=[AllColumns()]), count, offset), _Pieces([]))
+        """Return the first ``count`` rows after the first ``offset``: in the order of ``order_by`` just
+        before, else in arrival order.
+        """
+        return self._first((), count, offset)
 
-    # execution
+    # names
 
-    def execute(self) -> Any:
-        """Run the query and return its result; only for tables of a connection."""
-        return self._runner()(Sink(self.to_plan(), None))
-
-    def insert_into(self, name: str) -> Any:
-        """Insert the rows into a table, columns matched by position; only for tables of a connection."""
-        return self._runner()(self.to_sink(name))
-
-    def to_sink(self, name: str) -> Sink:
-        """Return the plan that writes the rows into a table."""
-        statement = Insert(Name(name), Query("", exp.Select()))
-        try:
-            return sink_for(statement, self._binder.catalog.table(name), self._relation)
-        except PenstockError as error:
-            # no statement was written whose position a span could be
-            error.span = None
-            raise
-
-    def _runner(self) -> Runner:
-        if self._run is None:
-            raise PenstockError(
-                "CLI-6030", "this table belongs to no connection", hint="open it with connection.table(name)"
-            )
-        return self._run
+    def create_view(self, name: str, *, temporary: bool = False, replace: bool = False) -> Table:
+        """Create a view of the query and return it as a table. ``replace``: also where the name is a view
+        already.
+        """
+        words = f"CREATE {'OR REPLACE ' if replace else ''}{'TEMPORARY ' if temporary else ''}VIEW"
+        self._cursor().execute(f"{words} {path_text(name)} AS\n{self.to_sql()}")
+        return open_table(name, self._binder, self._new_cursor)
 
     # internals
 
-    def _next(self, relation: Relation) -> Table:
-        return Table(self._binder, relation, self._name, self._run)
+    def _context(self, source: FromItems) -> BindContext:
+        allow_depth()
+        return source.context(self._binder.context())
 
-    def _scope(self) -> Scope:
-        return Scope.of(self._relation, self._name)
+    def _of(self, source: FromTable) -> Table:
+        items = FromItems(source)
+        return Table(self._binder, source.relation, items, None, self._new_cursor, origin=source.origin)
 
-    def _selected(self, items: Sequence[Item], keys: Sequence[Item] | None) -> Table:
-        pieces = _Pieces([*items, *(keys or ())])
-        with pieces:
-            trees = pieces.items()
-            tree = exp.Select(expressions=trees[: len(items)])
-            # Keys are parsed with the items, so that errors quote all arguments as one text.
+    def _all_of(self, source: FromItems) -> Table:
+        """Return SELECT * of a FROM that more can be added to."""
+        tree = source.fill(exp.Select(expressions=[AllColumns()]))
+        relation = bind_query(tree, self._context(source), nested=False)
+        # spans are those of this call's text: a later error must not quote its own text by them
+        for piece in (*source.where, *(join.on for join in source.joins if join.on is not None)):
+            moved(piece.tree, None)
+        return Table(self._binder, relation, source, None, self._new_cursor)
+
+    def _as_from(self) -> FromTable:
+        """Return this table as one table of a FROM: itself, or its query in parentheses."""
+        source = self._source
+        if not source.joins and not source.where:
+            return source.first
+        # the name of the one table goes on; the parts of a join are not visible outside
+        name = None if source.joins else source.first.name
+        return derived(name, self._relation, self._sql, self._origin, source)
+
+    def _closed_table(self) -> Table:
+        return self._of(self._as_from())
+
+    def _finished(self, relation: Relation, sql: Lines, source: FromItems) -> Table:
+        """Return a finished SELECT, as a table that the next one reads."""
+        origin = next(_ORIGINS)
+        name = None if source.joins else source.first.name
+        table = derived(name, relation, sql, origin, source)
+        return Table(self._binder, relation, FromItems(table), sql, self._new_cursor, origin=origin)
+
+    def _bound(self, tree: exp.Select, sql: Lines, text: str = "", nested: bool = False) -> Table:
+        context = replace(self._context(self._source), text=text)
+        relation = bind_query(self._source.fill(tree), context, nested=nested)
+        return self._finished(relation, sql, self._source)
+
+    def _selected(
+        self,
+        items: Sequence[Item],
+        named: Mapping[str, Item],
+        keys: Sequence[SqlPiece] | None = None,
+        order: Sequence[Item] = (),
+    ) -> Table:
+        """Return SELECT items, with GROUP BY where ``keys`` are not None."""
+        pieces, sorting = Pieces(items, named), Pieces(order)
+        with pieces, sorting:
+            parts = pieces.items(self._source.qualify)
+            tree = exp.Select(expressions=[piece.tree for piece in parts])
+            context = replace(self._binder.context(), text=pieces.text)
+            texts = [item_text(piece, context) for piece in parts]
+            clauses = []
             if keys:
-                tree.set("group", exp.Group(expressions=[_unaliased(key) for key in trees[len(items) :]]))
-        return self._query(tree, pieces)
+                tree.set("group", exp.Group(expressions=[key.tree.copy() for key in keys]))
+                clauses.append(f"GROUP BY {', '.join(key.sql for key in keys)}")
+            if order:
+                clauses.append(set_order(tree, sorting.sort_items(self._source.qualify)))
+            return self._bound(tree, select_lines(texts, self._source, clauses=clauses), pieces.text)
 
-    def _query(self, tree: exp.Select, pieces: _Pieces) -> Table:
-        name = self._name or _LEFT
+    def _first(self, keys: Sequence[Item], limit: int | None, offset: int) -> Table:
+        pieces = Pieces(keys)
         with pieces:
-            # This table is the FROM of the query, as a common table expression of its name.
-            tree.set("from_", exp.From(this=_named(name)))
-            return self._next(
-                bind_query(tree, self._binder.context().with_table(name, self._relation), nested=False)
-            )
+            tree, clauses = exp.Select(expressions=[AllColumns()]), []
+            if keys:
+                clauses.append(set_order(tree, pieces.sort_items(self._source.qualify)))
+            # OFFSET 0 is no clause
+            for key, value in (("limit", limit), ("offset", offset or None)):
+                if value is not None:
+                    # A HostValue is a Python value in a tree, checked by the binder as a literal is.
+                    node = HostValue()
+                    node.meta["value"] = value
+                    tree.set(key, node)
+                    clauses.append(f"{key.upper()} {expression_text(node)}")
+            return self._bound(tree, select_lines(["*"], self._source, clauses=clauses))
+
+    def _sides(self, other: Table) -> tuple[FromItems, FromTable]:
+        """Return the left FROM and the right table of a join, each table under a name of its own."""
+        right = other._as_from()
+        left = self._source
+        # a condition before this join names columns without table: the right side must not be among them
+        if left.where or (left.joins and not (right.name and right.name.lower() not in left.names)):
+            left = FromItems(self._as_from())
+        # Tables of the catalog are named in ``on`` by their own names, unless both are the same table.
+        names = (left.first.name, right.name)
+        if not left.joins and (not all(names) or str(names[0]).lower() == str(names[1]).lower()):
+            return left.renamed(LEFT), replace(right, name=RIGHT)
+        return left, right
+
+    def _shared(self, conditions: Sequence[Item], other: Table) -> tuple[str, ...]:
+        """Return the columns of USING: where each argument is a bare name that both tables have."""
+        names = [item for item in conditions if isinstance(item, str)]
+        both = {name.lower() for name in self.columns} & {name.lower() for name in other.columns}
+        if len(names) != len(conditions) or not all(name.lower() in both for name in names):
+            return ()
+        return tuple(names)
+
+    def _combined(self, other: Table, kind: type[exp.SetOperation], word: str, distinct: bool) -> Table:
+        # SELECT * FROM left UNION ALL SELECT * FROM right
+        sides = (replace(self._as_from(), name=LEFT), replace(other._as_from(), name=RIGHT))
+        queries = [exp.Select(expressions=[AllColumns()]) for _ in sides]
+        context = self._binder.context()
+        for position, (query, side) in enumerate(zip(queries, sides, strict=True)):
+            query.set("from_", exp.From(this=side.tree(position)))
+            if side.path is None:
+                context = context.with_table(f"\0{position}", side.relation)
+        allow_depth()
+        relation = bind_query(kind(this=queries[0], expression=queries[1], distinct=distinct), context)
+        sql = (*self._query_lines(), word if distinct else f"{word} ALL", *other._query_lines())
+        table = derived(None, relation, sql, next(_ORIGINS), FromItems(sides[0], (JoinClause(sides[1], ""),)))
+        return Table(self._binder, relation, FromItems(table), sql, self._new_cursor, origin=table.origin)
+
+    def _query_lines(self) -> Lines:
+        # in parentheses where it may have clauses that would belong to the whole
+        return self._sql if self._source.first.path else select_lines(["*"], FromItems(self._as_from()))
+
+
+class OrderedTable(Table):
+    """A table with an ORDER BY. ``limit`` and ``select`` keep the order; other methods are of the rows
+    alone, as SQL orders a result and not a table.
+    """
+
+    def __init__(self, table: Table, keys: Sequence[Item]) -> None:
+        self._base, self._keys = table, tuple(keys)
+        self._refused: PenstockError | None = None
+        try:
+            ordered = table._first(keys, None, 0)
+        except PenstockError as error:
+            # an endless stream: limit may follow, and only then it has an answer
+            if error.code != "SQL-1703":
+                raise
+            ordered, self._refused = table, error
+        super().__init__(
+            table._binder,
+            ordered._relation,
+            table._source,
+            ordered._sql,
+            table._new_cursor,
+            origin=table._origin,
+        )
+
+    def to_plan(self) -> LogicalPlan:
+        """Return the logical plan. Raises SQL-1703 for an endless stream that is ordered by no time."""
+        if self._refused is not None:
+            raise self._refused
+        return super().to_plan()
+
+    def filter(self, *conditions: Item) -> Table:
+        """Return the rows for which all conditions are TRUE, in the same order."""
+        return OrderedTable(self._base.filter(*conditions), self._keys)
+
+    where = filter
+
+    def limit(self, count: int, offset: int = 0) -> Table:
+        """Return the first ``count`` rows of the order after the first ``offset``."""
+        return self._base._first(self._keys, count, offset)
+
+    def _selected(
+        self,
+        items: Sequence[Item],
+        named: Mapping[str, Item],
+        keys: Sequence[SqlPiece] | None = None,
+        order: Sequence[Item] = (),
+    ) -> Table:
+        # groups have another order; columns of the rows keep this one
+        return self._base._selected(items, named, keys, self._keys if keys is None else ())
 
 
 class GroupedTable:
     """A table with GROUP BY keys, before its select list."""
 
-    def __init__(self, table: Table, keys: Sequence[Item]) -> None:
+    def __init__(self, table: Table, keys: Sequence[Item], named: Mapping[str, Item]) -> None:
         self._table = table
-        self._keys = tuple(keys)
+        pieces = Pieces(keys, named)
+        with pieces:
+            self._keys = [piece.without_alias() for piece in pieces.items(table._source.qualify)]
+        self._items, self._named = tuple(keys), dict(named)
 
-    def select(self, *items: Item) -> Table:
+    def select(self, *items: Item, **named: Item) -> Table:
         """Return one row per group: keys and aggregates."""
         # SELECT items .. GROUP BY keys
-        return self._table._selected(items, self._keys)
+        return self._table._selected(items, named, self._keys)
 
-    def aggregate(self, *items: Item) -> Table:
-        """Return the keys, then the items, one row per group."""
-        return self._table._selected((*self._keys, *items), self._keys)
+    def aggregate(self, *items: Item, **named: Item) -> Table:
+        """Return the keys, then the items, one row per group: ``agg(n=count())``."""
+        return self._table._selected((*self._items, *items), {**self._named, **named}, self._keys)
+
+    agg = aggregate
 
 
 class WindowedTable(Table):
     """A table under a windowing function."""
 
     def __init__(self, table: Table, window: Window) -> None:
+        allow_depth()
+        source = windowed(_plain(table), window, window.partition_by, table._binder.context(), next(_ORIGINS))
         super().__init__(
-            table._binder, _windowed(table, window, window.partition_by), table._name, table._run
+            table._binder,
+            source.relation,
+            FromItems(source),
+            None,
+            table._new_cursor,
+            origin=source.origin,
         )
         self._base = table
         self._window = window
 
-    def group_by(self, *keys: Item) -> GroupedTable:
+    def group_by(self, *keys: Item, **named: Item) -> GroupedTable:
         """Return the rows grouped by window and keys. ``window_start`` and ``window_end`` are added unless
         named.
         """
         # groups of a windowed table are per window: its bounds are keys
-        named = [key.lower() for key in keys if isinstance(key, str)]
-        bounds = [bound for bound in ("window_start", "window_end") if bound not in named]
+        names = [name.lower() for key in (*keys, *named.values()) if (name := column_name(key))]
+        bounds = [bound for bound in ("window_start", "window_end") if bound not in names]
         table: Table = self
         # Sessions without ``partition_by`` are per value of the group keys: window the base table again.
         if WINDOW_FUNCTIONS[self._window.function].merging and not self._window.partition_by:
-            columns = [
-                name
-                for key in keys
-                if (name := _column_name(key))
-                and name.lower() not in ("window_start", "window_end", "window_time")
-            ]
-            table = self._next(_windowed(self._base, self._window, columns))
-        return GroupedTable(table, (*bounds, *keys))
+            columns = [name for name in names if name not in ("window_start", "window_end", "window_time")]
+            source = windowed(_plain(self._base), self._window, columns, self._binder.context(), self._origin)
+            table = self._of(source)
+        return GroupedTable(table, (*bounds, *keys), named)
 
 
-def open_table(name: str, binder: Binder, run: Runner | None = None) -> Table:
-    """Return a table or view of the catalog. ``run`` executes a finished plan (a Sink) and returns its
-    result.
-    """
+def open_table(name: str, binder: Binder, new_cursor: NewCursor | None = None) -> Table:
+    """Return a table or view of the catalog. ``new_cursor`` returns the cursor that runs a finished plan."""
     allow_depth()
+    tree = exp.Select(expressions=[AllColumns()])
+    tree.set("from_", exp.From(this=exp.Table(this=exp.Identifier(this=name, quoted=True))))
     try:
-        relation = bind_query(_all_of(name), binder.context(), nested=True)
+        relation = bind_query(tree, binder.context(), nested=True)
     except PenstockError as error:
         error.span = None
         raise
-    return Table(binder, relation, name, run)
+    origin = next(_ORIGINS)
+    source = FromTable(name.rpartition(".")[2], relation, (path_text(name),), name, origin)
+    return Table(binder, relation, FromItems(source), None, new_cursor, origin=origin)
 
 
-class _Pieces:
-    """The arguments of one method: SQL texts and column expressions. As a context manager it adds their text
-    to errors.
-    """
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = list(items)
-        self._text = ", ".join(item if isinstance(item, str) else "<expression>" for item in items)
-        starts, at = [], 0
-        for item in items:
-            starts.append(at)
-            # The arguments are joined by ", ", so spans in each refer to one common text.
-            at += len(item if isinstance(item, str) else "<expression>") + 2
-        self._starts = starts
-
-    def __enter__(self) -> _Pieces:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, PenstockError) and self._text:
-            # the error quotes the arguments, with its caret below the one at fault
-            error.with_source(SourceText(self._text))
-
-    def _parsed(self, parse: Callable[[str, int, int | None], exp.Expr]) -> list[exp.Expr]:
-        trees = []
-        for item, start in zip(self._items, self._starts, strict=True):
-            # A copy, because one expression may be used in several trees.
-            if isinstance(item, ColumnExpression):
-                trees.append(item.tree.copy())
-            elif isinstance(item, str):
-                trees.append(parse(self._text, start, start + len(item)))
-            else:
-                message = f"a column is a name, SQL text or a column expression, not {type(item).__name__}"
-                hint = (
-                    "call it: col('n').sum(), col('n').desc()"
-                    if callable(item)
-                    else "wrap a constant in lit(..)"
-                )
-                raise PenstockError("SQL-1014", message, hint=hint)
-        return trees
-
-    def items(self) -> list[exp.Expr]:
-        """Return the trees of select items."""
-        return self._parsed(parse_item)
-
-    def expressions(self) -> list[exp.Expr]:
-        """Return the trees of plain expressions."""
-        return self._parsed(parse_expression)
-
-    def sort_items(self) -> list[exp.Expr]:
-        """Return the trees of ORDER BY items."""
-        # a bare column is ascending, NULLs first, as in SQL
-        ordered = (exp.Ordered,)
-        return [
-            t if isinstance(t, ordered) else exp.Ordered(this=t, desc=False, nulls_first=True)
-            for t in self._parsed(parse_sort_item)
-        ]
-
-
-def _named(name: str) -> exp.Table:
-    return exp.Table(this=exp.Identifier(this=name, quoted=True))
-
-
-def _all_of(name: str) -> exp.Select:
-    return exp.Select(expressions=[AllColumns()], from_=exp.From(this=_named(name)))
-
-
-def _unaliased(tree: exp.Expr) -> exp.Expr:
-    return tree.this if isinstance(tree, exp.Alias) else tree
-
-
-def _limited(tree: exp.Select, limit: int | None, offset: int) -> exp.Select:
-    # A HostValue is a Python value in a tree, checked by the binder as a literal is.
-    for key, value in (("limit", limit), ("offset", offset or None)):
-        # OFFSET 0 is no clause
-        if value is not None:
-            node = HostValue()
-            node.meta["value"] = value
-            tree.set(key, node)
-    return tree
-
-
-def _column_name(item: Item) -> str | None:
-    # only a plain column can be a key of PARTITION BY
-    tree = item.tree if isinstance(item, ColumnExpression) else parse_item(item)
-    return tree.expressions[-1].name if isinstance(tree, Reference) else None
-
-
-def _windowed(table: Table, window: Window, partition_by: Sequence[str]) -> Relation:
-    name = table._name or _LEFT
-    partition = [exp.Identifier(this=column, quoted=True) for column in partition_by]
-    # TUMBLE(TABLE t PARTITION BY a, DESCRIPTOR(time), SIZE => ..)
-    arguments: list[exp.Expr] = [TableArgument(this=_named(name), partition=partition)]
-    arguments.append(Descriptor(expressions=[exp.Identifier(this=window.time, quoted=True)]))
-    arguments += [
-        NamedArgument(this=argument, expression=_length(length)) for argument, length in window.lengths
-    ]
-    function = WindowTableFunction(this=window.function, expressions=arguments)
-    return bind_source(function, table._binder.context().with_table(name, table._relation)).relation
-
-
-def _length(length: Length) -> exp.Expr:
-    # "10 minutes" is a duration as in settings; another text is that of an INTERVAL: "1 day 2 hours"
-    milliseconds = parse_duration_ms(length) if isinstance(length, str) else None
-    if isinstance(length, str) and milliseconds is None:
-        return IntervalLiteral(this=length)
-    node = HostValue()
-    node.meta["value"] = length if milliseconds is None else timedelta(milliseconds=milliseconds)
-    return node
+def _plain(table: Table) -> FromTable:
+    """Return a table as a windowing function takes it: a name, or a query in parentheses."""
+    source = table._as_from()
+    if source.path is not None or source.sql[0] == "(":
+        return source
+    return derived(source.name, source.relation, table._sql, table._origin, FromItems(source))
