@@ -228,7 +228,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "what follows a failure",
         ("none", "fixed-delay", "exponential-delay", "failure-rate"),
     ),
-    Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job is given up"),
+    Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job fails for good"),
     Setting("restart-strategy.delay", SettingKind.DURATION, "1 s", "wait before the first restart"),
     Setting("restart-strategy.max-delay", SettingKind.DURATION, "1 min", "longest wait before a restart"),
     # Metrics.
@@ -250,7 +250,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "restart-strategy.failure-rate.max-failures-per-interval",
         SettingKind.INT,
         "1",
-        "failures within the interval before a job is given up",
+        "failures within the interval before a job fails for good",
     ),
     Setting(
         "restart-strategy.failure-rate.failure-rate-interval",

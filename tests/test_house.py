@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.error_codes.registry import ERROR_CODES
+from penstock.catalog.reference import PAGES
 from tests.harness.import_graph import circles, imported, imports_of_checkout
 from tests.harness.package_tree import PACKAGES, lay_package_tree
 from tests.house_figures import (
@@ -339,6 +340,14 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     unknown, unused = raised - ERROR_CODES.keys(), ERROR_CODES.keys() - raised
     assert not unknown, f"add cause and cure to a file of catalog/error_codes: {sorted(unknown)}"
     assert not unused, f"no longer raised, remove from catalog/error_codes: {sorted(unused)}"
+
+
+def test_reference_pages_are_up_to_date() -> None:
+    """Functions, settings, connectors and errors: the pages are those that the registries make."""
+    old = [
+        name for name, page in PAGES.items() if (ROOT / "docs" / name).read_text(encoding="utf-8") != page()
+    ]
+    assert not old, f"run python -m penstock.catalog.reference docs: {old} are not up to date"
 
 
 def test_codes_are_found() -> None:

@@ -191,7 +191,7 @@ SYNTAX: dict[str, tuple[str, str]] = {
     ),
     "SQL-1108": (
         "A value has no fields or elements, or no field of this name.",
-        "typeof(value) names its type; the hint has the nearest field.",
+        "DESCRIBE shows the types; the hint has the nearest field.",
     ),
     "SQL-1109": ("Position 0 of an array is read.", "The first element is a[1]."),
     "SQL-1110": (

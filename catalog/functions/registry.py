@@ -1,10 +1,7 @@
-"""The registry of functions: names and aliases, the resolution of a call to a signature, and the generated
-reference page.
-"""
+"""The registry of functions: names and aliases, and the resolution of a call to a signature."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from penstock.catalog.coercion import can_cast, common_type
@@ -17,7 +14,7 @@ from penstock.catalog.functions.json import JSON
 from penstock.catalog.functions.nested import LAMBDAS, NESTED
 from penstock.catalog.functions.scalar import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
 from penstock.catalog.functions.string import DAYS, NUMBERS, STRINGS, WORDS
-from penstock.catalog.functions.table import TABLE_FUNCTIONS, table_function_names
+from penstock.catalog.functions.table import table_function_names
 from penstock.catalog.functions.type_rules import Function, Mismatch, Operand
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
 from penstock.catalog.name_suggestions import did_you_mean
@@ -237,68 +234,3 @@ def _count(least: int, most: int | None) -> str:
     if least == most:
         return f"{least} argument{'s' if least != 1 else ''}"
     return f"{least} to {most} arguments"
-
-
-# Aggregates that docs/FUNCTIONS.md does not list: the optimizer alone calls them.
-_UNSPOKEN = ("sum0",)
-
-_HEAD = """# Functions
-
-Written by `python -m penstock.catalog.functions.registry`; do not edit. Values are those of Spark SQL in ANSI mode.
-Overflow, division by zero and a value that cannot be read raise an error that shows the expression and the row. `TRY_CAST` returns NULL instead. A function of a NULL is NULL unless it
-says otherwise.
-
-"""
-
-
-def page() -> str:
-    """Return the page as Markdown."""
-    families = {**SCALAR_FAMILIES, "Aggregates": AGGREGATES}
-    return _HEAD + "\n".join(
-        [*(_family(title, functions) for title, functions in families.items()), _windows(), _tables()]
-    )
-
-
-def _windows() -> str:
-    lines = [
-        "## Window functions",
-        "",
-        "With OVER, as every aggregate: see [OVER.md](OVER.md).",
-        "",
-        "| call | meaning |",
-        "|---|---|",
-    ]
-    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in WINDOW_FUNCTIONS]
-    return "\n".join(lines) + "\n"
-
-
-def _tables() -> str:
-    lines = [
-        "## Table functions",
-        "",
-        "In FROM: see [NESTED.md](NESTED.md).",
-        "",
-        "| call | rows |",
-        "|---|---|",
-    ]
-    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in TABLE_FUNCTIONS]
-    return "\n".join(lines) + "\n"
-
-
-def _family(title: str, functions: tuple[Function, ...]) -> str:
-    shown = [f for f in functions if f.name not in _UNSPOKEN]
-    lines = [f"## {title}", "", "| call | meaning | also called |", "|---|---|---|"]
-    lines += [
-        f"| `{_cell(f.usage)}` | {_cell(f.help)} | {', '.join(f'`{alias}`' for alias in f.aliases)} |"
-        for f in shown
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    # A bar ends the cell of a Markdown table.
-    return text.replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ from penstock.catalog.functions.registry import (
     function_names,
     is_aggregate,
     is_deterministic,
-    page,
     resolve,
     resolve_aggregate,
 )
@@ -185,10 +183,3 @@ def test_every_scalar_function_has_a_kernel_or_is_bound_away() -> None:
     declared = {function.name for family in SCALAR_FAMILIES.values() for function in family}
     bound_away = {"and", "or", "coalesce", "nullif", "if", "nvl2", "zeroifnull", "nullifzero"}
     assert declared - bound_away == set(KERNELS) | set(CLOCK_FUNCTIONS) | set(LAMBDA_KERNELS)
-
-
-def test_the_page_of_functions_is_current() -> None:
-    written = Path(__file__).resolve().parents[4] / "docs" / "FUNCTIONS.md"
-    assert written.read_text(encoding="utf-8") == page(), (
-        "run: python -m penstock.catalog.functions.registry > docs/FUNCTIONS.md"
-    )
