@@ -212,7 +212,7 @@ def main() -> int:
     arguments = parser.parse_args()
     path = (arguments.folder / f"numbers-{arguments.rows}.parquet").absolute()
     write_numbers(path, arguments.rows)
-    with penstock.connect() as connection:
+    with penstock.connect(settings={"bounded.backend": "spark"}) as connection:
         connection.execute(
             f"CREATE TABLE numbers (n BIGINT, v DOUBLE) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{path}')"
         )

@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 
 _WRITTEN_WITHIN_S = 180.0
+# by default DuckDB counts so few rows
+_SPARK = ("--set", "bounded.backend=spark")
 
 
 def report(runs: int) -> None:
@@ -85,7 +87,8 @@ def _await_archive(directory: Path) -> None:
 
 def _timed(folder: Path, environment: dict[str, str], *words: str) -> tuple[float, float]:
     table = f"CREATE TABLE n (n BIGINT) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{folder}/n.csv')"
-    command = [sys.executable, "-m", "penstock.repl.cli", *words, "-c", table, "-c", "SELECT COUNT(*) FROM n"]
+    shell = [sys.executable, "-m", "penstock.repl.cli", *_SPARK, *words]
+    command = [*shell, "-c", table, "-c", "SELECT COUNT(*) FROM n"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=environment)
     wall_s, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

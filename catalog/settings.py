@@ -341,7 +341,12 @@ SETTINGS: dict[str, Setting] = _declare(
         "security.ssl.internal.ca", SettingKind.STRING, "", "PEM file: who has signed the certificates of all"
     ),
     # Bounded backends; Spark's rows come back over an own port.
-    Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
+    Setting(
+        "bounded.backend", SettingKind.ENUM, "auto", "who runs bounded plans", ("auto", "spark", "duckdb")
+    ),
+    Setting(
+        "bounded.auto.local-size", SettingKind.MEMORY, "64 mb", "DuckDB gets smaller local inputs; 0: never"
+    ),
     Setting(
         "spark.keep-alive",
         SettingKind.DURATION,

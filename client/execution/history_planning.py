@@ -21,9 +21,11 @@ from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import HistoryOption
 from penstock.planner.physical.history_job_graph import Loaded, history_graph, loaded
 from penstock.planner.physical.operator_specs import HistorySource, JobGraph, OperatorSpec
-from penstock.planner.sql_generator.support import speaks
+from penstock.planner.sql_generator.support import AUTO, DUCKDB, speaks
 
 if TYPE_CHECKING:
+    from penstock.catalog.tables import CatalogTable
+    from penstock.engine.bounded.backend_choice import BackendChoice
     from penstock.engine.bounded.registry import BoundedBackends
 
 
@@ -45,12 +47,23 @@ class History:
 
 
 def plan_history(
-    option: HistoryOption, plan: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings
+    option: HistoryOption,
+    plan: LogicalPlan,
+    graph: JobGraph,
+    facts: PlanFacts,
+    settings: Settings,
+    choose: Callable[[list[CatalogTable]], BackendChoice],
 ) -> History:
     """Return the parts of a planned job that are loaded as history. SQL-1715 where that could differ from
-    a replay.
+    a replay. ``choose`` returns the backend that ``auto`` stands for over some tables.
     """
     backend = option.backend or str(settings.get("bounded.backend"))
+    # one backend loads the whole history, so it is chosen before the parts are cut
+    if backend == AUTO:
+        # workers on Spark hold its cores: RUN-2924
+        hosted = settings.get("deployment") == "spark"
+        sources = [node.table for node in plan.walk() if isinstance(node, Scan)]
+        backend = DUCKDB if hosted else choose(sources).name
     parts = history_parts(plan, facts, option, lambda part: speaks(part, backend))
     return History(backend, tuple(_plan_part(part, facts, settings) for part in parts), graph)
 

@@ -21,7 +21,7 @@ from penstock.planner.binder.size_limits import check_plan
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.physical_planner import plan_job
-from penstock.planner.sql_generator.support import speaks
+from penstock.planner.sql_generator.support import AUTO, speaks
 from penstock.planner.statements.nodes import ExecuteStatementSet, Insert, Query, Subscribe
 
 ParsedQuery = Query | Subscribe | Insert | ExecuteStatementSet
@@ -84,7 +84,7 @@ class QueryPipeline:
         # before the rules: views expand, so a short text can make a plan too large for them
         check_plan(bound, self._state.settings)
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
-        is_supported = partial(_is_supported, backend=options.backend)
+        is_supported = partial(_is_supported, backends=_candidates(options.backend))
         history, disabled = history_option(bound), options.disabled_rules
         # before a runtime is chosen: a bounded subplan that several readers share is one BoundedInput
         shared = optimize_sharing(
@@ -132,8 +132,14 @@ class QueryPipeline:
             # imports the connectors, which list files: only for WITH HISTORY
             from penstock.client.execution.history_planning import plan_history
 
-            history = plan_history(query.history, with_exchanges, graph, facts, settings)
+            history = plan_history(
+                query.history, with_exchanges, graph, facts, settings, self._state.backends.choose_for
+            )
         return PlannedQuery(query.bound, plan, options, facts, with_exchanges, graph, history)
+
+    def backend_name(self, query: PlannedQuery) -> str:
+        """Return the backend that would run a query without a job."""
+        return self._state.backends.choose(query.plan.inputs[0], query.options.backend).name
 
     def start(self, query: PlannedQuery) -> Result:
         """Start a planned query: on the bounded backend, or as a job of our own runtime."""
@@ -143,5 +149,15 @@ class QueryPipeline:
         return submit_job(query, self._state)
 
 
-def _is_supported(plan: LogicalPlan, backend: str) -> bool:
-    return speaks(plan, backend)
+def _candidates(backend: str) -> tuple[str, ...]:
+    """Return the backends that may compute bounded parts of a plan: several where the setting is ``auto``."""
+    if backend != AUTO:
+        return (backend,)
+    # the engine: only where there is a choice
+    from penstock.engine.bounded.backend_choice import candidates
+
+    return candidates(backend)
+
+
+def _is_supported(plan: LogicalPlan, backends: tuple[str, ...]) -> bool:
+    return any(speaks(plan, backend) for backend in backends)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness
+from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_functions import PythonFunctions
 from penstock.catalog.settings import Settings
@@ -101,7 +102,12 @@ class SessionState:
         # numba, duckdb, pyspark: not before a plan needs them
         from penstock.engine.bounded.registry import BoundedBackends
 
-        return BoundedBackends(Services(*self._readable_tables), settings=self.settings)
+        return BoundedBackends(
+            Services(*self._readable_tables),
+            str(self.settings.get("bounded.backend")),
+            self.settings,
+            self.warm_backend,
+        )
 
     @property
     def _readable_tables(self) -> tuple[object, ...]:
@@ -136,25 +142,32 @@ class SessionState:
                 store.save(self.catalog)
 
     def warm_backend_for(self, table: CatalogTable) -> None:
-        """Start Spark in the background when a new table is bounded and its queries need Spark. The start
+        """Start Spark in the background when a new table is bounded and its queries may need Spark. The start
         takes seconds, which the user spends typing.
         """
-        # a streaming query over a bounded table does not use Spark
-        wanted = (
-            self.warms_backend
-            and self.settings.get("bounded.backend") == "spark"
-            and self.settings.get("execution.runtime-mode") != "streaming"
-        )
         if (
-            wanted
+            # a streaming query over a bounded table does not use Spark
+            self.settings.get("execution.runtime-mode") != "streaming"
             and boundedness(table) is Boundedness.BOUNDED
             and Path(table.options.get("path", "")).exists()
         ):
-            from penstock.engine.bounded.spark.backend import SparkBackend
+            self.warm_backend()
 
-            self.warms_backend = False
-            if isinstance(spark := self.backends.backend("spark"), SparkBackend):
-                spark.warm()
+    def warm_backend(self) -> None:
+        """Start Spark in the background, once, in a shell whose queries may need Spark."""
+        backend = str(self.settings.get("bounded.backend"))
+        if not self.warms_backend or backend == "duckdb":
+            return
+        from penstock.engine.bounded.backend_choice import candidates
+
+        # auto, and Spark is not installed
+        if SPARK not in candidates(backend):
+            return
+        from penstock.engine.bounded.spark.backend import SparkBackend
+
+        self.warms_backend = False
+        if isinstance(spark := self.backends.backend(SPARK), SparkBackend):
+            spark.warm()
 
     def serve_metrics(self, settings: Settings) -> None:
         """Serve metrics on the port ``metrics.prometheus.port``, if it is set. CLI-6031 when that port is

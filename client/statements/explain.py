@@ -95,8 +95,7 @@ def _history_text(state: SessionState, history: History) -> str:
 
 
 def _on_backend(state: SessionState, planned: PlannedQuery, plan: LogicalPlan, what: str = "") -> str:
-    backend = state.backends.for_plan(plan, planned.options.backend)
-    return f"{what}on {backend.name}:\n{backend.explain(plan)}"
+    return f"{what}on {state.backends.explain(plan, planned.options.backend)}"
 
 
 def physical_text(state: SessionState, graph: JobGraph) -> str:

@@ -5,6 +5,7 @@ backend's answer.
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers, summed
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.time_attributes import up_to
+from penstock.planner.sql_generator.support import AUTO
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
@@ -88,11 +90,12 @@ def verify(pipeline: QueryPipeline, node: nodes.Verify) -> Result:
     # a graph: the backend computes only parts, so our operators would be compared with themselves
     if batch.graph is not None:
         hint = "VERIFY compares queries over tables whose every part a backend has a word for"
-        message = (
-            f"{batch.options.backend} cannot compute this query by itself, so there is nothing to "
-            "compare it with"
-        )
+        who = "no bounded backend" if batch.options.backend == AUTO else batch.options.backend
+        can = "can" if batch.options.backend == AUTO else "cannot"
+        message = f"{who} {can} compute this query by itself, so there is nothing to compare it with"
         raise PenstockError("VER-7001", message, span=node.query.span, hint=hint, sqlstate="0A000")
+    # chosen once: a Spark that is up when the stream has ended would be another side than the one named
+    batch = replace(batch, options=replace(batch.options, backend=pipeline.backend_name(batch)))
     with tempfile.TemporaryDirectory(prefix="penstock-verify-", ignore_cleanup_errors=True) as directory:
         return _compare(pipeline, node, pipeline.plan(bound, mode="streaming"), batch, Path(directory))
 

@@ -9,6 +9,9 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 
+AUTO, DUCKDB = "auto", "duckdb"
+"""Values of ``bounded.backend`` besides ``SPARK``: the one chosen for each plan, and DuckDB."""
+
 
 def spark_tables(plan: LogicalPlan) -> list[CatalogTable]:
     """Return the Spark tables that a plan reads and writes."""

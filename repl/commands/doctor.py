@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.backend_choice import candidates, missing_for_spark
 from penstock.engine.bounded.spark.class_data_archive import cache_directory
 from penstock.engine.bounded.spark.installation import (
     Finding,
@@ -21,6 +23,7 @@ from penstock.engine.bounded.spark.installation import (
     package_version,
     spark_findings,
 )
+from penstock.planner.sql_generator.support import AUTO
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, refusal_code
 
@@ -37,7 +40,7 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
         messages_for(arguments).error(error)
         return refusal_code(error)
     # No session is opened, so the setting's default is repeated here.
-    backend = config.settings.get("bounded.backend", "spark")
+    backend = config.settings.get("bounded.backend", AUTO)
     state = arguments.state or config.settings.get("execution.checkpointing.dir")
     findings = [
         *_check_packages(),
@@ -141,8 +144,14 @@ def _written(what: str, directory: Path, mend: str) -> Finding:
 
 
 def _bounded(backend: str) -> Iterator[Finding]:
-    """Check the bounded backend; with DuckDB, a missing Spark is only a note."""
-    yield Finding("bounded queries", State.OK, f"run on {backend}")
+    """Check the bounded backend; where DuckDB can answer, a missing Spark is only a note."""
+    if backend != AUTO:
+        said = f"run on {backend}"
+    elif (missing := missing_for_spark()) is None:
+        said = "run on spark; small local inputs on duckdb while no Spark is up (bounded.backend = auto)"
+    else:
+        said = f"run on duckdb (bounded.backend = auto): {missing}"
+    yield Finding("bounded queries", State.OK, said)
     for finding in spark_findings():
-        needed = backend == "spark" or finding.state is not State.MISSING
+        needed = SPARK in candidates(backend) or finding.state is not State.MISSING
         yield finding if needed else Finding(finding.what, State.NOTE, finding.found, finding.mend)

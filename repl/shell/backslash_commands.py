@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -281,6 +282,22 @@ def _connect(context: ShellContext, argument: str) -> None:
     )
 
 
+def _connection_info(context: ShellContext, argument: str) -> None:
+    # The engine: not before somebody asks.
+    from penstock.engine.bounded.backend_choice import describe_backend
+
+    session = context.session
+    state = session.state.state_dir or session.settings.get("execution.checkpointing.dir") or "in memory"
+    lines = (
+        f"penstock {version('penstock')} in this process (there is no server)",
+        f"catalog: {session.catalog.current.catalog}, database: {session.catalog.current.database}",
+        f"bounded queries: {describe_backend(session.settings)}",
+        f"checkpoints: {state}",
+        f"jobs: {context.status() or 'none running'}",
+    )
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
 _ACTIONS: dict[str, Callable[[ShellContext, str], None]] = {
     r"\?": _help,
     r"\h": _syntax,
@@ -301,5 +318,6 @@ _ACTIONS: dict[str, Callable[[ShellContext, str], None]] = {
     r"\e": _edit,
     r"\watch": _watch,
     r"\errverbose": _error_details,
+    r"\conninfo": _connection_info,
     r"\c": _connect,
 }

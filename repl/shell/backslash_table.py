@@ -29,6 +29,7 @@ COMMANDS: tuple[tuple[str, str, str], ...] = (
     (r"\e", "[FILE]", "edit the last statement, or a file, in $EDITOR"),
     (r"\watch", "[SECONDS]", "run the last statement again and again (bounded queries)"),
     (r"\errverbose", "", "the last error with all it knows"),
+    (r"\conninfo", "", "where this shell's statements run, and who computes bounded queries"),
     (r"\c", "URL", "connect elsewhere"),
     (r"\q", "", "leave"),
 )

@@ -76,12 +76,16 @@ def programs_spark() -> ProgramsSpark | None:
     """Return the Spark this program has started with PySpark; ``None`` when there is none, or it is dead.
     Imports nothing.
     """
+    return ProgramsSpark() if has_programs_spark() else None
+
+
+def has_programs_spark() -> bool:
+    """Return whether this program has started a Spark with PySpark that is alive. Imports nothing."""
     # an attribute of a module that is loaded, if it is: nothing here starts Spark
-    context = _context()
-    if context is None:
-        return None
+    if _context() is None:
+        return False
     machine = _machine()
-    return ProgramsSpark() if machine is None or machine.poll() is None else None
+    return machine is None or machine.poll() is None
 
 
 def _context() -> Any:

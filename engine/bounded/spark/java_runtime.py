@@ -86,6 +86,11 @@ def find_java() -> Java:
     )
 
 
+def has_java() -> bool:
+    """Return whether there is a Java that Spark accepts."""
+    return any(java is not None and java.version >= OLDEST_JAVA for _, _, java in java_homes())
+
+
 def java_homes() -> list[tuple[Path, str, Java | None]]:
     """Return the candidate Java homes in order of preference: the directory, its origin, and its Java, of any
     version.

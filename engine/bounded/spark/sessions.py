@@ -19,11 +19,12 @@ from penstock.engine.bounded.spark.attached_application import (
     GATEWAY,
     Additions,
     SubmittedSpark,
+    has_programs_spark,
     programs_spark,
 )
 from penstock.engine.bounded.spark.connect_application import SparkServer
 from penstock.engine.bounded.spark.jvm_launcher import configured, spark_home
-from penstock.engine.bounded.spark.keep_alive import lease_spark
+from penstock.engine.bounded.spark.keep_alive import daemon_states, lease_spark
 from penstock.engine.bounded.spark.local_application import OwnSpark
 from penstock.engine.bounded.spark.watchdog import SparkWatch, WatchedCall
 
@@ -80,6 +81,15 @@ class SparkSessions:
         # Spark writes some in its own way
         wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}
         return SparkWatch(application).call("open a session", lambda: _opened(application, time_zone, wanted))
+
+    def is_up(self, keep_alive_ms: int) -> bool:
+        """Return whether a new session would start no Spark: one runs here, or there is one to join."""
+        if self._application is not None:
+            return self._application.alive
+        if os.environ.get("SPARK_REMOTE") or GATEWAY in os.environ or has_programs_spark():
+            return True
+        # only a session that keeps Sparks alive joins one
+        return bool(keep_alive_ms) and bool(daemon_states())
 
     def release(self, session: Any) -> None:
         """Release a session that is no longer needed."""

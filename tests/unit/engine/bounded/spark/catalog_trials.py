@@ -140,7 +140,7 @@ def trials(folder: Path, arguments: argparse.Namespace) -> dict[str, Trial]:
 def tried(trial: Trial) -> int:
     """Try one kind of catalog in this process; print a line per step, and return how many went wrong."""
     wrong = 0
-    with penstock.connect() as connection:
+    with penstock.connect(settings={"bounded.backend": "spark"}) as connection:
 
         def rows(sql: str) -> list[tuple[Any, ...]]:
             return connection.execute(sql).fetchall()

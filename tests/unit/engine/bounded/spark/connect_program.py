@@ -37,7 +37,7 @@ def told(connection: Any, sql: str) -> list[str]:
 def main(path: str, java_pid: int) -> None:
     """Use everything that goes another way over Connect."""
     saw: dict[str, Any] = {}
-    with penstock.connect() as connection:
+    with penstock.connect(settings={"bounded.backend": "spark"}) as connection:
         connection.execute(
             f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}/n.csv')"
         )

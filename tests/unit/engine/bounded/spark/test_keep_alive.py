@@ -101,6 +101,8 @@ def test_a_spark_is_kept_alive_and_served_over_connect(
         "-m",
         "penstock",
         "--set",
+        "bounded.backend=spark",
+        "--set",
         "spark.keep-alive=1 h",  # the next program may need minutes to begin, on a machine that is busy
         "--csv",
         "-c",

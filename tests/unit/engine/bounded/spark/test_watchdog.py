@@ -80,7 +80,7 @@ def conn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
         pytest.skip(error.message)
     path = tmp_path_factory.mktemp("watch") / "n.csv"
     path.write_text("n,t\n" + "".join(f"{n},text of {n}\n" for n in range(100_000)))
-    with penstock.connect() as made:
+    with penstock.connect(settings={"bounded.backend": "spark"}) as made:
         made.execute(
             f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}')"
         )
