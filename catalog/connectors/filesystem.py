@@ -13,6 +13,9 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.types import BIGINT, STRING, TimestampLtz
 
+# paths that are no files: lines are read from stdin, rows are written to stdout
+STANDARD_INPUT = ("-", "/dev/stdin")
+STANDARD_OUTPUT = ("-", "/dev/stdout")
 FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
 # Each record is a change: an insertion, an update or a deletion.
 CHANGELOG_FORMATS = frozenset({"debezium-json"})
@@ -255,7 +258,32 @@ def format_of(table: TableOptions) -> str:
     return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
 
 
+def pipe_fault(table: TableOptions, *, partitioned: bool, reads: bool) -> tuple[str, str] | None:
+    """Return what a table at stdin or stdout cannot have, and what to write instead; ``None`` for any other
+    table, and for one that works.
+    """
+    path = table.options["path"]
+    if path not in (STANDARD_INPUT if reads else STANDARD_OUTPUT):
+        return None
+    kind, name = format_of(table), "stdin" if reads else "stdout"
+    if reads and kind not in ("csv", "json"):
+        return f"{kind} cannot be read from stdin, only csv and json", "give the path of the file"
+    if table.option("compression") not in ("auto", "none"):
+        tool = "gunzip -c FILE | penstock .." if reads else "penstock .. | gzip"
+        return f"{name} is not compressed by penstock", f"leave compression out and write: {tool}"
+    if not reads and codec_name(str(table.option("csv.encoding"))) != "utf-8":
+        return "stdout is written in UTF-8", "leave csv.encoding out and write: penstock .. | iconv -t .."
+    if partitioned:
+        return f"{name} has no partitions", "leave PARTITIONED BY out"
+    if table.option("source.monitor-interval") is not None:
+        return f"{name} is no directory", "leave source.monitor-interval out: lines are read as they come"
+    return None
+
+
 def _boundedness(table: TableOptions) -> Boundedness:
+    # nobody knows yet whether its lines end
+    if table.options["path"] in STANDARD_INPUT:
+        return Boundedness.REPLAY
     # a watched directory never ends; a replay is a finite stream; else the files there are now are the table
     if table.option("source.monitor-interval") is not None:
         return Boundedness.UNBOUNDED

@@ -6,7 +6,13 @@ from __future__ import annotations
 
 from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.database import DATABASE_CONNECTORS, DATABASES, LOOKUP_OPTIONS
-from penstock.catalog.connectors.filesystem import FILESYSTEM, RELOAD, format_of
+from penstock.catalog.connectors.filesystem import (
+    FILESYSTEM,
+    RELOAD,
+    STANDARD_INPUT,
+    STANDARD_OUTPUT,
+    format_of,
+)
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.socket import SOCKET
@@ -250,6 +256,16 @@ def _declared(connector: Connector, key: str, span: Span | None) -> Option:
 def file_format(table: CatalogTable) -> str:
     """Return the format of a filesystem table: its option, or its path's suffix, or csv."""
     return format_of(options_of(table))
+
+
+def reads_stdin(table: CatalogTable) -> bool:
+    """Return whether a table's rows are the lines of stdin."""
+    return table.connector == "filesystem" and table.options.get("path") in STANDARD_INPUT
+
+
+def writes_to_stdout(table: CatalogTable) -> bool:
+    """Return whether rows written to a table go to stdout."""
+    return table.connector == "filesystem" and table.options.get("path") in STANDARD_OUTPUT
 
 
 def emits_changes(table: CatalogTable) -> bool:

@@ -76,6 +76,10 @@ DATA: dict[str, tuple[str, str]] = {
         "The bytes of a text file are not in the encoding of the table.",
         "Write 'csv.encoding' = 'windows-1252' or what it is in; convert other formats with iconv.",
     ),
+    "DAT-4126": (
+        "Stdin was read by an earlier query, or is a terminal.",
+        "Read stdin in one query only, and pipe rows into the command.",
+    ),
     "DAT-4201": (
         "A record cannot be read as the table declares it.",
         "Correct the file, or create the table with 'on-error' = 'skip' or 'table'.",
@@ -185,6 +189,10 @@ DATA: dict[str, tuple[str, str]] = {
     "DAT-4628": (
         "Spark cannot write a mark beside the state it reads.",
         "Run Spark as a user who may write there.",
+    ),
+    "DAT-4629": (
+        "Rows in parquet or arrow are written to a terminal.",
+        "Send them into a file: penstock -c '..' > rows.parquet.",
     ),
     "DAT-4700": ("The connector postgres needs psycopg.", "pip install 'penstock[postgres]'."),
     "DAT-4701": (

@@ -21,6 +21,7 @@ from penstock.client.statements.functions import python_function_rows
 from penstock.client.statements.jobs import find_job, list_jobs
 from penstock.client.statements.settings import all_settings, matches
 from penstock.planner.binder.binder import Binder
+from penstock.planner.parser.file_parser import file_stem
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import Name
 
@@ -221,8 +222,7 @@ def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
 def _declaration_of(state: SessionState, path: nodes.FilePath) -> CatalogTable:
     """Return the table of a path under a name that a script may give it."""
     table = Binder(state.catalog, state.settings).describe_path(path).table
-    stem = path.text.rstrip("/").rpartition("/")[2].partition(".")[0]
-    return replace(table, name=re.sub(r"\W+", "_", stem).strip("_") or "t", temporary=False)
+    return replace(table, name=re.sub(r"\W+", "_", file_stem(path.text)).strip("_") or "t", temporary=False)
 
 
 def _query_columns(state: SessionState, query: nodes.Query) -> Result:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.catalog.connectors.filesystem import STANDARD_INPUT, STANDARD_OUTPUT
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.sink import SinkRequest, SinkWriter
 from penstock.engine.api.source import ScanRequest, SourceConnector
@@ -13,6 +14,10 @@ from penstock.engine.api.source import ScanRequest, SourceConnector
 
 # One function a connector, each with its import inside: a query loads only the connectors it uses.
 def _filesystem_source(request: ScanRequest) -> SourceConnector:
+    if request.table.options["path"] in STANDARD_INPUT:
+        from penstock.engine.connectors.filesystem.standard_input import StandardInputSource
+
+        return StandardInputSource(request)
     from penstock.engine.connectors.filesystem.source import FilesystemSource
 
     return FilesystemSource(request)
@@ -61,6 +66,10 @@ def _socket_source(request: ScanRequest) -> SourceConnector:
 
 
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
+    if request.table is not None and request.table.options["path"] in STANDARD_OUTPUT:
+        from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
+
+        return StandardOutputSink(request)
     from penstock.engine.connectors.filesystem.sink import FilesystemSink
 
     return FilesystemSink(request)

@@ -18,7 +18,7 @@ from penstock.engine.formats.column_adapter import the_one
 from penstock.engine.formats.decoded_batch import Decoded, batch_of, escaped
 from penstock.engine.formats.fast_csv import PlainCsv
 from penstock.engine.formats.file_task import FileTask
-from penstock.engine.formats.line_reader import LineReader
+from penstock.engine.formats.line_reader import Blocks, LineReader
 from penstock.engine.formats.record_blocks import Block, RecordBlocks, record_ends
 from penstock.engine.formats.text_conversion import checked, from_text
 
@@ -27,12 +27,20 @@ _COUNT_AT_FAULT = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 class CsvReader(LineReader):
-    """Reads one csv file, or the records that begin in a range of its bytes."""
+    """Reads one csv file, or the records that begin in a range of its bytes; or ``blocks``, whose header has
+    ``names``.
+    """
 
-    def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
-        self._csv = CsvParser(task)
+    def __init__(
+        self,
+        task: FileTask,
+        anchor: dict[str, Any] | None,
+        blocks: Blocks | None = None,
+        names: list[str] | None = None,
+    ) -> None:
+        self._csv = CsvParser(task, names)
         super().__init__(
-            task, anchor, self._csv, task.dialect.quote.encode() if task.dialect.multiline else None
+            task, anchor, self._csv, task.dialect.quote.encode() if task.dialect.multiline else None, blocks
         )
         # a resumed reader, and a range that is not the first, begin after the header
         self._skip_header = task.dialect.header and not self._resumed and task.start == 0
@@ -54,12 +62,14 @@ class CsvReader(LineReader):
 class CsvParser:
     """Turns bytes of whole csv records into a batch of the wanted columns."""
 
-    def __init__(self, task: FileTask) -> None:
+    def __init__(self, task: FileTask, names: list[str] | None = None) -> None:
         self._wanted = task.wanted
         self._quote = task.dialect.quote.encode()
-        self._names = (header_names(task) if task.dialect.header else None) or [
-            field.name for field in task.declared
-        ]
+        self._names = (
+            names
+            or (header_names(task) if task.dialect.header else None)
+            or [field.name for field in task.declared]
+        )
         positions = [csv_position(field, self._names, task.path) for field in task.wanted]
         # columns are named by position: a header may have a name twice
         self._columns = [f"c{index}" for index in range(len(self._names))]
@@ -212,7 +222,11 @@ def header_names(task: FileTask) -> list[str] | None:
         blocks.close()
     if block is None:
         return None
-    line = block.data[: int(record_ends(block.data, quote)[0])]
+    return names_of(block.data[: int(record_ends(block.data, quote)[0])], task)
+
+
+def names_of(line: bytes, task: FileTask) -> list[str]:
+    """Return the column names in a header. DAT-4202 when it cannot be read."""
     options = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
     parse = arrow_csv.ParseOptions(
         delimiter=task.dialect.delimiter,

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import zlib
+from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
@@ -109,41 +110,52 @@ class _DurableFile:
         self._path.unlink(missing_ok=True)
 
 
-class TextWriter:
-    """Writes csv, json lines, or changes as Debezium's JSON. DAT-4607 for BYTES that are no text."""
+class TextLines:
+    """Rows as the lines of csv, of JSON, or of Debezium's JSON. DAT-4607 for BYTES that are no text."""
 
-    def __init__(self, task: WriteTask, kind: str) -> None:
-        self._kind = kind
-        self._in_payload = task.in_payload
-        self._dialect = task.dialect
-        # incremental: utf-16 has one byte order mark a file
-        self._encoder = codecs.getincrementalencoder(task.dialect.encoding)()
-        self._file = _DurableFile(task.path, task.codec)
-        self.bytes = 0
+    def __init__(self, kind: str, dialect: CsvDialect, in_payload: bool) -> None:
+        self._kind, self._dialect, self._in_payload = kind, dialect, in_payload
+
+    def header(self, names: Sequence[str]) -> str:
+        """Return the line before the rows; empty where there is none."""
+        if self._kind != "csv" or not self._dialect.header:
+            return ""
         # names are quoted by the rule of values: one may contain the delimiter
-        if kind == "csv" and task.dialect.header:
-            names = pa.array(task.schema.names)
-            line = task.dialect.delimiter.join(_csv_quoted(names, task.dialect).to_pylist()) + "\n"
-            self._put(line)
+        return self._dialect.delimiter.join(_csv_quoted(pa.array(names), self._dialect).to_pylist()) + "\n"
 
-    def write(self, rows: pa.RecordBatch) -> None:
+    def text(self, rows: pa.RecordBatch) -> str:
+        """Return the lines of rows, each with its line end."""
         try:
-            lines = self._lines(rows)
+            return "".join(self._lines(rows).to_pylist())
         except pa.ArrowInvalid:
             raise _not_text(rows, self._kind) from None
-        # every line ends with its line end
-        self._put("".join(lines.to_pylist()))
+
+    def _lines(self, rows: pa.RecordBatch) -> pa.Array:
+        if self._kind == "debezium-json":
+            return debezium_lines(rows, self._in_payload)
+        return json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
+
+
+class TextWriter:
+    """Writes csv, json lines, or changes as Debezium's JSON. DAT-4607 for what the encoding cannot hold."""
+
+    def __init__(self, task: WriteTask, kind: str) -> None:
+        self._lines = TextLines(kind, task.dialect, task.in_payload)
+        self._encoding = task.dialect.encoding
+        # incremental: utf-16 has one byte order mark a file
+        self._encoder = codecs.getincrementalencoder(self._encoding)()
+        self._file = _DurableFile(task.path, task.codec)
+        self.bytes = 0
+        self._put(self._lines.header(task.schema.names))
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._put(self._lines.text(rows))
 
     def finish(self) -> WrittenFile:
         return self._file.finish()
 
     def discard(self) -> None:
         self._file.discard()
-
-    def _lines(self, rows: pa.RecordBatch) -> pa.Array:
-        if self._kind == "debezium-json":
-            return debezium_lines(rows, self._in_payload)
-        return json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
 
     def _put(self, text: str) -> None:
         try:
@@ -152,7 +164,7 @@ class TextWriter:
             what = error.object[error.start : error.start + 1]
             raise PenstockError(
                 "DAT-4607",
-                f"the character {what} of a value cannot be written in {self._dialect.encoding}",
+                f"the character {what} of a value cannot be written in {self._encoding}",
                 hint="write the table in 'csv.encoding' = 'utf-8', which has all characters",
                 sqlstate="22021",
             ) from None

@@ -15,7 +15,7 @@ from penstock.catalog.types import Timestamp, to_arrow
 from penstock.engine.formats.decoded_batch import Decoded, batch_of, escaped
 from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
-from penstock.engine.formats.line_reader import LineReader
+from penstock.engine.formats.line_reader import Blocks, LineReader
 
 # a line whose first character is an n: null, or no JSON at all
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
@@ -30,9 +30,11 @@ _KINDS = {
 }
 
 
-def json_lines_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader:
-    """Return a reader of JSON lines."""
-    return LineReader(task, anchor, JsonParser(task.wanted))
+def json_lines_reader(
+    task: FileTask, anchor: dict[str, Any] | None, blocks: Blocks | None = None
+) -> LineReader:
+    """Return a reader of JSON lines, of a file or of ``blocks``."""
+    return LineReader(task, anchor, JsonParser(task.wanted), None, blocks)
 
 
 class JsonParser:

@@ -92,13 +92,28 @@ class LineParser(Protocol):
         """Return decoded records as rows."""
 
 
+class Blocks(Protocol):
+    """Blocks of whole records, in order."""
+
+    def next(self) -> Block | None:
+        """Return the next block; ``None`` at the end."""
+
+    def close(self) -> None:
+        """Release what they are read from."""
+
+
 class LineReader:
     """Reads one file of lines, or the lines that begin in a range of its bytes. ``quote``: inside these
     characters a record may span lines.
     """
 
     def __init__(
-        self, task: FileTask, anchor: dict[str, Any] | None, parser: LineParser, quote: bytes | None = None
+        self,
+        task: FileTask,
+        anchor: dict[str, Any] | None,
+        parser: LineParser,
+        quote: bytes | None = None,
+        blocks: Blocks | None = None,
     ) -> None:
         self._parser = parser
         self._quote = quote
@@ -107,7 +122,7 @@ class LineReader:
         begin: int | None = resumed.get("byte")
         self._ordinal: int = resumed.get("row", 0)
         self._resumed = begin is not None
-        self._blocks = RecordBlocks(task, begin, quote)
+        self._blocks = blocks or RecordBlocks(task, begin, quote)
 
     def next(self) -> Decoded | None:
         block = self._next_block()

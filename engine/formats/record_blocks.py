@@ -4,6 +4,8 @@ byte order mark.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import pyarrow as pa
 
@@ -27,6 +29,16 @@ class Block:
     offset: int
 
 
+class ByteStream(Protocol):
+    """Bytes that are read once, forward."""
+
+    def read(self, most: int) -> bytes:
+        """Return the next bytes; nothing at the end."""
+
+    def close(self) -> None:
+        """Release the stream."""
+
+
 class RecordBlocks:
     """Reads a file as blocks of whole records.
 
@@ -40,6 +52,8 @@ class RecordBlocks:
         begin: int | None = None,
         quote: bytes | None = None,
         block_bytes: int = BLOCK_BYTES,
+        *,
+        file: ByteStream | None = None,
     ) -> None:
         self._task = task
         self._quote = quote
@@ -47,12 +61,14 @@ class RecordBlocks:
         # bytes after the last cut, the start of the next block
         self._remainder = b""
         self._ended = False
-        seekable = task.is_plain
-        self._file = task.open_seekable() if seekable else task.open_stream()
         self._offset = begin if begin is not None else task.start
-        # a range starts one byte early: _skip_line then skips nothing if a record begins exactly there
-        if seekable and self._offset:
-            self._file.seek(self._offset - (begin is None))
+        if file is None:
+            opened = task.open_seekable() if task.is_plain else task.open_stream()
+            # a range starts one byte early: _skip_line then skips nothing if a record begins exactly there
+            if task.is_plain and self._offset:
+                opened.seek(self._offset - (begin is None))
+            file = opened
+        self._file: ByteStream = file
         if begin is None and task.start:
             self._skip_line()
         elif self._offset == 0:

@@ -7,12 +7,13 @@ from __future__ import annotations
 from dataclasses import field
 from functools import cached_property
 
+from penstock.catalog.connectors.registry import writes_to_stdout
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
-from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
+from penstock.planner.logical.distribution import ANY, SINGLE, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, table_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
@@ -77,6 +78,9 @@ class Sink(PassThroughNode):
         """Changes of one row must arrive in order, so they need one subtask. The client sums weights and
         needs no order.
         """
+        # rows of two writers would be mixed within a line
+        if self.table is not None and writes_to_stdout(self.table):
+            return (SINGLE,)
         # inserts may be written in any order
         if self.table is None or inputs[0].insert_only or not self.table.primary_key:
             return (ANY,)

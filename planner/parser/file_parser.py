@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from penstock.catalog.connectors.filesystem import STANDARD_INPUT
 from penstock.catalog.errors import PenstockError
 from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.syntax_nodes import FileTable, OptionEntry
@@ -21,6 +22,11 @@ FILE_FUNCTIONS = {
     "PARQUET_SCAN": "parquet",
     "READ_ARROW": "arrow",
 }
+
+
+def file_stem(path: str) -> str:
+    """Return the name of a file without its directory and its suffixes."""
+    return path.rstrip("/").rpartition("/")[2].partition(".")[0] or path
 
 
 class FileParser:
@@ -58,7 +64,7 @@ class FileParser:
         self, begin: int, token: Token, file_format: str | None, options: list[OptionEntry]
     ) -> FileTable:
         # the name by which its columns are called: orders of 'data/orders.csv.gz'
-        stem = token.text.rstrip("/").rpartition("/")[2].partition(".")[0] or token.text
+        stem = "stdin" if token.text in STANDARD_INPUT else file_stem(token.text)
         node = FileTable(this=exp.Identifier(this=stem, quoted=True), path=token.text, format=file_format)
         node.meta["entries"] = tuple(options)
         return self._tokens.spanned(begin, node)

@@ -4,13 +4,20 @@ and JSON files, and those of partition directories.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
 from penstock.catalog.connectors.connector import TableOptions
-from penstock.catalog.connectors.filesystem import FILESYSTEM, format_of, split_suffixes
+from penstock.catalog.connectors.filesystem import (
+    FILESYSTEM,
+    STANDARD_INPUT,
+    format_of,
+    pipe_fault,
+    split_suffixes,
+)
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
@@ -19,8 +26,14 @@ from penstock.catalog.types import BIGINT, DATE, STRING, DataType
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
 from penstock.engine.connectors.filesystem.source import dialect_of
-from penstock.engine.connectors.filesystem.text_sampling import csv_columns, json_columns, read_sample
-from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.connectors.filesystem.standard_input import STDIN
+from penstock.engine.connectors.filesystem.text_sampling import (
+    TextSample,
+    csv_columns,
+    json_columns,
+    read_sample,
+)
+from penstock.engine.formats.file_task import UTF_8, CsvDialect, FileTask
 from penstock.engine.formats.file_types import Fit, fit, sql_type, type_name
 from penstock.engine.formats.missing_columns import file_schema
 
@@ -58,6 +71,8 @@ class FileInference:
         """Return the format of the files of a path. DAT-4101 and 4102 where there are none, DAT-4124 where
         their names say none, or several.
         """
+        if path in STANDARD_INPUT:
+            return _format_of_stdin()
         listing = FileListing(path, None)
         files = _listed(listing, path)
         kinds: dict[str | None, FileSplit] = {}
@@ -79,6 +94,8 @@ class FileInference:
         if kind == "debezium-json":
             message = "the columns of debezium-json cannot be inferred: its files hold changes of rows"
             raise PenstockError("DAT-4121", message, hint=_DECLARE, kind=Kind.USER)
+        if path in STANDARD_INPUT:
+            return _of_stdin(table, kind)
         listing = FileListing(path, kind)
         files = _listed(listing, path)
         key = (tuple(sorted(options.items())), tuple(file.split_id for file in files))
@@ -300,6 +317,42 @@ def _task(table: TableOptions, listing: FileListing, file: FileSplit) -> FileTas
         compression = split_suffixes(file.path)[1]
     dialect = dialect_of(table) if kind == "csv" else CsvDialect()
     return FileTask(listing.filesystem, file.path, (), (), compression, dialect)
+
+
+# stdin
+
+
+def _format_of_stdin() -> str:
+    # one line is enough to tell an object from names
+    data, _ = STDIN.sample(SAMPLE_BYTES, 1)
+    kind = next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
+    return kind or ("json" if data.lstrip()[:1] in (b"{", b"[") else "csv")
+
+
+def _of_stdin(table: TableOptions, kind: str) -> InferredFiles:
+    fault = pipe_fault(table, partitioned=False, reads=True)
+    if fault is not None:
+        raise PenstockError("SQL-1047", fault[0], hint=fault[1], sqlstate="0A000")
+    dialect = dialect_of(table) if kind == "csv" else CsvDialect()
+    # names and a record, or one object
+    data, ended = STDIN.sample(SAMPLE_BYTES, 2 if kind == "csv" and dialect.header else 1)
+    if not data.strip():
+        hint = (
+            "pipe rows into it: cat rows.csv | penstock -c \"SELECT * FROM read_csv('-')\"; statements come "
+            "from -c or -f then"
+        )
+        raise PenstockError(
+            "DAT-4120", "stdin is empty: nothing says its columns", hint=hint, kind=Kind.EXTERNAL
+        )
+    if dialect.encoding != UTF_8:
+        # a character may be cut off at the end
+        data = codecs.getincrementaldecoder(dialect.encoding)("replace").decode(data).encode()
+    data = data if ended else data[: data.rfind(b"\n") + 1] or data
+    sample = TextSample("stdin", data, ended, kind == "csv")
+    known = frozenset(key for key in table.options if key.startswith("csv."))
+    shape = csv_columns(sample, dialect, known) if kind == "csv" else json_columns([sample])
+    rows = "all rows" if ended else f"the first {data.count(10)} lines"
+    return InferredFiles(shape.fields, (), shape.options, f"{kind}, types that fit {rows} of stdin")
 
 
 # partitions

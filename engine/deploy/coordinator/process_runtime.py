@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.catalog.connectors.registry import reads_stdin, writes_to_stdout
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
@@ -27,6 +28,7 @@ from penstock.engine.deploy.worker.python_modules import FunctionNames
 from penstock.engine.storage.local import make_private, open_private
 from penstock.engine.task_manager.task_manager import IoThread
 from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.operator_specs import HistorySource, JobGraph
 
 # connectors whose rows are in this process only
@@ -153,7 +155,11 @@ def check(graph: JobGraph, options: JobOptions) -> None:
     for chain in graph.chains:
         for spec in chain.operators:
             why = _ELSEWHERE.get(spec.node.table.connector) if isinstance(spec.node, Scan) else None
-            if why is not None and isinstance(spec.node, Scan):
+            if isinstance(spec.node, Scan) and reads_stdin(spec.node.table):
+                why = "reads stdin, which this process has"
+            if isinstance(spec.node, Sink) and spec.node.table and writes_to_stdout(spec.node.table):
+                why = "writes to stdout, which this process has"
+            if why is not None and isinstance(spec.node, Scan | Sink) and spec.node.table is not None:
                 raise PenstockError(
                     "RUN-2912",
                     f"{spec.node.table.name} {why}: worker processes cannot",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.catalog.connectors.registry import connector_of
+from penstock.catalog.connectors.filesystem import pipe_fault
+from penstock.catalog.connectors.registry import connector_of, options_of
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.registry import can_cast
 from penstock.catalog.name_suggestions import did_you_mean
@@ -35,6 +36,12 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
         message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
         hint = "write to a table whose connector takes rows, such as filesystem or print"
         raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
+    if table.connector == "filesystem":
+        fault = pipe_fault(options_of(table), partitioned=bool(table.partitioned_by), reads=False)
+        if fault is not None:
+            raise PenstockError(
+                "SQL-1094", fault[0], span=statement.target.span, hint=fault[1], sqlstate="0A000"
+            )
     targets = _targets(statement.columns, table, statement.target.span)
     if len(targets) != len(relation.fields):
         raise _wrong_width(statement, table, targets, relation)

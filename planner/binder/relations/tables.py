@@ -9,13 +9,14 @@ from sqlglot import exp
 
 from penstock.catalog.coercion import common_type_of
 from penstock.catalog.connectors.connector import Boundedness
-from penstock.catalog.connectors.filesystem import split_suffixes
+from penstock.catalog.connectors.filesystem import pipe_fault, split_suffixes
 from penstock.catalog.connectors.registry import (
     ERRORS_SUFFIX,
     boundedness,
     check_options,
     connector_of,
     errors_table,
+    options_of,
     written_changes,
 )
 from penstock.catalog.errors import PenstockError, Span
@@ -220,6 +221,10 @@ def read_table(relation: CatalogTable, span: Span | None, context: BindContext) 
         raise PenstockError(
             "SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809"
         )
+    if relation.connector == "filesystem":
+        fault = pipe_fault(options_of(relation), partitioned=bool(relation.partitioned_by), reads=True)
+        if fault is not None:
+            raise PenstockError("SQL-1047", fault[0], span=span, hint=fault[1], sqlstate="0A000")
     if relation.connector == "filesystem" and written_changes(relation) != "append":
         message = f'table "{relation.name}" cannot be read: its files hold changes, one with its op a line'
         hint = "write 'format' = 'debezium-json' to have changes that can be read again"
