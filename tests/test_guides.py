@@ -127,3 +127,5 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     built = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "ERRORS.html").exists()
+    # a fence of two words is code, too
+    assert 'class="k">SET' in (tmp_path / "STATE.html").read_text(encoding="utf-8")

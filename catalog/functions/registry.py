@@ -189,7 +189,7 @@ def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> Pensto
         )
         hint = "let the source add such a value to each row; pmod(xxhash64(key), 100) < 5 keeps 5 of 100"
         raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
-    hint = did_you_mean(name, [*others, *function_names()]) or "docs/FUNCTIONS.md lists every function"
+    hint = did_you_mean(name, [*others, *function_names()]) or "SHOW FUNCTIONS lists every function"
     return PenstockError(
         "SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883"
     )

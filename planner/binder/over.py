@@ -183,7 +183,7 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
     if not binder.context.is_aggregate(name):
         if name not in function_names():
             known = [*OVER_ONLY, *binder.context.catalog.functions.names(), *function_names()]
-            hint = did_you_mean(name, known) or "docs/FUNCTIONS.md lists every function"
+            hint = did_you_mean(name, known) or "SHOW FUNCTIONS lists every function"
             raise PenstockError(
                 "SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883"
             )

@@ -144,7 +144,7 @@ SELECT TUMBLE_START(ts, INTERVAL '1' HOUR) FROM bid
 error[SQL-1101]: there is no function tumble_start
   1 | SELECT TUMBLE_START(ts, INTERVAL '1' HOUR) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: docs/FUNCTIONS.md lists every function
+hint: SHOW FUNCTIONS lists every function
 ====
 CREATE TABLE copy LIKE bidd
 ---
