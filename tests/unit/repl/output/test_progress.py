@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.slow_steps import SlowStep, SlowSteps
 from penstock.engine.job.job_events import JobEvent
 from penstock.repl.launch import job_waiter
-from penstock.repl.output.messages import Messages
+from penstock.repl.output.messages import EngineLogHandler, Messages
 from penstock.repl.output.printer import Printer, Style
 from penstock.repl.output.progress import JobNotices
 
@@ -79,3 +80,19 @@ def test_a_note_erases_the_status_line_first() -> None:
     messages.note("b")
     messages.note("c")
     assert out.getvalue() == "a\n\rworking\x1b[K\r\x1b[Kb\nc\n"
+
+
+def test_what_the_engine_logs_goes_above_the_prompt() -> None:
+    """Spark may be started while the user types: its lines must not be written into that one."""
+    logger, out, above = logging.getLogger("penstock"), io.StringIO(), []
+    before = list(logger.handlers)
+    messages = Messages(out)
+    try:
+        EngineLogHandler(messages).attach()
+        logging.getLogger("penstock.spark").info("Spark is being started")
+        messages.note_above_prompt(lambda text, write: above.append((text, write)))
+        logging.getLogger("penstock.spark").info("Spark runs, after %.1f s", 2)
+    finally:
+        logger.handlers[:] = before
+    assert out.getvalue() == "Spark is being started\n"
+    assert above == [("Spark runs, after 2.0 s", messages.note)]
