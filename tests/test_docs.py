@@ -22,7 +22,7 @@ from penstock.client.statements.show import help_on
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.keywords import KEYWORDS, STATEMENTS
 from tests.harness.case_files import case_files
-from tests.harness.package_tree import PACKAGES
+from tests.harness.package_tree import PACKAGES, lay_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *case_files(ROOT / "docs", "*.md")]
@@ -92,6 +92,11 @@ def test_fences_say_what_is_in_them(page: Path) -> None:
 def test_programs_run(page: Path, workplace: Path) -> None:
     (workplace / f"{MODULE}.py").write_text("\n".join(blocks(page, "python")), encoding="utf-8")
     runpy.run_path(f"{MODULE}.py")
+
+
+def test_ten_pipelines_are_checked_as_programs() -> None:
+    """``test_programs_run`` runs them; mypy reads them from where they are laid."""
+    assert len(lay_programs()) == 10
 
 
 @pytest.mark.parametrize(

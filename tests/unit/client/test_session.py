@@ -1,6 +1,8 @@
 import datetime as dt
+import math
 import threading
 import time
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -288,6 +290,37 @@ def test_table_api(letters):
     assert cursor.job.wait(PATIENCE_S)
     with pytest.raises(penstock.ProgrammingError):
         letters.table("leters")
+
+
+def test_views_and_values_of_the_table_api():
+    """Names and values of others come back as they were, through SQL text too."""
+    values = [
+        "it's",
+        "'; DROP VIEW x; --",
+        'a "b" `c`',
+        "日本\n--",
+        b"\x00'",
+        1.5,
+        math.inf,
+        Decimal("1E+2"),
+        None,
+    ]
+    values += [dt.timedelta(days=-1, microseconds=1), dt.datetime(2020, 1, 2, 3, 4, 5, 6), True, 2**40]
+    with penstock.connect(settings={"bounded.backend": "duckdb"}) as connection:
+        connection.register("numbers", pa.table({"n": [1, 2, 3]}))
+        one = connection.table("numbers").filter(penstock.col("n") == 1)
+        named = {f"v`{index}": penstock.lit(value) for index, value in enumerate(values)}
+        table = one.select(**named)
+        view = table.create_view('a view; "x"', temporary=True)
+        assert list(view) == [tuple(values)] == list(table)
+        assert view.columns == list(named)
+        assert one.create_view('a view; "x"', temporary=True, replace=True).to_arrow().num_rows == 1
+        assert math.isnan(next(iter(one.select(x=penstock.lit(math.nan))))[0])
+        assert "Scan numbers" in one.explain("LOGICAL")
+        assert one.explain().startswith("== logical ==")
+        assert one.to_pandas()["n"].tolist() == [1]
+        with pytest.raises(penstock.ProgrammingError, match="exists"):
+            one.create_view('a view; "x"', temporary=True)
 
 
 def test_a_kept_catalog_is_there_again(tmp_path):
