@@ -13,9 +13,9 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.select_list import item_name
 from penstock.planner.parser.query_parser import parse_expression, parse_item, parse_sort_item
-from penstock.planner.parser.syntax_nodes import AllColumns, Reference, span_of
+from penstock.planner.parser.syntax_nodes import AllColumns, HostValue, Reference, span_of
 from penstock.planner.table_api.expressions import ColumnExpression
-from penstock.planner.table_api.sql_text import expression_text, name_text
+from penstock.planner.table_api.sql_text import expression_text, name_text, outer_text
 
 Item = str | ColumnExpression
 # maps a reference that knows its table to the name of that table in FROM
@@ -99,8 +99,8 @@ class Pieces:
             # agg(n=col("a").alias("b")): the keyword is the name
             tree = _renamed(tree, name) if name is not None else tree
             if isinstance(tree, exp.Alias):
-                return SqlPiece(tree, expression_text(tree.this), tree.args["alias"].name)
-            return SqlPiece(tree, expression_text(tree))
+                return SqlPiece(tree, outer_text(tree.this), tree.args["alias"].name)
+            return SqlPiece(tree, outer_text(tree))
         if isinstance(item, str):
             # a keyword's text is an expression: "a AS b" would have two names
             tree = (parse if name is None else parse_expression)(self.text, start, start + len(item))
@@ -174,10 +174,32 @@ def item_text(piece: SqlPiece, context: BindContext) -> str:
     return piece.sql
 
 
-def set_order(tree: exp.Select, keys: Sequence[SqlPiece]) -> str:
-    """Set ORDER BY of a SELECT and return its text."""
-    tree.set("order", exp.Order(expressions=[key.tree for key in keys]))
-    return f"ORDER BY {', '.join(key.sql for key in keys)}"
+@dataclass(frozen=True)
+class Tail:
+    """ORDER BY, LIMIT and OFFSET of a SELECT."""
+
+    order: tuple[Item, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+    def fill(self, tree: exp.Select, keys: Sequence[SqlPiece]) -> list[str]:
+        """Set the clauses of a SELECT, ``keys`` being those of the order; return their lines of text."""
+        lines = []
+        if keys:
+            tree.set("order", exp.Order(expressions=[key.tree for key in keys]))
+            lines.append(f"ORDER BY {', '.join(key.sql for key in keys)}")
+        # OFFSET 0 is no clause
+        for key, value in (("limit", self.limit), ("offset", self.offset or None)):
+            if value is not None:
+                # A HostValue is a Python value in a tree, checked by the binder as a literal is.
+                node = HostValue()
+                node.meta["value"] = value
+                tree.set(key, node)
+                lines.append(f"{key.upper()} {expression_text(node)}")
+        return lines
+
+
+NO_TAIL = Tail()
 
 
 def conjunction(pieces: Sequence[SqlPiece]) -> SqlPiece | None:

@@ -146,6 +146,13 @@ def expression_text(tree: exp.Expr) -> str:
     return writer(tree)
 
 
+def outer_text(tree: exp.Expr) -> str:
+    """Return the text of a whole expression, without the parentheses that it needs inside another."""
+    text = expression_text(tree)
+    wrapped = type(tree) in _BINARY or isinstance(tree, exp.In | exp.Is | exp.Between | exp.Neg | exp.Not)
+    return text[1:-1] if wrapped and tree.meta.get(TEXT) is None else text
+
+
 def _listed(trees: Sequence[exp.Expr]) -> str:
     return ", ".join(map(expression_text, trees))
 

@@ -5,7 +5,7 @@ the call that causes it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.scanner import allow_depth
-from penstock.planner.parser.syntax_nodes import AllColumns, HostValue, Reference, moved
+from penstock.planner.parser.syntax_nodes import AllColumns, Reference, moved
 from penstock.planner.table_api.execution import Executable, NewCursor
 from penstock.planner.table_api.expressions import ORIGIN, ColumnExpression, col, row_number
 from penstock.planner.table_api.from_clause import (
@@ -35,18 +35,19 @@ from penstock.planner.table_api.from_clause import (
 )
 from penstock.planner.table_api.match import matched
 from penstock.planner.table_api.pieces import (
+    NO_TAIL,
     Item,
     Pieces,
     SqlPiece,
+    Tail,
     all_but,
     column_name,
     conjunction,
     free_name,
     item_text,
     listed,
-    set_order,
 )
-from penstock.planner.table_api.sql_text import Lines, expression_text, path_text
+from penstock.planner.table_api.sql_text import Lines, path_text
 from penstock.planner.table_api.windows import Length, Window, windowed
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ class Table(Executable):
         pieces = Pieces(conditions)
         with pieces:
             bound = pieces.expressions(self._source.qualify)
-            if len(self._source.tables) == 1:
+            # a subquery is bound with its query
+            if len(self._source.tables) == 1 and not any(piece.tree.find(exp.Query) for piece in bound):
                 # bound alone, so that errors speak of filter and not of WHERE
                 scope = Scope.of(self._source.first.relation, self._source.first.name)
                 binder = ExpressionBinder(scope, self._context(self._source), "filter")
@@ -194,7 +196,7 @@ class Table(Executable):
         """
         name = rank or free_name("row_num", self.columns)
         number = row_number().over(partition_by=listed(partition_by), order_by=listed(order_by))
-        numbered = self.with_columns(number.alias(name))._closed_table()
+        numbered = self._unordered().with_columns(number.alias(name))._closed_table()
         best = numbered.filter(col(name) <= n)
         return best if rank is not None else best.drop(name)
 
@@ -244,7 +246,7 @@ class Table(Executable):
         source = replace(self._as_from(), name=name, ancestors=frozenset())
         origin = next(_ORIGINS)
         items = FromItems(replace(source, origin=origin))
-        return Table(self._binder, self._relation, items, None, self._new_cursor, origin=origin)
+        return Table(self._binder, source.relation, items, None, self._new_cursor, origin=origin)
 
     def join(
         self,
@@ -305,7 +307,9 @@ class Table(Executable):
         """Return the rows in order, or the first ``limit`` of them after ``offset``. Keys are SQL text such
         as ``"a DESC"`` or column expressions. An endless stream is ordered by time, or with ``limit``.
         """
-        return OrderedTable(self, keys) if limit is None and not offset else self._first(keys, limit, offset)
+        if limit is not None or offset:
+            return self._first(keys, limit, offset)
+        return OrderedTable(self, lambda limit, offset: self._first(keys, limit, offset), keys)
 
     def limit(self, count: int, offset: int = 0) -> Table:
         """Return the first ``count`` rows after the first ``offset``: in the order of ``order_by`` just
@@ -351,6 +355,9 @@ class Table(Executable):
         name = None if source.joins else source.first.name
         return derived(name, self._relation, self._sql, self._origin, source)
 
+    def _unordered(self) -> Table:
+        return self
+
     def _closed_table(self) -> Table:
         return self._of(self._as_from())
 
@@ -371,10 +378,10 @@ class Table(Executable):
         items: Sequence[Item],
         named: Mapping[str, Item],
         keys: Sequence[SqlPiece] | None = None,
-        order: Sequence[Item] = (),
+        tail: Tail = NO_TAIL,
     ) -> Table:
         """Return SELECT items, with GROUP BY where ``keys`` are not None."""
-        pieces, sorting = Pieces(items, named), Pieces(order)
+        pieces, sorting = Pieces(items, named), Pieces(tail.order)
         with pieces, sorting:
             parts = pieces.items(self._source.qualify)
             tree = exp.Select(expressions=[piece.tree for piece in parts])
@@ -384,24 +391,14 @@ class Table(Executable):
             if keys:
                 tree.set("group", exp.Group(expressions=[key.tree.copy() for key in keys]))
                 clauses.append(f"GROUP BY {', '.join(key.sql for key in keys)}")
-            if order:
-                clauses.append(set_order(tree, sorting.sort_items(self._source.qualify)))
+            clauses += tail.fill(tree, sorting.sort_items(self._source.qualify))
             return self._bound(tree, select_lines(texts, self._source, clauses=clauses), pieces.text)
 
     def _first(self, keys: Sequence[Item], limit: int | None, offset: int) -> Table:
-        pieces = Pieces(keys)
-        with pieces:
-            tree, clauses = exp.Select(expressions=[AllColumns()]), []
-            if keys:
-                clauses.append(set_order(tree, pieces.sort_items(self._source.qualify)))
-            # OFFSET 0 is no clause
-            for key, value in (("limit", limit), ("offset", offset or None)):
-                if value is not None:
-                    # A HostValue is a Python value in a tree, checked by the binder as a literal is.
-                    node = HostValue()
-                    node.meta["value"] = value
-                    tree.set(key, node)
-                    clauses.append(f"{key.upper()} {expression_text(node)}")
+        sorting, tree = Pieces(keys), exp.Select(expressions=[AllColumns()])
+        with sorting:
+            tail = Tail(tuple(keys), limit, offset)
+            clauses = tail.fill(tree, sorting.sort_items(self._source.qualify))
             return self._bound(tree, select_lines(["*"], self._source, clauses=clauses))
 
     def _sides(self, other: Table) -> tuple[FromItems, FromTable]:
@@ -446,27 +443,28 @@ class Table(Executable):
 
 
 class OrderedTable(Table):
-    """A table with an ORDER BY. ``limit`` and ``select`` keep the order; other methods are of the rows
-    alone, as SQL orders a result and not a table.
+    """A table with an ORDER BY. ``limit``, ``filter`` and one ``select`` keep the order. Other methods are of
+    the rows alone, as SQL orders a result and not a table.
     """
 
-    def __init__(self, table: Table, keys: Sequence[Item]) -> None:
-        self._base, self._keys = table, tuple(keys)
+    def __init__(self, base: Table, first: Callable[[int | None, int], Table], keys: Sequence[Item]) -> None:
+        # base: the rows without the order; first: the ordered query with LIMIT and OFFSET
+        self._base, self._first_of, self._keys = base, first, tuple(keys)
         self._refused: PenstockError | None = None
         try:
-            ordered = table._first(keys, None, 0)
+            ordered = first(None, 0)
         except PenstockError as error:
             # an endless stream: limit may follow, and only then it has an answer
-            if error.code != "SQL-1703":
+            if error.code not in ("SQL-1703", "SQL-1314"):
                 raise
-            ordered, self._refused = table, error
+            ordered, self._refused = base, error
         super().__init__(
-            table._binder,
+            base._binder,
             ordered._relation,
-            table._source,
+            base._source,
             ordered._sql,
-            table._new_cursor,
-            origin=table._origin,
+            base._new_cursor,
+            origin=base._origin,
         )
 
     def to_plan(self) -> LogicalPlan:
@@ -477,23 +475,47 @@ class OrderedTable(Table):
 
     def filter(self, *conditions: Item) -> Table:
         """Return the rows for which all conditions are TRUE, in the same order."""
-        return OrderedTable(self._base.filter(*conditions), self._keys)
+        return self._check_keys()._base.filter(*conditions).order_by(*self._keys)
 
     where = filter
 
     def limit(self, count: int, offset: int = 0) -> Table:
         """Return the first ``count`` rows of the order after the first ``offset``."""
-        return self._base._first(self._keys, count, offset)
+        return self._first_of(count, offset)
+
+    def _as_from(self) -> FromTable:
+        return self._base._as_from()
+
+    def _query_lines(self) -> Lines:
+        return self._base._query_lines()
+
+    def _unordered(self) -> Table:
+        return self._base
 
     def _selected(
         self,
         items: Sequence[Item],
         named: Mapping[str, Item],
         keys: Sequence[SqlPiece] | None = None,
-        order: Sequence[Item] = (),
+        tail: Tail = NO_TAIL,
     ) -> Table:
+        base = self._base
         # groups have another order; columns of the rows keep this one
-        return self._base._selected(items, named, keys, self._keys if keys is None else ())
+        if keys is not None:
+            return base._selected(items, named, keys, tail)
+        order = self._check_keys()._keys
+        return OrderedTable(
+            base._selected(items, named),
+            lambda limit, offset: base._selected(items, named, None, Tail(order, limit, offset)),
+            (),
+        )
+
+    def _check_keys(self) -> OrderedTable:
+        if not self._keys:
+            message = "the columns of an order are gone after the first select"
+            hint = "call order_by last, or select all columns at once"
+            raise PenstockError("SQL-1064", message, hint=hint, sqlstate="42601")
+        return self
 
 
 class GroupedTable:

@@ -58,6 +58,17 @@ def test_new_columns(bid: Table) -> None:
     round_trip(bid.select(bid.price * 2, "price * 3", "count(*) OVER (ORDER BY ts)"))
 
 
+def test_filters(bid: Table) -> None:
+    same(
+        bid.filter("auction IN (SELECT size FROM city)", "price > 1"),
+        "SELECT * FROM bid WHERE auction IN (SELECT size FROM city) AND price > 1",
+    )
+    assert bid.filter(bid.price > 1).to_sql() == "SELECT *\nFROM bid\nWHERE price > 1"
+    # each condition on its own: an OR does not reach into the next
+    same(bid.filter("price > 1 OR price < 0").filter(~bid.auction.isin(1, 2)),
+         "SELECT * FROM bid WHERE (price > 1 OR price < 0) AND NOT (auction IN (1, 2))")  # fmt: skip
+
+
 def test_groups_by_keyword(bid: Table) -> None:
     same(
         bid.group_by("channel").agg(n=count(), total=bid.price.sum(), buyers=col("bidder").count_distinct()),
@@ -241,7 +252,21 @@ def test_order(bid: Table, city: Table) -> None:
         "SELECT country, count(*) AS n FROM city GROUP BY country",
     )
     same(bid.order_by("ts"), "SELECT * FROM bid ORDER BY ts")
+    # the order of columns that the select drops
+    same(
+        bid.order_by("price DESC").select("auction").limit(3),
+        "SELECT auction FROM bid ORDER BY price DESC LIMIT 3",
+    )
+    with pytest.raises(PenstockError, match="after the first select"):
+        city.order_by("size").select("name").filter("name > 'a'")
     # the table under an order is not ordered, so it may be part of a query
+    ordered = city.filter("size > 1").order_by("size")
+    for table in (ordered, ordered.select("name", "size")):
+        round_trip(table)
+        round_trip(bid.join(table, bid.channel == table["name"]))
+        round_trip(table.union(table))
+        round_trip(table.alias("x").distinct())
+        round_trip(table.top(1, "size"))
     round_trip(city.order_by("size").join(city.alias("b"), on="name"))
 
 
