@@ -149,6 +149,20 @@ FILESYSTEM_OPTIONS = (
         "begin a new file after about so many bytes",
         minimum=1,
     ),
+    # The names are Flink's.
+    Option(
+        "auto-compaction",
+        OptionKind.BOOL,
+        False,
+        "whether the files of a checkpoint are merged before they are visible",
+    ),
+    Option(
+        "compaction.file-size",
+        OptionKind.MEMORY,
+        None,
+        "merge the files of a checkpoint up to this size; by default sink.rolling.bytes",
+        minimum=1,
+    ),
     Option(
         "sink.parquet.compression",
         OptionKind.ENUM,
@@ -206,6 +220,7 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
             "SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode")
         )
     _check_encoding(options, values)
+    _check_compaction(options, spans, kind.strip().lower())
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     # No parser could tell the end of a value from a quote.
     if quote is not None and quote == delimiter:
@@ -252,6 +267,37 @@ def codec_name(written: str) -> str | None:
     return "utf-8" if name in ("utf-8-sig", "ascii") else name
 
 
+def _check_compaction(options: dict[str, str], spans: dict[str, Span], kind: str) -> None:
+    if options.get("auto-compaction", "false").strip().lower() != "true":
+        # the size alone would be ignored in silence
+        if "compaction.file-size" in options:
+            raise PenstockError(
+                "SQL-1507",
+                "compaction.file-size has no effect without auto-compaction",
+                hint="add 'auto-compaction' = 'true'",
+                span=spans.get("compaction.file-size"),
+            )
+        return
+    # A file of UTF-16 begins with a byte order mark, which would come in the middle of a merged one.
+    if codec_name(options.get("csv.encoding", "utf-8")) != "utf-8":
+        raise PenstockError(
+            "SQL-1507",
+            f"auto-compaction cannot merge files of csv.encoding {options['csv.encoding'][:60]}",
+            hint="write UTF-8: leave csv.encoding out; or leave auto-compaction out",
+            span=spans.get("auto-compaction"),
+        )
+    # A reader of changes goes by the names of the files: a merged one would come at another place.
+    changes = options.get("changelog.mode", "append").strip().lower() != "append"
+    if changes or kind in CHANGELOG_FORMATS:
+        what = "of this changelog.mode" if changes else f"of format {kind}"
+        raise PenstockError(
+            "SQL-1507",
+            f"auto-compaction cannot merge files {what}: they are changes, read in the order of their names",
+            hint="leave auto-compaction out, and raise execution.checkpointing.interval for fewer files",
+            span=spans.get("auto-compaction"),
+        )
+
+
 def format_of(table: TableOptions) -> str:
     """Return the format of a filesystem table: its option, or its path's suffix, or csv."""
     declared = table.option("format")
@@ -275,6 +321,8 @@ def pipe_fault(table: TableOptions, *, partitioned: bool, reads: bool) -> tuple[
         return "stdout is written in UTF-8", "leave csv.encoding out and write: penstock .. | iconv -t .."
     if partitioned:
         return f"{name} has no partitions", "leave PARTITIONED BY out"
+    if not reads and table.option("auto-compaction"):
+        return "stdout has no files to merge", "leave auto-compaction out"
     if table.option("source.monitor-interval") is not None:
         return f"{name} is no directory", "leave source.monitor-interval out: lines are read as they come"
     return None

@@ -79,6 +79,10 @@ CLIENT: dict[str, tuple[str, str]] = {
     "CLI-6151": ("A directory to format has no .sql file.", "Name the files themselves."),
     "CLI-6152": ("A file of the new project is there already.", "Name a new directory."),
     "CLI-6153": ("A file of the new project cannot be written.", "Name a directory that can be written."),
+    "CLI-6154": (
+        "penstock fmt would change what a statement means.",
+        "Leave the file as it is, and report the statement.",
+    ),
     "CLI-6160": (
         "There is no error of this code.",
         "penstock explain-error without a code lists all of them.",

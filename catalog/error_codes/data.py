@@ -149,6 +149,10 @@ DATA: dict[str, tuple[str, str]] = {
     ),
     "DAT-4607": ("A text format cannot hold bytes that are no UTF-8.", "Write hex(column), or use parquet."),
     "DAT-4608": ("A partition value has bytes that are no UTF-8.", "Partition by hex(column)."),
+    "DAT-4609": (
+        "A staged file cannot be read, so files cannot be merged.",
+        "Check the disk. A restart from an earlier checkpoint writes the files anew.",
+    ),
     "DAT-4610": ("A commit of a table is no longer there.", "Begin at a commit that is there."),
     "DAT-4611": ("A commit file is damaged.", "Restore it from a backup."),
     "DAT-4612": (

@@ -80,7 +80,7 @@ class _SummedFile(io.BufferedWriter):
         return super().write(data)
 
 
-class _DurableFile:
+class DurableFile:
     """A file that is flushed to disk when it is complete. ``sink`` accepts its bytes, compressed on request.
 
     An existing file is overwritten: the caller has reserved the name.
@@ -144,7 +144,7 @@ class TextWriter:
         self._encoding = task.dialect.encoding
         # incremental: utf-16 has one byte order mark a file
         self._encoder = codecs.getincrementalencoder(self._encoding)()
-        self._file = _DurableFile(task.path, task.codec)
+        self._file = DurableFile(task.path, task.codec)
         self.bytes = 0
         self._put(self._lines.header(task.schema.names))
 
@@ -177,7 +177,7 @@ class ParquetWriter:
 
     def __init__(self, task: WriteTask) -> None:
         self._schema = task.schema
-        self._file = _DurableFile(task.path)
+        self._file = DurableFile(task.path)
         self._writer = pq.ParquetWriter(
             # a reader finds a damaged page by its checksum
             self._file.sink,
@@ -224,7 +224,7 @@ class ArrowWriter:
     """Writes an Arrow IPC file."""
 
     def __init__(self, task: WriteTask) -> None:
-        self._file = _DurableFile(task.path)
+        self._file = DurableFile(task.path)
         self._writer = pa.ipc.new_file(self._file.sink, task.schema)
         self.bytes = 0
 

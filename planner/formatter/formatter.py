@@ -27,7 +27,7 @@ _VERBATIM = ("SET", "RESET", "HELP")
 
 def format_script(text: str, file: str | None = None) -> str:
     """Return a script in the one layout. Raise the errors of statements that cannot be parsed, all in one
-    list. CLI-6150 for a statement that would not be the same afterwards.
+    list. CLI-6154 for a statement that would not be the same afterwards.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     lexemes, behind = read_lexemes(text)
@@ -131,7 +131,7 @@ def _lines(text: str, statement: list[Lexeme]) -> list[Line]:
 
 
 def _check_same(before: SourceText, nodes: Sequence[Statement], done: str) -> None:
-    """Raise CLI-6150 unless a formatted script has the statements of the script before."""
+    """Raise CLI-6154 unless a formatted script has the statements of the script before."""
     plain = _without_commands(done, read_lexemes(done)[0])
     pieces = split_script(before.text)
     try:
@@ -141,7 +141,7 @@ def _check_same(before: SourceText, nodes: Sequence[Statement], done: str) -> No
     for number, node in enumerate(nodes):
         if number >= len(after) or list(shape_of(node)) != list(shape_of(after[number])):
             raise PenstockError(
-                "CLI-6150",
+                "CLI-6154",
                 "this statement cannot be formatted: it would not be the same afterwards",
                 span=Span(*pieces[number]),
                 source=before,

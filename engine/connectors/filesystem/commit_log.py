@@ -61,7 +61,7 @@ class WrittenAs:
 @dataclass(frozen=True)
 class Commit:
     """One entry: the files that one checkpoint of one sink added. ``number`` counts the commits of the
-    directory; entry 0 lists the files older than the log.
+    directory; entry 0 lists the files older than the log. ``compacted``: the hidden files that were merged.
     """
 
     number: int
@@ -70,6 +70,7 @@ class Commit:
     checkpoint_id: int
     written_as: WrittenAs
     files: tuple[CommittedFile, ...]
+    compacted: tuple[CommittedFile, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -128,10 +129,14 @@ class CommitLog:
         return _decoded(self._path(number), number, data)
 
     def names(self, file: CommittedFile) -> bool:
-        """Whether an entry names a file of this length and checksum; the newest entries are searched
-        first.
+        """Whether an entry names a file of this length and checksum, also as merged; the newest entries are
+        searched first.
         """
-        return any(file in self.read(number).files for number in self._backwards(self.last(), -1))
+        return any(file in entry.files or file in entry.compacted for entry in self.backwards(-1))
+
+    def backwards(self, number: int) -> Iterator[Commit]:
+        """Yield the entries above a number, the newest first, as far as they were not cleaned up."""
+        return map(self.read, self._backwards(self.last(), number))
 
     def begin(self, written_as: WrittenAs, files: Sequence[CommittedFile]) -> None:
         """Write entry 0 of a directory without a log: the files already there. If another writer was first,
@@ -266,6 +271,8 @@ def _encoded(commit: Commit) -> bytes:
             "partitioned_by": list(kind.partitioned_by),
             "changes": kind.changes,
             "files": [file_fields(file) for file in commit.files],
+            # entries before compaction have no such field
+            **({"compacted": [file_fields(file) for file in commit.compacted]} if commit.compacted else {}),
         }
     )
 
@@ -289,9 +296,14 @@ def _decoded(path: Path, number: int, data: bytes) -> Commit:
             tuple(map(str, fields["partitioned_by"])),
             str(fields["changes"]),
         )
-        files = tuple(map(committed_file, fields["files"]))
         return Commit(
-            number, str(fields["job"]), str(fields["operator"]), int(fields["checkpoint"]), kind, files
+            number,
+            str(fields["job"]),
+            str(fields["operator"]),
+            int(fields["checkpoint"]),
+            kind,
+            tuple(map(committed_file, fields["files"])),
+            tuple(map(committed_file, fields.get("compacted", ()))),
         )
     except (KeyError, TypeError, ValueError) as cause:
         raise _damaged(path, f"a field is missing or of the wrong kind: {cause}") from cause

@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.catalog.connectors.filesystem import FILE_KINDS, split_suffixes
@@ -27,6 +27,7 @@ from penstock.engine.connectors.filesystem.commit_log import (
     seal,
     unseal,
 )
+from penstock.engine.connectors.filesystem.compaction import Compaction, is_hidden
 
 _UNDER_WAY = "under-way"
 # <checkpoint>-<digest of its files>.part
@@ -55,12 +56,18 @@ class SinkCommits:
     Two may do so at once: the log adds no file twice. Each subtask deletes the records of an earlier
     deployment before its first barrier, so no one reads stale ones.
 
+    Where files are to be merged they are hidden until then: the same subtask has ``compaction`` publish them.
+
     Part files of the job this one started from (or of its former query) are adopted, up to the checkpoint
     this job begins with.
     """
 
-    def __init__(self, root: Path, written_as: WrittenAs, request: SinkRequest) -> None:
+    def __init__(
+        self, root: Path, written_as: WrittenAs, request: SinkRequest, compaction: Compaction
+    ) -> None:
         self._root = root
+        self._compaction = compaction
+        self._metrics = request.metrics
         self._written_as = written_as
         self._job_id, self._operator_id = request.job_id, request.operator_id
         self._subtask, self._parallelism = request.subtask, request.parallelism
@@ -111,7 +118,8 @@ class SinkCommits:
         return self._log.last()
 
     def notes(self, file: CommittedFile) -> bool:
-        """Whether the log, or part files of this job or its origin, name a file as published.
+        """Whether the log, part files of this job or its origin, or an intent to merge name a file as
+        published.
 
         The parts of the origin are read first, then the own parts, then the log: a file leaves one only after
         the next names it.
@@ -119,7 +127,10 @@ class SinkCommits:
         by_checkpoint: dict[int, _Published] = {}
         for parts in () if self._origin is None else (self._parts_of(self._origin), self._parts):
             self._read_parts(by_checkpoint, sys.maxsize, parts)
-        return any(file in record.files for record in by_checkpoint.values()) or self._log.names(file)
+        if any(file in record.files for record in by_checkpoint.values()):
+            return True
+        # in this order: an intent goes once the log has its files
+        return (is_hidden(file.path) and self._compaction.intends(file)) or self._log.names(file)
 
     def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
         """Record published files. ``known`` is -1 when some were published earlier: the log may already name
@@ -169,13 +180,22 @@ class SinkCommits:
                 # a file in two parts (a commit that was repeated) is named once
                 sorted({file.path: file for file in record.files}.values(), key=lambda file: file.path)
             )
-            self._log.append(
-                Commit(record.known, self._job_id, self._operator_id, number, self._written_as, files)
-            )
+            commit = Commit(record.known, self._job_id, self._operator_id, number, self._written_as, files)
+            self._append(commit)
         # only after their entry is in the log
         for path in parts:
             path.unlink(missing_ok=True)
         self._published = {number: record for number, record in self._published.items() if number > reached}
+
+    def _append(self, commit: Commit) -> None:
+        """Log the files of a checkpoint; those that are hidden are merged and published first."""
+        hidden = tuple(file for file in commit.files if is_hidden(file.path))
+        published = tuple(file for file in commit.files if not is_hidden(file.path))
+        if hidden:
+            self._metrics.count("files_committed", self._compaction.commit(replace(commit, files=hidden)))
+        # a checkpoint has files of both kinds when auto-compaction was changed behind it
+        if published:
+            self._log.append(replace(commit, files=published))
 
     def close(self) -> None:
         """Delete this deployment's records that the next one does not need."""

@@ -28,10 +28,12 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
 from penstock.engine.connectors.filesystem.commit_log import CommittedFile, WrittenAs
 from penstock.engine.connectors.filesystem.commit_writer import SinkCommits
+from penstock.engine.connectors.filesystem.compaction import Compaction, hidden_path
 from penstock.engine.connectors.filesystem.listing import resolve
 from penstock.engine.connectors.filesystem.partition_paths import partition_directory
 from penstock.engine.connectors.filesystem.source import csv_dialect
 from penstock.engine.connectors.filesystem.staged_files import StagedFiles
+from penstock.engine.formats.file_merging import MergeTask
 from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
 
@@ -98,14 +100,31 @@ class FilesystemSink:
             (request.job_id, request.operator_id) if origin is None else (origin.owner, origin.operator_id)
         )
         self._files = StagedFiles(root, folder, f"{_word(early[0], 24)}-{_word(early[1], 8)}")
-        self._commits = SinkCommits(root, self._layout.written_as(table), request)
-        self._stem = f"part-{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}-{request.subtask:04d}"
+        stem = f"part-{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}"
+        self._stem = f"{stem}-{request.subtask:04d}"
+        self._compacts = bool(option(table, "auto-compaction"))
+        self._commits = SinkCommits(
+            root, self._layout.written_as(table), request, self._compaction(table, stem)
+        )
         self._open: dict[str, _OpenFile] = {}
         self._complete: list[_OpenFile] = []
         self._number = 0
         # staged names that will be committed again, perhaps later and by another subtask: no new file may
         # have one
         self._pending: set[str] = set()
+
+    def _compaction(self, table: CatalogTable, stem: str) -> Compaction:
+        """Return what merges files, also where none are to be merged any more: a checkpoint may hold some."""
+        target = option(table, "compaction.file-size")
+        written = WriteTask(self._files.root, self._layout.stored, self._codec, self._dialect)
+        return Compaction(
+            self._files.root,
+            self._files.folder,
+            self._request.subtask,
+            (stem, self._suffix),
+            self._bytes_per_file if target is None else int(target),
+            MergeTask(self._format, written),
+        )
 
     def recover(self, pending: list[Committable]) -> None:
         self._commits.start()
@@ -187,6 +206,7 @@ class FilesystemSink:
             self._commit(items)
 
     def _commit(self, items: list[Committable]) -> None:
+        items = [self._located(item) for item in items]
         # the last entry before any of these files is published: no entry up to it can name them
         known, published = self._commits.begin(), 0
         for item in items:
@@ -194,7 +214,8 @@ class FilesystemSink:
             failpoint("S5")
         # the renames must be durable before the log names the files
         self._files.sync_published([item["final"] for item in items])
-        self._request.metrics.count("files_committed", published)
+        if not self._compacts:
+            self._request.metrics.count("files_committed", published)
         files = [self._committed(item) for item in items]
         self._commits.published(
             # -1: some were published before, so an earlier entry may name them
@@ -202,6 +223,23 @@ class FilesystemSink:
             files,
             known if published == len(items) else -1,
         )
+
+    def _located(self, item: Committable) -> Committable:
+        """Return a committable with the name to commit it under: its final name, or a hidden one until all
+        subtasks have committed theirs and files are merged.
+        """
+        hidden = {**item, "final": hidden_path(self._files.folder_of(item), item["final"])}
+        usual, other = (hidden, item) if self._compacts else (item, hidden)
+        there = (
+            self._files.staged(item["staged"], self._files.folder_of(item)),
+            self._files.root / usual["final"],
+        )
+        # committed before auto-compaction was changed: under the other name
+        if not any(path.exists() for path in there) and (
+            (self._files.root / other["final"]).exists() or self._is_noted(other)
+        ):
+            return other
+        return usual
 
     def _is_noted(self, item: Committable) -> bool:
         """Whether the log names an item as published. Items of checkpoints of earlier versions lack the
@@ -218,7 +256,8 @@ class FilesystemSink:
         return CommittedFile(item["final"], item["rows"], length, item.get("crc32"))
 
     def completed(self, checkpoint_id: int) -> None:
-        self._commits.completed(checkpoint_id)
+        with self._files.report_unwritable():
+            self._commits.completed(checkpoint_id)
 
     def abort(self, items: list[Committable]) -> None:
         for item in items:

@@ -78,7 +78,7 @@ class StagedFiles:
 
     def is_own(self, item: Committable) -> bool:
         """Whether a committable was staged in this sink's folder."""
-        return self._folder_of(item) == self.folder
+        return self.folder_of(item) == self.folder
 
     def sync(self) -> None:
         """Flush the staging directory and its parents, so that prepared names survive a power loss."""
@@ -102,16 +102,17 @@ class StagedFiles:
         file has the final name.
         """
         staged, final = item["staged"], item["final"]
-        source, target = self.staged(staged, self._folder_of(item)), self.root / final
+        source, target = self.staged(staged, self.folder_of(item)), self.root / final
         # names come from a checkpoint on disk: never write outside the table
         if ".." in Path(final).parts or Path(final).is_absolute():
             raise PenstockError(
                 "STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL
             )
         # not published yet
-        if source.exists() and not target.exists():
+        while source.exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # a copy of the job may publish it at this moment
+            # a copy of the job publishes it at this moment, or the directory was removed as empty
+            with contextlib.suppress(FileNotFoundError):
                 source.rename(target)
                 return True
         # published before, by this job or by a copy of it
@@ -166,7 +167,8 @@ class StagedFiles:
             with contextlib.suppress(OSError):  # not empty, or gone: another sink of the table is at work
                 directory.rmdir()
 
-    def _folder_of(self, item: Committable) -> str:
+    def folder_of(self, item: Committable) -> str:
+        """Return the folder where a committable was staged."""
         return str(item.get("folder", self._former))
 
 

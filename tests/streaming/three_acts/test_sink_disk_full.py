@@ -15,12 +15,12 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.connectors.filesystem.commit_log import COMMITS
 from penstock.engine.connectors.filesystem.staged_files import STAGING, StagedFiles
-from penstock.engine.formats.file_writers import TextWriter, _DurableFile
+from penstock.engine.formats.file_writers import DurableFile, TextWriter
 from tests.fault_injection.swept_job import expected, script, unpublished, write_input, written
 
 STEPS: dict[str, tuple[type, str]] = {
     "write": (TextWriter, "_put"),
-    "finish": (_DurableFile, "finish"),
+    "finish": (DurableFile, "finish"),
     "directories": (StagedFiles, "sync"),
     "publish": (StagedFiles, "publish"),
 }

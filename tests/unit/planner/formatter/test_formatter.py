@@ -156,4 +156,4 @@ def test_a_statement_that_would_change_is_refused(monkeypatch: pytest.MonkeyPatc
     )
     with pytest.raises(PenstockError, match="would not be the same") as raised:
         format_script("SELECT 1;\nSELECT NOT a FROM t")
-    assert (raised.value.code, raised.value.line) == ("CLI-6150", 2)
+    assert (raised.value.code, raised.value.line) == ("CLI-6154", 2)
