@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from penstock.repl.shell.backslash_table import ALIASES, COMMANDS
 if TYPE_CHECKING:
     from penstock.repl.shell.shell_context import ShellContext
 
+# A part of a.b.c: in quotes, or up to the next dot.
+_NAME_PART = re.compile(r'`[^`]*`|"[^"]*"|[^.]+')
 _ROWS_MODES = ("auto", "table", "changelog")
 
 
@@ -63,18 +66,24 @@ def _sql(statement: str) -> Callable[[ShellContext, str], None]:
         always, _, with_argument = statement.partition("|")
         # The argument goes between quotes: one inside it must not end the string.
         quoted = argument.replace("'", "''")
-        text = always + (with_argument.format(quoted) if argument else "")
-        for parsed in context.session.parse(text):
-            context.printer.show(context.session.run(parsed))
+        _run_sql(context, always + (with_argument.format(quoted) if argument else ""))
 
     return action
 
 
+def _run_sql(context: ShellContext, text: str) -> None:
+    for parsed in context.session.parse(text):
+        context.printer.show(context.session.run(parsed))
+
+
 def _describe(context: ShellContext, argument: str) -> None:
-    if argument:
-        # In backticks: a reserved word is a name then.
-        name = "`" + argument.strip('`"').replace("`", "``") + "`"
-        _sql(f"DESCRIBE {name}")(context, "")
+    # \d 'orders.csv': a file is a table.
+    if len(argument) > 1 and argument[0] == argument[-1] == "'":
+        _run_sql(context, f"DESCRIBE {argument}")
+    elif argument:
+        # Each part in backticks: a reserved word is a name then. A dot in quotes separates nothing.
+        parts = [part.strip('`"').replace("`", "``") for part in _NAME_PART.findall(argument)]
+        _run_sql(context, "DESCRIBE " + ".".join(f"`{part}`" for part in parts))
     else:
         _sql("SHOW TABLES")(context, "")
         if context.session.catalog.views():
@@ -104,7 +113,14 @@ def _connectors(context: ShellContext, argument: str) -> None:
 
 
 def _jobs(context: ShellContext, argument: str) -> None:
-    _sql("DESCRIBE JOB '{}'".format(argument.replace("'", "''")) if argument else "SHOW JOBS")(context, "")
+    from penstock.client.statements.jobs import list_jobs
+
+    if argument:
+        _run_sql(context, "DESCRIBE JOB '{}'".format(argument.replace("'", "''")))
+    else:
+        # A long session ends many jobs: those that still run are what one looks for.
+        running = [job for job in context.session.jobs() if not job.state.terminal]
+        context.printer.show(list_jobs(running))
 
 
 def _syntax(context: ShellContext, argument: str) -> None:
@@ -307,6 +323,7 @@ _ACTIONS: dict[str, Callable[[ShellContext, str], None]] = {
     r"\df": _like("SHOW FUNCTIONS"),
     r"\dc": _connectors,
     r"\dj": _jobs,
+    r"\dj+": _like("SHOW JOBS"),
     r"\x": _vertical,
     r"\t": _rows_only,
     r"\timing": _timing,

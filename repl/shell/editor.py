@@ -92,8 +92,14 @@ class Editor:
         self.session.app.after_render += self._rendered
 
     def read(self, default: str = "") -> str:
-        """Return what was typed. EOFError: Ctrl-D on an empty line; KeyboardInterrupt: Ctrl-C."""
-        return self.session.prompt(default=default)
+        """Return what was typed. EOFError: Ctrl-D on an empty line; KeyboardInterrupt: Ctrl-C on one."""
+        try:
+            return self.session.prompt(default=default)
+        except KeyboardInterrupt:
+            # Ctrl-C on text drops it, as in psql; only on an empty line the user may want to leave
+            if self.session.default_buffer.text.strip():
+                return ""
+            raise
 
     def print_above(self, text: str, write: Callable[[str], None] = to_stdout) -> None:
         """Print what a job says, from any thread: above the prompt while there is one."""

@@ -52,8 +52,10 @@ def test_control_j_runs_now_and_alt_enter_never(tmp_path):
 
 
 def test_control_c_and_d(tmp_path):
+    # on text it drops the text; on an empty line the shell says how to leave
+    assert typed("SELECT\x03", tmp_path)[0] == ""
     with pytest.raises(KeyboardInterrupt):
-        typed("SELECT\x03", tmp_path)
+        typed("\x03", tmp_path)
     with pytest.raises(EOFError):
         typed("\x04", tmp_path)
 
@@ -117,7 +119,7 @@ def test_keywords_follow_the_case_of_typing():
 
 
 def test_commands_complete_after_a_backslash():
-    assert completions("\\d") == ["\\d", "\\dt", "\\dv", "\\df", "\\dc", "\\dj"]
+    assert completions("\\d") == ["\\d", "\\dt", "\\dv", "\\df", "\\dc", "\\dj", "\\dj+"]
 
 
 def test_settings_and_options_complete_in_quotes():
