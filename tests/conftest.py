@@ -13,6 +13,7 @@ LONGEST_FIRST = (
     "tests/generated/queries/test_generated.py",
     "tests/simulation/",
     "tests/streaming/nexmark/",
+    "tests/streaming/worker_processes/",
     "tests/unit/engine/deploy/",
     "tests/streaming/databases/",
     "tests/streaming/three_acts/",

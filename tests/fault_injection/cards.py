@@ -101,6 +101,11 @@ CARDS: tuple[Card, ...] = (
         ("--rows", "6000000", "--rounds", "5"),
     ),
     Card(
+        "unshared",
+        "tests.fault_injection.unshared",
+        "a worker of Spark that sees no file of the driver: tables it does not read itself give the same rows",
+    ),
+    Card(
         "two-phase",
         "tests.fault_injection.two_phase",
         "killed at each step of a sink into files or a database, at parallelism 3, 1 and 5: no row lost, none doubled",

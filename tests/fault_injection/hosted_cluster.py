@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,11 +18,12 @@ from tests.harness.patience import PATIENCE_S
 
 class Cluster:
     """Runs while it is entered. ``master``: its address; ``directory`` holds logs and the executors'
-    directories.
+    directories; in place of those ``hidden`` the workers see empty ones, as on another machine.
     """
 
-    def __init__(self, directory: Path, workers: int) -> None:
+    def __init__(self, directory: Path, workers: int, hidden: Sequence[Path] = ()) -> None:
         self.master = ""
+        self._hidden = hidden
         self._directory = directory
         self._count = workers
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -89,6 +91,10 @@ class Cluster:
         log = self._directory / f"{name}.log"
         with log.open("wb") as said:
             command = [str(home / "bin" / "spark-class"), program, *words]
+            if self._hidden and name != "master":
+                # a mount namespace of its own; -r is for users who are not root
+                mounts = "".join(f"mount -t tmpfs none '{path}' && " for path in self._hidden)
+                command = ["unshare", "-r", "-m", "sh", "-c", f'{mounts}exec "$@"', "sh", *command]
             self._processes.append(
                 subprocess.Popen(command, stdout=said, stderr=said, env=environment, start_new_session=True)
             )

@@ -83,7 +83,7 @@ def test_nothing_waits_over_a_barrier_or_the_end(at_end: bool) -> None:
     assert len(out.changes()) == 1
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     batches=st.lists(st.lists(st.tuples(ROW, st.sampled_from([1, -1, 2])), max_size=6), max_size=6),
     waits=st.lists(st.integers(0, 150), min_size=6, max_size=6),

@@ -67,7 +67,7 @@ def test_where_the_output_waits_anyway_small_batches_wait_too() -> None:
     assert unbuffered.add(rows(1)), "without a timeout nothing waits"
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 2 * FULL), max_size=8))
 def test_what_is_taken_is_what_was_added_in_its_order(counts: list[int]) -> None:
     waiting, _ = buffer()

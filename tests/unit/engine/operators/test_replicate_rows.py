@@ -31,7 +31,7 @@ def replicated(changes: list[Change], behind: list[int] | None = None) -> list[B
     return out.batches
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(
         st.tuples(

@@ -132,7 +132,7 @@ def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
 
 @pytest.mark.parametrize("kind", list(JoinKind))
 @pytest.mark.parametrize("retract", [False, True])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
     events = data.draw(histories(retract))
@@ -206,7 +206,7 @@ def changes_in_disorder(draw: st.DrawFn) -> list[tuple[int, Change, int | None, 
 
 
 @pytest.mark.parametrize("kind", list(JoinKind))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(
     kind: JoinKind, data: st.DataObject

@@ -165,7 +165,7 @@ def feed(
 
 @pytest.mark.parametrize("kind", list(JoinKind))
 @pytest.mark.parametrize("retract", [False, True])
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_join_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
     changes = data.draw(changelogs(retract))
@@ -181,7 +181,7 @@ def test_join_equals_reference(kind: JoinKind, retract: bool, data: st.DataObjec
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL])
 @pytest.mark.parametrize("bounded", [0, 1])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.DataObject) -> None:
     """In whatever order rows come, with a restore in the middle; insert-only out when the stream is on the

@@ -84,7 +84,7 @@ def told_by(columns: list[pa.Array], owners: list[int]) -> JoinKeys:
     )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(sides=sides(), most=st.sampled_from([2, 10_000]))
 def test_rows_with_a_partner_are_kept_and_of_few_keys_no_others(sides: Any, most: int) -> None:
     built, probed, owners = sides

@@ -120,7 +120,7 @@ def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
 @pytest.mark.parametrize("retract", [False, True])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
     events = data.draw(histories(retract))

@@ -94,7 +94,7 @@ def subtasks(spec: AnyOperatorSpec) -> Subtasks:
     return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
-@settings(max_examples=70, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
     spec = data.draw(specs(True, True))
@@ -126,7 +126,7 @@ def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
     assert run.out.folded() == expected
 
 
-@settings(max_examples=70, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_under_changes_the_values_follow(data: st.DataObject) -> None:
     retract = data.draw(st.booleans())

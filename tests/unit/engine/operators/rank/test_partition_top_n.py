@@ -68,7 +68,7 @@ def subtasks(spec: AnyOperatorSpec) -> Subtasks:
     return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_first_rows_are_kept_up_to_date(data: st.DataObject) -> None:
     retract = data.draw(st.booleans())
@@ -120,7 +120,7 @@ def test_only_what_can_be_shown_is_kept_of_rows_that_stay() -> None:
     assert sorted(row[1].second for row in run.out.folded()) == [37, 38, 39]
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_within_windows_first_rows_come_once_when_the_window_closes(data: st.DataObject) -> None:
     """The time column stands for the window's end, so a partition is a window."""

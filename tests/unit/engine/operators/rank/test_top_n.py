@@ -82,7 +82,7 @@ def changelogs(draw: st.DrawFn, retract: bool) -> list[Change]:
     return changes
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_top_n_equals_reference_after_every_batch(data: st.DataObject) -> None:
     retract = data.draw(st.booleans())

@@ -167,7 +167,7 @@ def expected(events, kind):
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(run=runs())
 def test_single_phase(kind, run):
     events, cuts, rescale = run
@@ -220,7 +220,7 @@ class Into:
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(run=runs())
 def test_two_phases(kind, run):
     events, cuts, rescale = run
@@ -245,7 +245,7 @@ def sessions_of(events, gap):
     return rows, len(late)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(run=runs())
 def test_sessions(run):
     events, cuts, rescale = run
@@ -267,7 +267,7 @@ def test_a_row_between_two_sessions_joins_them():
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     st.lists(
         st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(-2, 2)), min_size=1, max_size=12

@@ -41,7 +41,7 @@ from tests.streaming.three_acts.acts import Folded, Script, rows_read, run_and_s
 from tests.streaming.three_acts.oracle import FLIGHTS, assert_same
 from tests.unit.engine.network.fault_proxy import FaultProxy
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 ROWS = 300_000
 MONTHS, FLOWN = 3, 80_789
 SETTINGS = {
