@@ -22,6 +22,7 @@ from penstock.repl.launch.arguments import (
     run_parser,
     shell_parser,
     spark_parser,
+    test_parser,
 )
 
 
@@ -107,6 +108,15 @@ def _fmt(words: list[str], own_process: bool) -> int:
     return run_fmt(arguments)
 
 
+def _test(words: list[str], own_process: bool) -> int:
+    parser = test_parser()
+    arguments = parser.parse_words(words)
+    _prepare(own_process)
+    from penstock.repl.commands.test import run_tests
+
+    return run_tests(arguments, parser)
+
+
 def _checkpoint(words: list[str], own_process: bool) -> int:
     parser = checkpoint_parser()
     arguments = checkpoint_arguments(parser, words)
@@ -161,6 +171,7 @@ _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
     "init": _init,
     "run": _run,
     "fmt": _fmt,
+    "test": _test,
     "checkpoint": _checkpoint,
     "jobs": _jobs,
     "recover": _recover,

@@ -87,4 +87,17 @@ CLIENT: dict[str, tuple[str, str]] = {
         "There is no error of this code.",
         "penstock explain-error without a code lists all of them.",
     ),
+    "CLI-6180": (
+        "A TEST or SCRIPT statement is not written as it must be.",
+        "Write it as the hint shows it.",
+    ),
+    "CLI-6181": (
+        "A test gives or expects a table that it cannot.",
+        "Give tables of CREATE TABLE once; expect a table that the script fills, a view or a query.",
+    ),
+    "CLI-6182": (
+        "A query under test reads a table that the test gives no rows.",
+        "Add GIVEN table VALUES (..) or GIVEN table NO ROWS.",
+    ),
+    "CLI-6183": ("A test file has no TEST statement.", "Write TEST 'name' GIVEN .. EXPECT ..;"),
 }

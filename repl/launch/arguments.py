@@ -15,6 +15,7 @@ COMMANDS = (
     "init",
     "run",
     "fmt",
+    "test",
     "checkpoint",
     "jobs",
     "recover",
@@ -65,6 +66,16 @@ examples:
   penstock fmt --check queries        change nothing; exit code 1 when a file would change
   penstock fmt --diff job.sql         print what would change
   penstock fmt - < job.sql            from stdin to stdout, as editors want it
+"""
+
+_TEST_EXAMPLES = """\
+examples:
+  penstock test                       every *.test.sql and *_test.sql below this directory
+  penstock test queries/flights.test.sql
+  penstock test queries -k "late and not weekly"
+  penstock test queries --junit out/sql.xml
+
+exit codes: as pytest: 0 all passed, 1 a test failed, 4 a test file cannot be read, 5 no tests, 130 interrupted
 """
 
 _RECOVER_EXAMPLES = """\
@@ -171,7 +182,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: init, run FILE.., fmt FILE.., "
+        description="Continuous SQL. Without -c or -f: the shell. Commands: init, run FILE.., fmt FILE.., test, "
         "checkpoint, jobs, recover, doctor, explain-error CODE.., spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -270,6 +281,33 @@ def fmt_parser() -> Parser:
     )
     parser.add_argument("--diff", action="store_true", help="write nothing; print what would change")
     parser.add_argument("--json-errors", action="store_true", help="errors as one JSON object a line")
+    return parser
+
+
+def test_parser() -> Parser:
+    """Return the parser of ``penstock test``."""
+    parser = Parser(
+        prog="penstock test",
+        description="Run unit tests of SQL scripts: given rows, then expected rows or changes.",
+        epilog=_TEST_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="test files or directories; by default here")
+    parser.add_argument(
+        "-k", dest="keyword", metavar="WORDS", help="only tests with these words in their names"
+    )
+    parser.add_argument("-x", dest="first", action="store_true", help="stop at the first test that fails")
+    parser.add_argument("--junit", metavar="FILE", help="write the results as JUnit XML too")
+    parser.add_argument("--json-errors", action="store_true", help="errors as one JSON object a line")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="set a setting (repeatable)",
+    )
     return parser
 
 
@@ -435,6 +473,7 @@ _PARSERS: dict[str, Callable[[], Parser]] = {
     "init": init_parser,
     "run": run_parser,
     "fmt": fmt_parser,
+    "test": test_parser,
     "checkpoint": checkpoint_parser,
     "jobs": jobs_parser,
     "recover": recover_parser,
