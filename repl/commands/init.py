@@ -57,7 +57,7 @@ Run the commands in this directory: the paths in `job.sql` begin here.
 
     penstock run job.sql --watch    # runs, and runs again whenever job.sql is saved
     penstock run job.sql --check    # prints every error and runs nothing
-    penstock fmt job.sql            # formats it
+    penstock test                   # runs job.test.sql: given rows, expected rows
 """
 
 # three minutes; one row is late by less than the watermark allows
@@ -80,7 +80,20 @@ page,visitor,seconds,ts
 /,7,8,2026-01-05 09:02:59
 """
 
-PROJECT = {"README.md": _README, "job.sql": _SCRIPT, "data/visits.csv": _DATA}
+_TEST = """\
+-- Tests of job.sql: penstock test
+
+TEST 'visits count by page and minute, and ten seconds late is in time'
+GIVEN visits (page, seconds, ts) VALUES
+  ('/', 10, TIMESTAMP '2026-01-05 09:00:50'),
+  ('/docs', 90, TIMESTAMP '2026-01-05 09:01:05'),
+  ('/', 20, TIMESTAMP '2026-01-05 09:00:55')
+EXPECT visits_per_minute VALUES
+  (TIMESTAMP '2026-01-05 09:00:00', '/', 2, 30),
+  (TIMESTAMP '2026-01-05 09:01:00', '/docs', 1, 90);
+"""
+
+PROJECT = {"README.md": _README, "job.sql": _SCRIPT, "job.test.sql": _TEST, "data/visits.csv": _DATA}
 """The files of a project by their paths in it."""
 
 

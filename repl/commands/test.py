@@ -9,19 +9,27 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser, key_values
+from penstock.repl.launch.arguments import (
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_QUERY,
+    EXIT_TEST_FAILED,
+    EXIT_USAGE,
+    Parser,
+    key_values,
+)
 from penstock.repl.launch.session_factory import messages_for
 from penstock.repl.output.messages import Messages
 from penstock.repl.sql_tests.declarations import SUFFIXES, SqlTestFile, read_test_file
 from penstock.repl.sql_tests.runner import Outcome, run_test
 
-# pytest's: 1 a test failed, 2 interrupted, 3 internal error, 4 wrong usage, 5 no test was collected
-EXIT_BAD_FILE, EXIT_NO_TESTS = 4, 5
 _UNPRINTABLE = {number: None for number in range(32) if number not in (9, 10, 13)}
 
 
 def run_tests(arguments: argparse.Namespace, parser: Parser) -> int:
-    """Run the tests of files and directories, print a line for each, and return the exit code of pytest."""
+    """Run the tests of files and directories, print a line for each, and return the exit code: 7 when a test
+    failed, 1 when a file or a statement has an error, 2 when there are no tests.
+    """
     messages = messages_for(arguments)
     settings = key_values(arguments.settings, "--set", parser)
     outcomes: list[tuple[str, Outcome]] = []
@@ -53,11 +61,12 @@ def run_tests(arguments: argparse.Namespace, parser: Parser) -> int:
     _summarize(outcomes, bad, deselected)
     if interrupted:
         return EXIT_INTERRUPTED
-    if bad:
-        return EXIT_BAD_FILE
+    if bad or any(outcome.error is not None for _, outcome in outcomes):
+        return EXIT_QUERY
+    # a name that is misspelt must not pass for success
     if not outcomes:
-        return EXIT_NO_TESTS
-    return EXIT_OK if all(outcome.passed for _, outcome in outcomes) else EXIT_QUERY
+        return EXIT_USAGE
+    return EXIT_OK if all(outcome.passed for _, outcome in outcomes) else EXIT_TEST_FAILED
 
 
 def _test_files(names: list[str], bad: list[tuple[str, PenstockError]]) -> Iterator[str]:

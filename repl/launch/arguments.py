@@ -24,16 +24,8 @@ COMMANDS = (
     "spark",
     "serve",
 )
-EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    130,
-)
+EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT = 0, 1, 2, 3, 4
+EXIT_JOB, EXIT_DIFFERENT, EXIT_TEST_FAILED, EXIT_INTERRUPTED = 5, 6, 7, 130
 
 # argparse prints an epilog as it is: examples help more than the list of flags
 _SHELL_EXAMPLES = """\
@@ -46,7 +38,7 @@ examples:
   penstock run job.sql --check                  parse and bind only, print every error
 
 exit codes: 0 ok, 1 query error, 2 usage, 3 connection, 4 timeout, 5 job failed, 6 VERIFY found a difference,
-            130 interrupted
+            7 a test failed, 130 interrupted
 """
 _RUN_EXAMPLES = """\
 examples:
@@ -75,7 +67,7 @@ examples:
   penstock test queries -k "late and not weekly"
   penstock test queries --junit out/sql.xml
 
-exit codes: as pytest: 0 all passed, 1 a test failed, 4 a test file cannot be read, 5 no tests, 130 interrupted
+exit codes: 0 all passed, 7 a test failed, 1 a file or a statement has an error, 2 no tests, 130 interrupted
 """
 
 _RECOVER_EXAMPLES = """\

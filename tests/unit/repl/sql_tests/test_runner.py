@@ -139,23 +139,23 @@ def test_what_a_test_gives_and_expects_is_checked(
     assert error.source.file is not None and error.source.file.endswith("job.test.sql")
 
 
-def test_the_command_has_the_exit_codes_of_pytest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_exit_codes_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = write(tmp_path, "TEST 'good' EXPECT (VALUES (1)) NO ROWS;", "")
-    assert main(["test", name]) == 4 and "CLI-6180" in capsys.readouterr().err
+    assert main(["test", name]) == 1 and "CLI-6180" in capsys.readouterr().err
     name = write(
         tmp_path,
         "TEST 'good & <one>' EXPECT (SELECT 1 AS n) VALUES (1); TEST 'bad' EXPECT (SELECT 1 AS n) VALUES (2);",
     )
     assert main(["test", str(tmp_path), "-k", "good"]) == 0
     assert "1 passed, 1 deselected" in capsys.readouterr().out
-    assert main(["test", str(tmp_path), "--junit", str(tmp_path / "o" / "r.xml")]) == 1
+    assert main(["test", str(tmp_path), "--junit", str(tmp_path / "o" / "r.xml")]) == 7
     assert "FAIL" in capsys.readouterr().out
     suite = ElementTree.parse(tmp_path / "o" / "r.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite[0].get("name")) == ("2", "1", "good & <one>")
-    assert main(["test", str(tmp_path), "-k", "nothing"]) == 5
+    assert main(["test", str(tmp_path), "-k", "nothing"]) == 2
     (tmp_path / "empty").mkdir()
-    assert main(["test", str(tmp_path / "empty")]) == 5
-    assert main(["test", str(tmp_path / "missing.test.sql")]) == 4
+    assert main(["test", str(tmp_path / "empty")]) == 2
+    assert main(["test", str(tmp_path / "missing.test.sql")]) == 1
 
 
 def test_the_tests_of_our_own_queries_pass(monkeypatch: pytest.MonkeyPatch) -> None:
