@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError, out_of_memory
-from penstock.client.dbapi_errors import DataError, InterfaceError, ProgrammingError, client_error
+from penstock.client.dbapi_errors import (
+    DataError,
+    InterfaceError,
+    NotSupportedError,
+    ProgrammingError,
+    client_error,
+)
 from penstock.client.results.result import Result
 from penstock.client.results.result_stream import new_rows
 from penstock.engine.api.clock import SystemClock
@@ -232,8 +238,33 @@ class Cursor:
             return self._rows_result().final_rows(timeout, limit)
 
     def fetch_df(self, timeout: float | None = None, limit: int | None = None) -> Any:
-        """Return all rows as a pandas frame; an endless result asks for ``timeout`` or ``limit``."""
+        """Return all rows as a pandas frame; an endless result asks for ``timeout`` or ``limit``. Raise
+        CLI-6022 without pandas.
+        """
+        with _optional("pandas"):
+            import pandas  # noqa: F401
         return self.fetch_arrow_table(timeout, limit).to_pandas()
+
+    def df(self, timeout: float | None = None, limit: int | None = None) -> Any:
+        """Return all rows as a pandas frame, by DuckDB's name for it. Raise CLI-6022 without pandas."""
+        return self.fetch_df(timeout, limit)
+
+    def arrow(self, timeout: float | None = None, limit: int | None = None) -> pa.Table:
+        """Return all rows as an Arrow table, by DuckDB's name for it."""
+        return self.fetch_arrow_table(timeout, limit)
+
+    def pl(self, timeout: float | None = None, limit: int | None = None) -> Any:
+        """Return all rows as a polars frame. Raise CLI-6022 without polars."""
+        with _optional("polars"):
+            import polars
+        return polars.from_arrow(self.fetch_arrow_table(timeout, limit))
+
+    def fetch_record_batch(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows as they come, for libraries that take Arrow's streams. Of a changing
+        result that ends it has the final rows.
+        """
+        schema = self._rows_result().arrow_schema
+        return pa.RecordBatchReader.from_batches(schema, self.batches())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield rows as Arrow batches as they come (final rows of a changing result that ends)."""
@@ -352,6 +383,20 @@ class Cursor:
             self._rows.extend(_tuples(new_rows(batch)))
         if result.ended:
             self._rowcount = self._taken + len(self._rows)
+
+
+@contextmanager
+def _optional(library: str) -> Iterator[None]:
+    """Refuse a fetch whose library is not installed, before any row is read."""
+    try:
+        yield
+    except ImportError as error:
+        raise NotSupportedError(
+            "CLI-6022",
+            f"{library} is not installed, and the rows were asked for as its frame",
+            hint=f"pip install {library}, or call fetch_arrow_table()",
+            sqlstate="0A000",
+        ) from error
 
 
 def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:

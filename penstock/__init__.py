@@ -23,6 +23,20 @@ if TYPE_CHECKING:
         ProgrammingError,
         Warning,
     )
+    from penstock.client.dbapi_types import (
+        BINARY,
+        DATETIME,
+        NUMBER,
+        ROWID,
+        STRING,
+        Binary,
+        Date,
+        DateFromTicks,
+        Time,
+        TimeFromTicks,
+        Timestamp,
+        TimestampFromTicks,
+    )
     from penstock.planner.table_api.expressions import (
         call,
         case,
@@ -88,6 +102,22 @@ _ERRORS = frozenset(
         "Warning",
     }
 )
+_DBAPI_TYPES = frozenset(
+    {
+        "BINARY",
+        "DATETIME",
+        "NUMBER",
+        "ROWID",
+        "STRING",
+        "Binary",
+        "Date",
+        "DateFromTicks",
+        "Time",
+        "TimeFromTicks",
+        "Timestamp",
+        "TimestampFromTicks",
+    }
+)
 _DECORATORS = frozenset({"udaf", "udf", "udtf"})
 _EXPRESSIONS = frozenset(
     {"call", "case", "col", "count", "dense_rank", "expr", "ifelse", "lit", "rank", "row_number"}
@@ -96,8 +126,8 @@ _WINDOWS = frozenset({"cumulate", "hop", "session", "tumble"})
 
 
 def __getattr__(name: str) -> Any:
-    """Return an error, a constructor of the Table API or a decorator of Python functions, loading it on first
-    use.
+    """Return an error, a type of PEP 249, a constructor of the Table API or a decorator of Python
+    functions, loading it on first use.
 
     Every module below imports this package first, also in workers, so that it loads nothing itself.
     """
@@ -109,6 +139,10 @@ def __getattr__(name: str) -> Any:
         from penstock.client import dbapi_errors
 
         return getattr(dbapi_errors, name)
+    if name in _DBAPI_TYPES:
+        from penstock.client import dbapi_types
+
+        return getattr(dbapi_types, name)
     if name in _DECORATORS:
         from penstock.planner.table_api import udf
 
@@ -129,8 +163,16 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
     "DataError",
     "DatabaseError",
+    "Date",
+    "DateFromTicks",
     "Error",
     "IntegrityError",
     "InterfaceError",
@@ -140,6 +182,10 @@ __all__ = [
     "PenstockError",
     "ProgrammingError",
     "Table",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
     "Warning",
     "__version__",
     "apilevel",

@@ -37,6 +37,10 @@ CLIENT: dict[str, tuple[str, str]] = {
         "rollback is called, and there are no transactions.",
         "Each statement takes effect at once.",
     ),
+    "CLI-6022": (
+        "Rows are asked for as a frame of a library that is not installed.",
+        "Install pandas or polars, or call fetch_arrow_table.",
+    ),
     "CLI-6030": (
         "No job, or no connection of a table, is there.",
         "SHOW JOBS and penstock jobs list the jobs.",

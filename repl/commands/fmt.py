@@ -17,6 +17,7 @@ from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, EXIT_USAGE
 from penstock.repl.launch.script_runner import UNREADABLE, read_script
 from penstock.repl.launch.session_factory import messages_for
 from penstock.repl.output.messages import Messages
+from penstock.repl.sql_tests.declarations import SUFFIXES
 
 
 def run_fmt(arguments: argparse.Namespace) -> int:
@@ -55,11 +56,16 @@ def run_fmt(arguments: argparse.Namespace) -> int:
 
 
 def _scripts(name: str) -> list[str]:
-    """Return a file, or the .sql files below a directory."""
+    """Return a file, or the .sql files below a directory that are no tests."""
     path = Path(name)
     if name == "-" or not path.is_dir():
         return [name]
-    found = sorted(str(each) for each in path.rglob("*.sql") if not _hidden(each.relative_to(path)))
+    # tests of scripts have statements of their own, which penstock test parses
+    found = sorted(
+        str(each)
+        for each in path.rglob("*.sql")
+        if not _hidden(each.relative_to(path)) and not each.name.endswith(SUFFIXES)
+    )
     if not found:
         raise PenstockError(
             "CLI-6151",

@@ -88,7 +88,7 @@ def scripts() -> list[str]:
     paths = [
         path
         for path in case_files(ROOT / "queries", "**/*.sql")
-        if path.name != "tables.sql" and path.parent.name != "duckdb"
+        if path.name != "tables.sql" and path.parent.name not in ("duckdb", "tests")
     ]
     return sorted(str(path.relative_to(ROOT / "queries")) for path in paths)
 

@@ -32,6 +32,7 @@ def test_the_project_runs(
     assert len(out.splitlines()) == 1 + 9
     assert "0 late rows" in err
     assert main(["run", "job.sql", "--check"]) == 0
+    assert main(["fmt", "--check", "."]) == 0  # tests are not formatted
     assert main(["test"]) == 0
     assert "1 passed" in capsys.readouterr().out
     assert len(Path("README.md").read_text().splitlines()) == 10

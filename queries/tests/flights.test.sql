@@ -1,5 +1,7 @@
 -- Tests of flights.sql: penstock test queries
 
+SCRIPT '../flights.sql';
+
 TEST 'a week per origin and airline'
 GIVEN flights (`year`, `month`, `day`, dep_time, sched_dep_time, dep_delay, arr_delay, carrier, tailnum, origin) VALUES
   (2013, 1, 3, 900, 900, 0, 20, 'UA', 'N1', 'EWR'),

@@ -1,5 +1,7 @@
 -- Tests of top_airports.sql: penstock test queries
 
+SCRIPT '../top_airports.sql';
+
 TEST 'cancelled flights are not counted, and a destination without a name stays'
 GIVEN flights (dep_time, dest, distance) VALUES
   (900, 'LAX', 2475),

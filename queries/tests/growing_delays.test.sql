@@ -1,5 +1,7 @@
 -- Tests of growing_delays.sql: penstock test queries
 
+SCRIPT '../growing_delays.sql';
+
 TEST 'five departures, each later than the one before'
 GIVEN flights (`year`, `month`, `day`, dep_time, dep_delay, tailnum, flight, origin) VALUES
   (2013, 1, 1, 600, 0, 'N1', 1, 'JFK'),

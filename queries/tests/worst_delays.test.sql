@@ -1,5 +1,7 @@
 -- Tests of worst_delays.sql: penstock test queries
 
+SCRIPT '../worst_delays.sql';
+
 TEST 'the fourth worst delay pushes the least one out'
 GIVEN flights (`year`, `month`, `day`, dep_time, dep_delay, carrier, flight) VALUES
   (2013, 1, 1, 900, 10, 'UA', 1),
