@@ -159,12 +159,12 @@ def driver_killed(arguments: argparse.Namespace, verdict: Verdict) -> None:
         family = family_of(job.process.pid)
         job.kill()
         began = time.monotonic()
-        while any(_lives(pid) for pid in family) and time.monotonic() < began + 10:
+        while any(_lives(pid) for pid in family) and time.monotonic() < began + PATIENCE_S:
             time.sleep(0.02)
         took = time.monotonic() - began
         verdict.figures["driver killed: all gone, s"] = round(took, 2)
         verdict.check(
-            took < (2.0 if arguments.strict else 10.0),
+            took < (2.0 if arguments.strict else PATIENCE_S),
             f"after the driver, its processes took {took:.1f} s to go",
         )
         verdict.faults.append("driver killed")

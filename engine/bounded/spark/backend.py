@@ -305,7 +305,7 @@ class _SparkRun:
         call = WatchedCall("push rows", lambda: self._push(frame, task))
         watch = SESSIONS.watch()
         try:
-            yield from rows.batches(lambda: self._job(call, watch), watch.rest)
+            yield from rows.batches(lambda: self._job(call, watch, rows), watch.rest)
         finally:
             rows.close()
             # the reader has stopped early: the job would push rows to nobody
@@ -326,7 +326,7 @@ class _SparkRun:
         self._application.tag(self._session, self._tag)
         return {row["partition"]: row["pushed"] for row in frame.mapInArrow(task, TASK_SCHEMA).collect()}
 
-    def _job(self, call: WatchedCall, watch: SparkWatch) -> Mapping[int, int] | None:
+    def _job(self, call: WatchedCall, watch: SparkWatch, rows: PushedRows) -> Mapping[int, int] | None:
         """Return the rows of each partition once the job has ended, ``None`` while it runs. Raises the job's
         error.
         """
@@ -335,6 +335,7 @@ class _SparkRun:
             return call.result()
         if self._cancelled.is_set():
             # cancelled: no partition has to be complete
+            rows.close()
             return {}
         watch.look("push rows")
         return None

@@ -3,10 +3,10 @@
 Pushing: a task sends Arrow frames while it has credits.
 
 It sends :data:`HELLO` (the query's token, its partition, attempt and task). The response is :data:`GO`, or
-:data:`THERE` when another attempt has pushed the partition already. Then it sends frames (:data:`HEADER`:
-kind, length), each an Arrow stream of one batch. A frame costs one credit, a byte we send. At last it sends
-:data:`END` with the number of rows. It shuts down its side and reads on until we close ours. A socket closed
-with unread credits would be reset, and the last rows lost.
+:data:`THERE` when another attempt has pushed the partition already: then it only counts its rows. Else it
+sends frames (:data:`HEADER`: kind, length), each an Arrow stream of one batch. A frame costs one credit, a
+byte we send. At last it sends :data:`END` with the number of rows. It shuts down its side and reads on until
+we close ours. A socket closed with unread credits would be reset, and the last rows lost.
 
 Pulling: the hello has a segment's number in place of the partition's. The response is :data:`GO` and one
 frame, the segment.
@@ -71,7 +71,11 @@ def pushing_task(
             verdict = wire.recv(1)
             if verdict not in (go, there):
                 raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
-            for batch in batches if verdict == go else ():
+            for batch in batches:
+                # another attempt has pushed the partition: these rows are only counted, to compare
+                if verdict == there:
+                    pushed += batch.num_rows
+                    continue
                 schema = batch.schema.serialize()
                 for piece in pieces(batch):
                     # one byte a credit; several may have arrived
@@ -92,7 +96,8 @@ def pushing_task(
                 wire.shutdown(socket.SHUT_WR)
                 while wire.recv(64):
                     pass
-        # also when another attempt has pushed the rows: the job's result has one row per partition
+        # also when another attempt has pushed the rows: the job's result has one row per partition, and says
+        # how many rows there must be
         names = pa.schema([("partition", pa.int32()), ("pushed", pa.int64())])
         yield pa.RecordBatch.from_arrays(
             [pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names

@@ -97,6 +97,8 @@ class PushedRows:
                 continue
             # the job has ended and every partition was emitted
             if counts is not None and self._is_past(counts):
+                with self._changed:
+                    self._check_counts(counts)
                 return
             counts = self._checked(check) if counts is None else counts
             if counts is None:
@@ -159,7 +161,7 @@ class PushedRows:
             ended = first is not None and first.rows is not None
             if not ended and (counts is None or self._is_past(counts)):
                 return None
-            self._check_rows(first, counts)
+            self._check_rows(self._first, first, counts)
             self._first += 1
             self._ask_for_more()
         return None
@@ -167,13 +169,32 @@ class PushedRows:
     def _is_past(self, counts: Mapping[int, int]) -> bool:
         return self._closed or self._first > max(counts, default=-1)
 
-    def _check_rows(self, partition: _Partition | None, counts: Mapping[int, int] | None) -> None:
-        """Check that a finished job has pushed the number of rows its tasks report. BND-5015."""
-        pushed = 0 if partition is None else partition.rows
-        wanted = None if counts is None else counts.get(self._first, 0)
-        if wanted is not None and pushed != wanted:
-            message = f"partition {self._first} of Spark's rows came with {pushed or 0} of {wanted} rows"
-            raise PenstockError("BND-5015", message, kind=Kind.INTERNAL)
+    def _check_counts(self, counts: Mapping[int, int]) -> None:
+        """Check all partitions against a finished job, also those that were emitted before it ended.
+
+        A task whose Java dies may send its end too early, because Arrow takes the end of the input for the
+        end of the rows. Spark runs that task again, and the attempt that succeeds has counted them all.
+        """
+        # the reader has left: not every partition is there
+        if self._closed:
+            return
+        for number, partition in self._partitions.items():
+            self._check_rows(number, partition, counts)
+
+    @staticmethod
+    def _check_rows(number: int, partition: _Partition | None, counts: Mapping[int, int] | None) -> None:
+        """Check that a partition has the rows its task reports. BND-5015."""
+        pushed = 0 if partition is None else partition.rows or 0
+        wanted = pushed if counts is None else counts.get(number, 0)
+        if pushed != wanted:
+            raise PenstockError(
+                "BND-5015",
+                f"partition {number} of Spark's rows came with {pushed} of {wanted} rows",
+                hint="run the query again; a task of Spark was lost while it sent them",
+                kind=Kind.EXTERNAL,
+                retriable=True,
+                sqlstate="58000",
+            )
 
     # -- the tasks' side, in the listener's thread
 

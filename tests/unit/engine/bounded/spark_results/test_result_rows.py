@@ -225,7 +225,7 @@ def test_of_two_attempts_at_once_the_first_counts(listener: RowListener, tmp_pat
     assert second.is_alive() and second.sent == 0
     assert sum(batch.num_rows for batch in reader) == 9 * 32_768
     second.join(PATIENCE_S)
-    assert second.result == {"partition": 0, "pushed": 0}
+    assert second.result == {"partition": 0, "pushed": 10 * 32_768}, "it counts what it need not push"
     rows.close()
 
 
@@ -247,6 +247,39 @@ def test_rows_that_are_missing_are_noticed(listener: RowListener, tmp_path: Path
         flat(rows.batches(lambda: None if task.is_alive() else {0: 10, 1: 5}))
     assert caught.value.code == "BND-5015"
     rows.close()
+
+
+def test_an_end_that_comes_too_early_is_noticed(listener: RowListener, tmp_path: Path) -> None:
+    """A task's Java dies between two batches: for Arrow that is the end of its input. The partition is with
+    the reader before Spark runs the task again, and the other attempt says how many rows there are.
+    """
+    rows = PushedRows(listener, tmp_path)
+    lost, last = (Task(rows, listener.port, number, numbers(0, 10, 2)) for number in (0, 1))
+    reader = rows.batches(lambda: None if again is None else job([again, last])())
+    again: Task | None = None
+    assert sum(next(reader).num_rows for _ in range(4)) == 40
+    lost.join(PATIENCE_S)
+    again = Task(rows, listener.port, 0, numbers(0, 10, 3), attempt=1)
+    with pytest.raises(PenstockError) as caught:
+        flat(reader)
+    assert (caught.value.code, caught.value.retriable) == ("BND-5015", True)
+    assert "20 of 30 rows" in caught.value.message
+    rows.close()
+
+
+def test_a_job_that_says_nothing_of_rows_that_came_is_noticed(listener: RowListener, tmp_path: Path) -> None:
+    """Spark dies while it says how many rows there are: PySpark takes that for an empty answer."""
+    rows = PushedRows(listener, tmp_path)
+    task = Task(rows, listener.port, 0, numbers(0, 10))
+    with pytest.raises(PenstockError) as caught:
+        flat(rows.batches(lambda: None if task.is_alive() else {}))
+    assert caught.value.code == "BND-5015"
+    rows.close()
+    cancelled = PushedRows(listener, tmp_path)
+    task = Task(cancelled, listener.port, 0, numbers(0, 10))
+    task.join(PATIENCE_S)
+    cancelled.close()
+    assert flat(cancelled.batches(dict)) == []
 
 
 def test_wide_rows_are_cut_into_frames(listener: RowListener, tmp_path: Path) -> None:
