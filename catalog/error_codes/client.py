@@ -103,5 +103,8 @@ CLIENT: dict[str, tuple[str, str]] = {
         "A query under test reads a table that the test gives no rows.",
         "Add GIVEN table VALUES (..) or GIVEN table NO ROWS.",
     ),
-    "CLI-6183": ("A test file has no TEST statement.", "Write TEST 'name' GIVEN .. EXPECT ..;"),
+    "CLI-6183": (
+        "A test file has no TEST statement.",
+        "Write a TEST statement: the given rows, then the expected ones.",
+    ),
 }

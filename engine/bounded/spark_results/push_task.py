@@ -73,31 +73,26 @@ def pushing_task(
                 raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
             for batch in batches:
                 # another attempt has pushed the partition: these rows are only counted, to compare
-                if verdict == there:
-                    pushed += batch.num_rows
-                    continue
-                schema = batch.schema.serialize()
-                for piece in pieces(batch):
+                for piece in pieces(batch) if verdict == go else ():
                     # one byte a credit; several may have arrived
                     while credits == 0:
                         received = wire.recv(64)
                         if not received:
                             raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
                         credits += len(received)
-                    message = piece.serialize()
+                    schema, message = batch.schema.serialize(), piece.serialize()
                     # schema and batch are one Arrow stream; its end marker is not needed
                     wire.sendall(struct.pack(header, rows_kind, schema.size + message.size))
                     wire.sendall(schema)
                     wire.sendall(message)
                     credits -= 1
-                    pushed += piece.num_rows
+                pushed += batch.num_rows
             if verdict == go:
                 wire.sendall(struct.pack(header, end_kind, pushed))
                 wire.shutdown(socket.SHUT_WR)
                 while wire.recv(64):
                     pass
-        # also when another attempt has pushed the rows: the job's result has one row per partition, and says
-        # how many rows there must be
+        # also when another attempt has pushed the rows: this says how many there must be
         names = pa.schema([("partition", pa.int32()), ("pushed", pa.int64())])
         yield pa.RecordBatch.from_arrays(
             [pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names

@@ -69,6 +69,7 @@ def test_nothing_but_plans_and_placed_errors(seed: int) -> None:
         try:
             run_statements(text, sample_catalog())
         except PenstockError as error:
-            assert error.code.startswith("SQL-1"), text
+            # a word in quotes behind FROM is a path, and this catalog reads no files
+            assert error.code.startswith("SQL-1") or error.code == "DAT-4121", text
             assert error.span is not None, text
             assert not re.search(r"Traceback|\bNone\b|object at 0x|<class", error.render()), text
