@@ -55,7 +55,7 @@ def plan_history(
     choose: Callable[[list[CatalogTable]], BackendChoice],
 ) -> History:
     """Return the parts of a planned job that are loaded as history. SQL-1715 where that could differ from
-    a replay. ``choose`` returns the backend that ``auto`` stands for over some tables.
+    a replay. ``choose`` returns the backend that ``auto`` chooses for some tables.
     """
     backend = option.backend or str(settings.get("bounded.backend"))
     # one backend loads the whole history, so it is chosen before the parts are cut

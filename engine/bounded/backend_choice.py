@@ -1,5 +1,5 @@
-"""The choice of a bounded backend where ``bounded.backend`` is ``auto``: Spark wherever it is installed, but
-DuckDB for small inputs on this machine while no Spark is up, because Spark's start takes seconds.
+"""The choice of a bounded backend where ``bounded.backend`` is ``auto``: Spark wherever it is installed.
+DuckDB it is for small inputs on this machine while no Spark is up, because Spark's start takes seconds.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class BoundedBackends:
     def choose_for(
         self, tables: Sequence[CatalogTable], supports: Callable[[str], bool] = lambda backend: True
     ) -> BackendChoice:
-        """Return the backend that ``auto`` stands for over some tables."""
+        """Return the backend that ``auto`` chooses for some tables."""
         return choose_backend(tables, self._settings, self._services, supports)
 
     def _copying(self, plan: LogicalPlan) -> BoundedBackend | None:

@@ -1,4 +1,4 @@
-"""The layout of a statement: what fits a line is on one, the rest is broken at its clauses, then at commas,
+"""The layout of a statement: what fits a line is on one. The rest is broken at its clauses, then at commas,
 then at AND and OR, then at parentheses.
 """
 
@@ -158,7 +158,7 @@ def _layout(nodes: Sequence[Node], room: int, kind: str, *, comments: bool = Tru
 
 
 def _statement(nodes: Sequence[Node], room: int) -> list[Line]:
-    """Return the lines of a statement: what stands before its query, then the clauses of the query."""
+    """Return the lines of a statement: what comes before its query, then the clauses of the query."""
     parts = _split(nodes, ";")
     # BEGIN STATEMENT SET; INSERT ..; INSERT ..; END;
     if len(parts) > 1:
@@ -332,7 +332,7 @@ def _conditions(nodes: Sequence[Node], room: int, step: int) -> list[Line]:
 def _flow(nodes: Sequence[Node], room: int, inner: str | None = None) -> list[Line]:
     """Return nodes one behind the other. A group that does not fit is broken; a word that does not fit
     begins a line. Comments before the first node are not among the lines. ``inner`` is the kind of broken
-    groups; by default what stands in them says it.
+    groups; by default what is in them says it.
     """
     lines: list[Line] = [Line(0, "")]
     before: Lexeme | None = None

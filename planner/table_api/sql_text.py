@@ -1,4 +1,4 @@
-"""The Table API's trees as SQL text. The text binds to the plan that the tree binds to: names are quoted
+"""The Table API's trees as SQL text. The text binds to the plan that the tree binds to. Names are quoted
 where they need it, and each value is a literal of its own type.
 """
 

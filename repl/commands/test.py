@@ -27,8 +27,8 @@ _UNPRINTABLE = {number: None for number in range(32) if number not in (9, 10, 13
 
 
 def run_tests(arguments: argparse.Namespace, parser: Parser) -> int:
-    """Run the tests of files and directories, print a line for each, and return the exit code: 7 when a test
-    failed, 1 when a file or a statement has an error, 2 when there are no tests.
+    """Run the tests of files and directories, print a line for each, and return the exit code. It is 7 when a
+    test failed, 1 when a file or a statement has an error, 2 when there are no tests.
     """
     messages = messages_for(arguments)
     settings = key_values(arguments.settings, "--set", parser)

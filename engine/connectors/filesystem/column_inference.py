@@ -1,5 +1,5 @@
-"""Columns of a table of files that declares none: exactly those of parquet and arrow files, a sample's of csv
-and JSON files, and those of partition directories.
+"""Columns of a table of files that declares none. Those of parquet and arrow files are exact, those of csv
+and JSON files are a sample's. Partition directories add theirs.
 """
 
 from __future__ import annotations
