@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import NotSupportedError, client_error
 from penstock.client.session import Session
 from penstock.client.statements.show import read_metrics
+from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
@@ -66,7 +67,7 @@ class Connection:
         self._cursors.add(cursor)
         return cursor
 
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
+    def execute(self, sql: str, params: Parameters = ()) -> Cursor:
         """Execute one statement on a new cursor and return the cursor."""
         return self.cursor().execute(sql, params)
 

@@ -21,6 +21,7 @@ from penstock.client.dbapi_errors import (
 from penstock.client.results.result import Result
 from penstock.client.results.result_stream import new_rows
 from penstock.engine.api.clock import SystemClock
+from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
     from penstock.catalog.schema import Schema
@@ -73,21 +74,22 @@ class Cursor:
 
     # -- execute
 
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
-        """Execute one statement; ``params`` are the values of its ``?``. A query returns at once, also
-        when its result never ends. An INSERT (or CREATE TABLE AS) whose sources all end has ended when
-        this returns: its rows are committed, and ``rowcount`` is their number. One that reads an endless
-        stream returns its ``job``. The setting ``table.dml-sync`` overrides this.
+    def execute(self, sql: str, params: Parameters = ()) -> Cursor:
+        """Execute one statement. ``params`` are the values of its ``?`` in order, or a dict for ``:name``.
+
+        A query returns at once, also when its result never ends. An INSERT (or CREATE TABLE AS) whose
+        sources all end has ended when this returns: its rows are committed, and ``rowcount`` is their
+        number. One that reads an endless stream returns its ``job``. The setting ``table.dml-sync``
+        overrides this.
         """
         # PEP 249: a new execute closes the result before it
         self._renew()
         # a string is a sequence too: "ab" would be the values 'a' and 'b'
-        if isinstance(params, str | bytes | Mapping) or not isinstance(params, Sequence):
-            message = f"parameters are a sequence of values, not a {type(params).__name__}"
+        if isinstance(params, str | bytes) or not isinstance(params, Sequence | Mapping):
             raise ProgrammingError(
                 "CLI-6008",
-                message,
-                hint="pass a tuple such as (1, 'x'), a value for each ?",
+                f"parameters are a sequence or a dict of values, not a {type(params).__name__}",
+                hint="pass a tuple such as (1, 'x') for ?, or a dict such as {\"a\": 1} for :a",
                 sqlstate="07001",
             )
         with self._errors():

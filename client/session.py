@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from penstock.client.statements.dispatch import LocatedStatement, load_catalog, 
 from penstock.client.statements.functions import register_function
 from penstock.engine.api.threads import close_at_exit, closed
 from penstock.planner.binder.binder import Binder
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.statements.nodes import CreateTableAs, ExecuteStatementSet, Explain, Insert, Query
 
@@ -61,9 +62,9 @@ class Session:
         """Return the statements of a text; raises the first syntax error with its position."""
         return parse_statements(sql, file)
 
-    def execute(self, sql: str, params: Sequence[Any] = (), hold: HoldJob = hold_no_job) -> Result:
-        """Execute the one statement of a text; ``params`` are the values of its ``?``. Raises CLI-6005 for
-        several statements or none.
+    def execute(self, sql: str, params: Parameters = (), hold: HoldJob = hold_no_job) -> Result:
+        """Execute the one statement of a text; ``params`` are the values of its placeholders. Raises
+        CLI-6005 for several statements or none.
         """
         statements = self.parse(sql)
         if len(statements) != 1:
@@ -77,7 +78,7 @@ class Session:
         return self.run(statements[0], params, hold)
 
     def run(
-        self, statement: LocatedStatement, params: Sequence[Any] = (), hold: HoldJob = hold_no_job
+        self, statement: LocatedStatement, params: Parameters = (), hold: HoldJob = hold_no_job
     ) -> Result:
         """Run one parsed statement; every error has its position in the text. An INSERT whose sources all
         end runs to its end. ``hold`` is called with the job before the wait, and with None after it, so

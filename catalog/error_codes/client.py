@@ -10,12 +10,12 @@ CLIENT: dict[str, tuple[str, str]] = {
     "CLI-6005": ("execute got no statement, or several.", "Call executescript for several."),
     "CLI-6006": (
         "Parameters are passed to a statement without values.",
-        "Only SELECT and INSERT take parameters.",
+        "Write the value into the statement; SELECT, INSERT and CREATE TABLE .. AS take parameters.",
     ),
     "CLI-6007": ("QUIT is executed outside of the shell.", "Close the connection."),
     "CLI-6008": (
         "Parameters are of a Python type that cannot be matched with the text.",
-        "Pass a tuple such as (1, 'x').",
+        "Pass a tuple such as (1, 'x') for ?, or a dict such as {'a': 1} for :a.",
     ),
     "CLI-6010": (
         "All rows are asked of a result that never ends.",

@@ -46,12 +46,12 @@ SYNTAX: dict[str, tuple[str, str]] = {
         "Write a whole number such as LIMIT 10.",
     ),
     "SQL-1013": (
-        "The number of parameters differs from the number of ? in the statement.",
-        "Pass one value for each ?.",
+        "The values given are not those that the ? or the names of the statement ask for.",
+        "Pass a list with one value for each ?, or a dict with one for each :name.",
     ),
     "SQL-1014": (
         "A Python value of this type has no SQL type, or it is no column of the Table API.",
-        "Pass a number, string, date, bytes, list or None; wrap a constant in lit(..).",
+        "Pass a number, string, date, bytes, list, dict or None; wrap a constant in lit(..).",
     ),
     "SQL-1015": ("select of the Table API has no column.", "Pass at least one name or column expression."),
     "SQL-1016": (

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from penstock.client.execution.job_submission import start_on_backend, submit_job
 from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery, PlannerOptions
@@ -17,6 +15,7 @@ from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.size_limits import check_plan
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
@@ -33,14 +32,14 @@ class QueryPipeline:
     def __init__(self, state: SessionState) -> None:
         self._state = state
 
-    def run(self, statement: ParsedQuery, params: Sequence[Any] = ()) -> Result:
+    def run(self, statement: ParsedQuery, params: Parameters = ()) -> Result:
         """Run a parsed query or INSERT (``Session.parse`` made it) through all stages."""
         bound = self.bind(statement, params)
         optimized = self.optimize(bound)
         planned = self.plan_physical(optimized)
         return self.start(planned)
 
-    def bind(self, statement: ParsedQuery, params: Sequence[Any] = ()) -> LogicalPlan:
+    def bind(self, statement: ParsedQuery, params: Parameters = ()) -> LogicalPlan:
         """Resolve names and types. A query's plan ends in the client, an INSERT's in its table. The plan
         reads one state of each materialized view.
         """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.catalog.secrets import holds_secrets
 from penstock.catalog.settings import Settings
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import AlterTable
 
@@ -41,7 +41,7 @@ class StatementLog:
     has_params: bool = False
     holds_secrets: bool = False
 
-    def begin(self, text: str, params: Sequence[Any]) -> None:
+    def begin(self, text: str, params: Parameters) -> None:
         """Set the statement that runs now."""
         self.current, self.has_params = text, bool(params)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass
@@ -23,6 +22,7 @@ from penstock.client.statements import (
     tables,
     verify,
 )
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import AlterTable, Statement
 from penstock.planner.statements.script import parse_script
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def run_located(
-    state: SessionState, pipeline: QueryPipeline, statement: LocatedStatement, params: Sequence[Any] = ()
+    state: SessionState, pipeline: QueryPipeline, statement: LocatedStatement, params: Parameters = ()
 ) -> Result:
     """Run one statement of a text and log it; every error, also of its rows, has its position in the text."""
     try:
@@ -69,15 +69,16 @@ def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogSto
 
 
 def run_statement(
-    state: SessionState, pipeline: QueryPipeline, node: nodes.Statement, params: Sequence[Any] = ()
+    state: SessionState, pipeline: QueryPipeline, node: nodes.Statement, params: Parameters = ()
 ) -> Result:
-    """Run one statement; only queries and inserts take parameters."""
-    if params and not isinstance(
-        node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.ExecuteStatementSet | nodes.Explain
-    ):
-        raise PenstockError(
-            "CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do"
-        )
+    """Run one statement; only queries and statements that write their rows take parameters."""
+    if params and not isinstance(node, _TAKE_PARAMETERS):
+        # a view is stored as text
+        if isinstance(node, nodes.CreateView | nodes.CreateMaterializedView):
+            hint = "write the value into the view, or give it to the SELECT that reads the view"
+        else:
+            hint = "write the value into the statement; SELECT, INSERT and CREATE TABLE .. AS take parameters"
+        raise PenstockError("CLI-6006", "this statement takes no parameters", hint=hint)
     match node:
         # SELECT, INSERT INTO, EXECUTE STATEMENT SET: bind, optimize, plan, start
         case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet():
@@ -90,7 +91,7 @@ def run_statement(
             return explain.explain_statement(state, pipeline, node, params)
         # CREATE TABLE .. AS SELECT: a declaration and a job
         case nodes.CreateTableAs():
-            return tables.create_table_as(state, pipeline, node)
+            return tables.create_table_as(state, pipeline, node, params)
         case (
             nodes.CreateTable()
             | nodes.CreateTableLike()
@@ -138,6 +139,14 @@ def run_statement(
     )
 
 
+_TAKE_PARAMETERS = (
+    nodes.Query,
+    nodes.Subscribe,
+    nodes.Insert,
+    nodes.ExecuteStatementSet,
+    nodes.Explain,
+    nodes.CreateTableAs,
+)
 _BACKEND_ERRORS = ("BND-5003", "BND-5012")
 """Codes of errors that a backend raises about a query in its own words, without a position."""
 

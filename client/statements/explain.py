@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.client.results.result import Result, verbatim_result
 from penstock.optimizer.properties.explain_annotations import all_notes, changelog_notes, facts_of
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.explain import explain
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput
@@ -27,7 +27,7 @@ _DEFAULT = (ExplainStage.LOGICAL, ExplainStage.OPTIMIZED, ExplainStage.PHYSICAL)
 
 
 def explain_statement(
-    state: SessionState, pipeline: QueryPipeline, node: nodes.Explain, params: Sequence[Any] = ()
+    state: SessionState, pipeline: QueryPipeline, node: nodes.Explain, params: Parameters = ()
 ) -> Result:
     """Return the asked stages of a statement's plan, one line a row."""
     stages = node.stages or _DEFAULT

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
@@ -13,6 +12,7 @@ from penstock.client.results.result import Result, Shape
 from penstock.client.results.result_stream import ResultStream, op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.logical.sort import Sort
 from penstock.planner.parser.syntax_nodes import span_of
 from penstock.planner.statements import nodes
@@ -40,7 +40,7 @@ class ChangeStream:
         self._stream.close()
 
 
-def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Sequence[Any] = ()) -> Result:
+def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Parameters = ()) -> Result:
     """Start the job of a query and return its changes. Our own runtime runs it in every mode: a backend
     returns final rows only.
     """

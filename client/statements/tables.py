@@ -13,6 +13,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import AlterTable, RenameTable
@@ -40,14 +41,16 @@ def change_catalog(state: SessionState, node: CatalogChange) -> Result:
     return result
 
 
-def create_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs) -> Result:
+def create_table_as(
+    state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs, params: Parameters = ()
+) -> Result:
     """Create the table of a query and start the job that fills it. A query that cannot be planned or
     started creates nothing.
     """
     name = node.table.name
     if node.table.if_not_exists and state.catalog.find(name.text) is not None:
         return note_result(f"table {name} exists already")
-    planned = declare_table_as(state, pipeline, node)
+    planned = declare_table_as(state, pipeline, node, params)
     assert isinstance(planned.bound, Sink) and planned.bound.table is not None
     table = planned.bound.table
     # the directories that are missing now are those that the job will have made
@@ -122,9 +125,11 @@ def _remove_empty(directories: tuple[Path, ...]) -> None:
             directory.rmdir()
 
 
-def declare_table_as(state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs) -> PlannedQuery:
+def declare_table_as(
+    state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs, params: Parameters = ()
+) -> PlannedQuery:
     """Create the table of a query and return the planned query that fills it."""
-    sink = Binder(state.catalog, state.settings).bind_create_table_as(node)
+    sink = Binder(state.catalog, state.settings).bind_create_table_as(node, params)
     planned = pipeline.plan(sink)
     assert sink.table is not None
     state.catalog.create_table(sink.table, False, node.table.name.span)

@@ -4,7 +4,7 @@ carries a span.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -25,6 +25,13 @@ from penstock.planner.binder.history_clause import (
     resolve_history_option,
 )
 from penstock.planner.binder.late_rows_clause import refuse_late_rows, with_late_rows
+from penstock.planner.binder.parameters import (
+    Parameters,
+    check_parameters,
+    positional_count,
+    refuse_parameters,
+    values_of,
+)
 from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.relations.files import FileSource, path_source
 from penstock.planner.binder.relations.lateral import bind_lateral
@@ -93,18 +100,16 @@ class Binder:
         self.catalog = catalog
         self.settings = settings
 
-    def context(self, parameters: Sequence[object] = (), query: Query | None = None) -> BindContext:
+    def context(self, parameters: Parameters = (), query: Query | None = None) -> BindContext:
         """Return the context a statement is bound in."""
         # the parser limits nesting; binding one level takes several Python frames
         allow_depth()
-        context = BindContext(self.catalog, self.settings, _NESTED, tuple(parameters))
+        context = BindContext(self.catalog, self.settings, _NESTED, parameters)
         return context if query is None else replace(context, text=query.text, text_start=query.span.start)
 
-    def bind_query(
-        self, query: Query, parameters: Sequence[object] = (), *, follows: bool = False
-    ) -> LogicalPlan:
-        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in
-        order.
+    def bind_query(self, query: Query, parameters: Parameters = (), *, follows: bool = False) -> LogicalPlan:
+        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of its
+        placeholders.
 
         ``follows``: materialized views are read as changelogs, with every later change.
         """
@@ -112,7 +117,7 @@ class Binder:
         refuse_history(query.tree)
         return self._top_level(query, parameters, follows).plan
 
-    def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink | StatementSet:
+    def bind_insert(self, statement: Insert, parameters: Parameters = ()) -> Sink | StatementSet:
         """Return the Sink of an INSERT, its input cast to the table's columns. With LATE ROWS INTO the plan
         is a StatementSet of two Sinks. Raises SQL-1703 for ORDER BY over a stream, unless it orders by time.
         """
@@ -146,22 +151,26 @@ class Binder:
             else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
         )
 
-    def bind_statement_set(
-        self, statement: ExecuteStatementSet, parameters: Sequence[object] = ()
-    ) -> StatementSet:
+    def bind_statement_set(self, statement: ExecuteStatementSet, parameters: Parameters = ()) -> StatementSet:
         """Return the plan of several INSERTs that run as one job. Parameters are numbered through all of them
         in order.
         """
+        queries = [insert.query for insert in statement.inserts]
+        check_parameters([query.tree for query in queries], parameters, queries[-1].span)
         sinks: list[Sink] = []
         used = 0
         for insert in statement.inserts:
-            # Each INSERT consumes its own share of the parameters, in the order of the text.
-            count = _parameter_count(insert.query.tree)
-            bound = self.bind_insert(insert, parameters[used : used + count])
+            # each INSERT takes the values of its own placeholders, ? in the order of the text
+            count = positional_count(insert.query.tree)
+            own: Parameters = (
+                values_of(insert.query.tree, parameters)
+                if isinstance(parameters, Mapping)
+                else parameters[used : used + count]
+            )
+            bound = self.bind_insert(insert, own)
             # an INSERT with LATE ROWS INTO is a statement set itself: its two sinks become sinks of this one
             sinks += bound.sinks if isinstance(bound, StatementSet) else [bound]
             used += count
-        _check_parameters(used, parameters, statement.inserts[-1].query)
         # The sinks run as one job, which reads its sources from one point.
         reject_mixed_history([sink.history for sink in sinks])
         return StatementSet(tuple(sinks))
@@ -183,14 +192,13 @@ class Binder:
         source = self.catalog.table(statement.source.text, statement.source.span)
         return bind_table(copied_table(statement, source), self.context())
 
-    def bind_create_table_as(self, statement: CreateTableAs) -> Sink:
+    def bind_create_table_as(self, statement: CreateTableAs, parameters: Parameters = ()) -> Sink:
         """Return the Sink of a CREATE TABLE .. AS. The query's columns declare its table, which is not in the
         catalog yet.
         """
         refuse_late_rows(statement.query.tree)
         refuse_history(statement.query.tree)
-        # CREATE TABLE .. AS takes no parameters
-        relation = self._top_level(statement.query, ())
+        relation = self._top_level(statement.query, parameters)
         table = bind_table(table_of_query(statement, relation), self.context())
         # from here it is INSERT INTO the new table
         return sink_for(Insert(statement.table.name, statement.query), table, relation)
@@ -198,8 +206,7 @@ class Binder:
     def bind_create_view(self, statement: CreateView) -> View:
         """Return the view of CREATE VIEW. Its query is bound once to derive the columns."""
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
-        # a view is stored as text, so a ? in it would have no value later
-        _check_parameters(_parameter_count(query.tree), (), query)
+        refuse_parameters(query.tree)
         context = self.context((), query)
         # CREATE OR REPLACE VIEW v AS SELECT .. FROM v would read itself: v counts as open already.
         relation = bind_query(
@@ -222,6 +229,7 @@ class Binder:
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         refuse_late_rows(query.tree)
         refuse_history(query.tree)
+        refuse_parameters(query.tree)
         relation = self._top_level(query, (), follows=True)
         # A view is a set of rows: ORDER BY matters only with LIMIT, and then the root is a Top-N.
         if isinstance(relation.plan, Sort):
@@ -268,22 +276,9 @@ class Binder:
         except PenstockError as error:
             raise error.with_span(statement.name.span) from None
 
-    def _top_level(self, query: Query, parameters: Sequence[object], follows: bool = False) -> Relation:
-        _check_parameters(_parameter_count(query.tree), parameters, query)
+    def _top_level(self, query: Query, parameters: Parameters, follows: bool = False) -> Relation:
+        check_parameters([query.tree], parameters, query.span)
         return bind_query(query.tree, replace(self.context(parameters, query), follows=follows), nested=False)
-
-
-def _parameter_count(tree: exp.Expr) -> int:
-    return len({node.meta["index"] for node in tree.find_all(exp.Placeholder)})
-
-
-def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -> None:
-    if wanted != len(parameters):
-        passed = f"{len(parameters)} {'is' if len(parameters) == 1 else 'are'} given"
-        message = f"the statement has {wanted} parameter{'s' if wanted != 1 else ''}, {passed}"
-        raise PenstockError(
-            "SQL-1013", message, span=query.span, hint="pass one value for each ?", sqlstate="07001"
-        )
 
 
 def _view_names(statement: CreateView | CreateMaterializedView, relation: Relation) -> list[str]:

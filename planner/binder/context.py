@@ -4,7 +4,7 @@ being expanded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -18,6 +18,7 @@ from penstock.catalog.functions.registry import is_aggregate
 from penstock.catalog.python_functions import PythonAggregate
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import View
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.scope import FromClause, JoinSides, Relation
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind
@@ -66,7 +67,7 @@ class BindContext:
     catalog: Catalog
     settings: Settings
     binder: NestedBinder
-    parameters: Sequence[object] = ()
+    parameters: Parameters = ()
     common_tables: Mapping[str, Relation] = field(default_factory=dict)
     views: tuple[str, ...] = ()
     text: str = ""

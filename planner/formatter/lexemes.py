@@ -114,10 +114,14 @@ def _pieces(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _mark_signs(lexemes: list[Lexeme]) -> None:
-    """Mark + and - that have no operand before them."""
+    """Mark + and - that have no operand before them, and the : and $ of a parameter."""
     before: Lexeme | None = None
     for lexeme in lexemes:
-        if lexeme.text in ("+", "-") and (before is None or _needs_operand(before)):
+        # :limit: the name of a parameter is no keyword
+        if before is not None and before.kind == "unary" and before.text in (":", "$") and lexeme.touches:
+            lexeme.kind = "quoted"
+        signs = lexeme.text in ("+", "-", ":") and (before is None or _needs_operand(before))
+        if signs or lexeme.text == "$":
             lexeme.kind = "unary"
         before = lexeme
 
@@ -200,6 +204,9 @@ def blank_between(left: Lexeme, right: Lexeme) -> bool:
         return False
     if left.kind == "unary" or right.kind == "angle" or (left.kind == "angle" and left.text == "<"):
         return False
+    # x = :name
+    if right.kind == "unary" and right.text in (":", "$"):
+        return True
     # f(x) and t (a, b), ARRAY[1] and `UNNEST [`: words that may be functions stay as written
     if right.text in ("(", "["):
         if left.word in _BLANK_BEFORE_PAREN:

@@ -49,12 +49,8 @@ class LiteralParser:
             return self._tokens.spanned(begin, exp.Literal.number("." + self._tokens.previous.text))
         if self._tokens.take(TokenType.STRING):
             return self._tokens.spanned(begin, exp.Literal.string(self._tokens.previous.text))
-        # a parameter ?, numbered from left to right
-        if self._tokens.take(TokenType.PLACEHOLDER):
-            node = self._tokens.spanned(begin, exp.Placeholder())
-            node.meta["index"] = self._tokens.parameters
-            self._tokens.parameters += 1
-            return node
+        if (parameter := self._parameter(begin)) is not None:
+            return parameter
         word = self._tokens.word()
         if word == "NULL":
             self._tokens.advance()
@@ -71,6 +67,23 @@ class LiteralParser:
             self._tokens.advance(2)
             return self._tokens.spanned(begin, TypedLiteral(this=self._tokens.previous.text, kind="X"))
         return self._interval(begin) if word == "INTERVAL" else None
+
+    def _parameter(self, begin: int) -> exp.Expr | None:
+        # a parameter ?, numbered from left to right
+        if self._tokens.take(TokenType.PLACEHOLDER):
+            node: exp.Expr = self._tokens.spanned(begin, exp.Placeholder())
+            node.meta["index"] = self._tokens.parameters
+            self._tokens.parameters += 1
+            return node
+        # :name, without a space
+        if self._tokens.at(TokenType.COLON) and self._tokens.at(TokenType.VAR, 1) and self._touches():
+            self._tokens.advance(2)
+            return self._tokens.spanned(begin, exp.Placeholder(this=self._tokens.previous.text))  # type: ignore[no-any-return]
+        # $name: the tokenizer reads it as one word, which no name begins with
+        if self._tokens.at(TokenType.VAR) and re.match(r"\$\w", self._tokens.current.text):
+            self._tokens.advance()
+            return self._tokens.spanned(begin, exp.Placeholder(this=self._tokens.previous.text[1:]))  # type: ignore[no-any-return]
+        return None
 
     def _touches(self) -> bool:
         left, right = self._tokens.token(), self._tokens.token(1)

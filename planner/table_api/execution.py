@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
@@ -11,6 +11,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.ddl.insert import sink_for
+from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.scope import Relation
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
@@ -30,7 +31,7 @@ class QueryCursor(Protocol):
     It is a protocol, because the client is above the planner.
     """
 
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> QueryCursor:
+    def execute(self, sql: str, params: Parameters = ()) -> QueryCursor:
         """Run one statement."""
 
     def run_plan(self, plan: LogicalPlan) -> QueryCursor:

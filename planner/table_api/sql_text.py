@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from sqlglot import exp
 
@@ -104,8 +105,16 @@ def value_text(value: Any) -> str:
             return f"TIME '{value.isoformat()}'"
         case timedelta():
             return _interval_text(value)
+        case UUID():
+            return quoted_text(str(value))
+        case list() | tuple():
+            return f"ARRAY[{', '.join(map(value_text, value))}]"
+        case dict() if value:
+            parts = ", ".join(value_text(part) for item in value.items() for part in item)
+            # a row where all keys are names, as parameters are bound
+            return f"NAMED_STRUCT({parts})" if all(isinstance(key, str) for key in value) else f"MAP[{parts}]"
     message = f"a constant of Python type {type(value).__name__} has no SQL type"
-    hint = "use None, bool, int, float, str, bytes, Decimal, date, time, datetime or timedelta"
+    hint = "use None, a number, str, bytes, date, time, datetime, timedelta, UUID, list or dict"
     raise PenstockError("SQL-1014", message, hint=hint)
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TREE = ROOT / "build" / "package"
-PROGRAMS = ROOT / "build" / "programs" / "pipelines"
-PIPELINES = ROOT / "docs" / "TABLE_API.md"
+PROGRAMS = ROOT / "build" / "programs" / "pages"
+FIRST_BEGINS_ALL = ("TABLE_API.md", "PYTHON.md")
+"""Pages whose first block is the begin of every program on them."""
 PACKAGES = ("catalog", "planner", "optimizer", "engine", "client", "repl")
 
 
@@ -37,21 +38,25 @@ def lay_package_tree() -> Path:
 
 
 def lay_programs() -> list[Path]:
-    """Lay each pipeline of the Table API's page as a program of its own, which mypy checks as strictly as
-    ``--strict`` does.
-    """
-    first, *others = re.findall(
-        r"^```python\n(.*?)^```$", PIPELINES.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
+    """Lay the programs of the pages, which mypy checks as strictly as ``--strict`` does, and return them."""
     shutil.rmtree(PROGRAMS, ignore_errors=True)
     PROGRAMS.mkdir(parents=True)
     # a package, so that pyproject.toml can name all of them
     (PROGRAMS / "__init__.py").touch()
-    paths = [PROGRAMS / f"pipeline_{number}.py" for number in range(1, len(others) + 1)]
-    for path, program in zip(paths, others, strict=True):
-        # the page's first block is the begin of every program
-        path.write_text(first + program, encoding="utf-8")
+    paths = []
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for number, program in enumerate(_programs(page), 1):
+            paths.append(PROGRAMS / f"{page.stem.lower()}_{number}.py")
+            paths[-1].write_text(program, encoding="utf-8")
     return paths
+
+
+def _programs(page: Path) -> list[str]:
+    """Return the programs of a page: its blocks together, or each behind the first where that begins all."""
+    found = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if page.name in FIRST_BEGINS_ALL:
+        return [found[0] + block for block in found[1:]]
+    return ["\n".join(found)] if found else []
 
 
 def _byte_code(folder: str, names: list[str]) -> list[str]:

@@ -25,10 +25,12 @@ from penstock.planner.binder.expressions.function_rewrites import (
     rounded_to,
     similar,
 )
+from penstock.planner.binder.expressions.host_values import host_value
 from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_constructor, json_read
 from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from penstock.planner.binder.expressions.nested_access import element_of, field_of, with_field_names
 from penstock.planner.binder.expressions.row_values import ROW_COMPARISONS, compared_rows, row_among
+from penstock.planner.binder.parameters import placeholder_value
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, LambdaVariable, Literal
@@ -233,15 +235,7 @@ class ExpressionBinder:
         return self.call("negate", [self.bind(tree.this)], span_of(tree))
 
     def _placeholder(self, tree: exp.Expr) -> Expression:
-        # ? are numbered by the parser in the order of the text
-        index = tree.meta["index"]
-        if index >= len(self.context.parameters):
-            count = len(self.context.parameters)
-            message = f"parameter {index + 1} has no value: {count} {'is' if count == 1 else 'are'} given"
-            raise PenstockError(
-                "SQL-1013", message, span=span_of(tree), hint="pass one value for each ?", sqlstate="07001"
-            )
-        return literals.parameter(self.context.parameters[index], span_of(tree))
+        return host_value(placeholder_value(tree, self.context.parameters), self.call, span_of(tree))
 
     # predicates
 
@@ -550,7 +544,7 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Null: lambda binder, tree: Literal(NULL, True, value=None, span=span_of(tree)),
     exp.Boolean: lambda binder, tree: Literal(BOOLEAN, False, value=bool(tree.this), span=span_of(tree)),
     exp.Placeholder: ExpressionBinder._placeholder,
-    HostValue: lambda binder, tree: literals.parameter(tree.meta["value"], span_of(tree)),
+    HostValue: lambda binder, tree: host_value(tree.meta["value"], binder.call, span_of(tree)),
     TypedLiteral: lambda binder, tree: literals.typed(tree, binder.context.zone),
     IntervalLiteral: lambda binder, tree: literals.interval(tree),
     exp.Paren: lambda binder, tree: binder.bind(tree.this),

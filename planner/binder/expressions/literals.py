@@ -6,7 +6,6 @@ import math
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
@@ -15,15 +14,12 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.types import (
     BIGINT,
     BINARY,
-    BOOLEAN,
     DATE,
     DAY_TIME_INTERVAL,
     DOUBLE,
     FLOAT,
     INT,
-    NULL,
     SMALLINT,
-    STRING,
     TIME,
     TIMESTAMP,
     TIMESTAMP_LTZ,
@@ -94,7 +90,7 @@ def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
         return Literal(_SUFFIXES.get(suffix or "D", DOUBLE), False, value=float(text), span=span)
     # 1.5 is a DECIMAL(2, 1), as in Spark
     if suffix == "BD" or "." in text:
-        return _decimal(text, span)
+        return decimal_literal(text, span)
     # 10 is an INT, 10000000000 a BIGINT, longer ones a DECIMAL; a suffix fixes the type
     value = int(text)
     kind = _SUFFIXES[suffix] if suffix else integer_type(value)
@@ -103,7 +99,8 @@ def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
     return Literal(kind, False, value=value if not isinstance(kind, Decimal) else PyDecimal(value), span=span)
 
 
-def _decimal(text: str, span: Span | None) -> Literal:
+def decimal_literal(text: str, span: Span | None) -> Literal:
+    """Return a DECIMAL of the digits of a text."""
     value = PyDecimal(text)
     _, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
@@ -212,43 +209,3 @@ def _interval_parts(
             f"'{text}' is no interval", span, "write INTERVAL '10' MINUTE or INTERVAL '1 hour 30 minutes'"
         )
     return parts
-
-
-def parameter(value: Any, span: Span | None) -> Literal:
-    """Return the literal of a parameter's Python value. Raises SQL-1014 for a Python type without an SQL
-    type.
-    """
-    kind = _python_type(value)
-    if kind is None:
-        hint = "pass None, bool, int, float, str, bytes, Decimal, date, time, datetime or timedelta"
-        raise PenstockError(
-            "SQL-1014",
-            f"a parameter of Python type {type(value).__name__} has no SQL type",
-            span=span,
-            hint=hint,
-        )
-    # an int beyond 64 bits
-    if isinstance(value, int) and isinstance(kind, Decimal):
-        value = PyDecimal(value)
-    # an instant is stored in UTC
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC)
-    return Literal(kind, value is None, value=value, span=span)
-
-
-def _python_type(value: Any) -> DataType | None:
-    match value:
-        case None:
-            return NULL
-        # before int: bool is an int in Python
-        case bool():
-            return BOOLEAN
-        case int():
-            return integer_type(value)
-        case PyDecimal() if value.is_finite():
-            return _decimal(str(value), None).type
-        # A datetime without a zone is a TIMESTAMP, with one it is an instant.
-        case datetime():
-            return TIMESTAMP if value.tzinfo is None else TIMESTAMP_LTZ
-    simple = {float: DOUBLE, str: STRING, bytes: BINARY, date: DATE, time: TIME, timedelta: DAY_TIME_INTERVAL}
-    return simple.get(type(value))

@@ -47,6 +47,8 @@ def test_filter_over_a_registered_table(letters):
 
 def test_parameters(letters):
     assert letters.execute("SELECT a FROM letters WHERE a > ? AND b = ?", (6, "x")).fetchall() == [(8,)]
+    named = "SELECT a FROM letters WHERE a > :least AND ARRAY_CONTAINS($names, b)"
+    assert letters.execute(named, {"least": 6, "names": ["x", "z"]}).fetchall() == [(8,)]
     with pytest.raises(penstock.ProgrammingError):
         letters.execute("SELECT a FROM letters WHERE a > ?")
     with pytest.raises(penstock.InterfaceError, match="takes no parameters"):

@@ -91,6 +91,7 @@ def without_strings(text: str) -> str:
         ("select 1;\r\nselect 2;\r\n", "SELECT 1;\r\nSELECT 2;\r\n"),
         ("\ufeffselect 1", "SELECT 1\n"),
         ("SELECT 'it''s', \"odd \"\"name\", `b``c`", "SELECT 'it''s', \"odd \"\"name\", `b``c`\n"),
+        ("select :limit+$count where a=:left and b[:x]", "SELECT :limit + $count WHERE a = :left AND b[:x]\n"),
         ("select 1;;select 2", "SELECT 1;\n;\nSELECT 2\n"),
     ],
 )  # fmt: skip
