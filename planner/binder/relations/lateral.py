@@ -137,17 +137,8 @@ def _aggregated(
     """Join an aggregate query: one row per outer row, grouped by the equalities with the outer query. Columns
     are NULL where ``on`` is not TRUE.
     """
-    if any(query.args.get(key) for key in _ORDERED):
-        hint = "leave ORDER BY and LIMIT out: a list of aggregates is one row"
-        raise PenstockError(
-            "SQL-1601",
-            "ORDER BY or LIMIT with aggregates in LATERAL is not supported",
-            span=span_of(query),
-            hint=hint,
-            sqlstate="0A000",
-        )
     binder = ExpressionBinder(left.scope, context, "LATERAL")
-    values = SubqueryValues(filtered).aggregated(query, binder, span_of(query))
+    values = SubqueryValues(filtered).aggregated(query, binder, span_of(query), "LATERAL")
     names = [
         item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
         for item in query.expressions

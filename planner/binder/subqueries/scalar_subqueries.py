@@ -13,9 +13,11 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import BIGINT, BOOLEAN, Array
+from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.group_by import AggregateList, AggregateResult
 from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
+from penstock.planner.binder.scope import Scope
 from penstock.planner.binder.subqueries.correlation import (
     Filtering,
     InnerRows,
@@ -301,6 +303,10 @@ class SubqueryValues:
             refused = correlation_error(error, query, binder.scope)
             if refused is error or not is_plain(_unordered(query)):
                 raise refused from None
+            # SELECT MAX(i.x) .. LIMIT 1, or SELECT DISTINCT MAX(i.x): as without these words
+            if aggregates(query, binder.context):
+                _one_column(len(query.expressions), span)
+                return self.aggregated(query, binder, span, "a correlated subquery")[0]
             return self._one_of(query, binder, span)
         # (SELECT a FROM t), not correlated
         _one_column(len(relation.fields), span)
@@ -330,11 +336,13 @@ class SubqueryValues:
         facts = Project(wide, outputs, (*(f"key{i + 1}" for i in range(len(keys))), "value"))
         return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
 
-    def aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> list[Expression]:
+    def aggregated(
+        self, query: exp.Expr, binder: ExpressionBinder, span: Span | None, place: str = "a subquery"
+    ) -> list[Expression]:
         """Return the values of a list of aggregates without GROUP BY, grouped by the equalities with the
-        outer query.
+        outer query. ``place`` names the query in messages.
         """
-        rows = bound_rows(query, binder.scope, _width(binder), binder.context, self.filtering)
+        rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
         calls = AggregateList()
         inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
         listed = [
@@ -343,6 +351,7 @@ class SubqueryValues:
         # MAX(outer.x) inside the subquery would be an aggregate of the outer query.
         for call in calls.calls:
             _refuse_outer(call, rows.width, span)
+        _refuse_order(query, binder.context, place)
         rows, keys = _equality_pairs(
             rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None]
         )
@@ -367,6 +376,24 @@ class SubqueryValues:
             domain=_domain(rows),
         )
         return [made(value.type, value.nullable, value=value) for value in values]
+
+
+def _refuse_order(query: exp.Expr, context: BindContext, place: str) -> None:
+    """Refuse what a list of aggregates, which is one row, is not ordered or cut by. LIMIT n and DISTINCT
+    change nothing of one row.
+    """
+    limit = query.args.get("limit")
+    count = None if limit is None else ExpressionBinder(Scope(), context, "LIMIT").bind(limit)
+    kept = count is None or (isinstance(count, Literal) and isinstance(count.value, int) and count.value > 0)
+    if kept and query.args.get("order") is None and query.args.get("offset") is None:
+        return
+    raise PenstockError(
+        "SQL-1601",
+        f"ORDER BY, OFFSET or LIMIT 0 with aggregates in {place} is not supported",
+        span=span_of(query),
+        hint="leave ORDER BY, OFFSET and LIMIT out: a list of aggregates is one row",
+        sqlstate="0A000",
+    )
 
 
 def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:

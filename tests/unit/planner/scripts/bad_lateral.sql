@@ -103,3 +103,31 @@ error[SQL-1601]: max(channel) is an aggregate of the query around the subquery: 
   1 | SELECT (SELECT max(channel) FROM city) FROM bid
     |                ^^^^^^^^^^^^
 hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
+====
+SELECT (SELECT max(channel) FROM city LIMIT 1) FROM bid
+---
+error[SQL-1601]: max(channel) is an aggregate of the query around the subquery: it reads only columns of that
+  1 | SELECT (SELECT max(channel) FROM city LIMIT 1) FROM bid
+    |                ^^^^^^^^^^^^
+hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
+====
+SELECT (SELECT DISTINCT max(channel) FROM city ORDER BY 1 OFFSET 1) FROM bid
+---
+error[SQL-1601]: max(channel) is an aggregate of the query around the subquery: it reads only columns of that
+  1 | SELECT (SELECT DISTINCT max(channel) FROM city ORDER BY 1 OFFSET 1) FROM bid
+    |                         ^^^^^^^^^^^^
+hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
+====
+SELECT (SELECT max(size) FROM city WHERE name = b.channel LIMIT 0) FROM bid AS b
+---
+error[SQL-1601]: ORDER BY, OFFSET or LIMIT 0 with aggregates in a correlated subquery is not supported
+  1 | SELECT (SELECT max(size) FROM city WHERE name = b.channel LIMIT 0) FROM bid AS b
+    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: leave ORDER BY, OFFSET and LIMIT out: a list of aggregates is one row
+====
+SELECT * FROM bid AS b, LATERAL (SELECT max(size) AS s FROM city WHERE name = b.channel ORDER BY s) AS c
+---
+error[SQL-1601]: ORDER BY, OFFSET or LIMIT 0 with aggregates in LATERAL is not supported
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT max(size) AS s FROM city WHERE name = b.channel ORDER BY s) AS c
+    |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: leave ORDER BY, OFFSET and LIMIT out: a list of aggregates is one row

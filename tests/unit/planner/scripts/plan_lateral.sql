@@ -165,3 +165,17 @@ Project expressions=(x) names=(x)
           Project expressions=(name, country, size, name, country) names=(name, country, size, item1, item2)
             Scan city columns=(0, 1, 2)
               : name STRING, country STRING, size INT
+====
+# one row by itself: LIMIT and DISTINCT change nothing
+SELECT auction, (SELECT DISTINCT max(size) FROM city WHERE name = b.channel LIMIT 1) AS s FROM bid AS b
+---
+Project expressions=(auction, max(size)) names=(auction, s)
+  : auction BIGINT, s INT
+  Join kind=left left_keys=(3) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate keys=(0) aggregates=(max(size)) names=(max(size)) phase=single
+      : name STRING, max(size) INT
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
