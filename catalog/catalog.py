@@ -204,8 +204,6 @@ class Catalog:
         """Replace the table called ``name`` by a changed one, perhaps of another name; raise
         SQL-1302 when the new name is taken.
         """
-        # ALTER TABLE .. RENAME TO: the old name decides whether another system has the table.
-        self.databases.refuse_external(ObjectPath.of(self.qualified(name)), table.name, span)
         space = self._space(table)
         held = space.get(table.name.lower())
         # A changed table without a new name meets itself: that is no conflict.
@@ -220,23 +218,27 @@ class Catalog:
         space.clear()
         space.update(changed)
 
+    def refuse_external(self, name: str, span: Span | None = None) -> None:
+        """Raise SQL-1358 for a definition of what is called ``name``, in a catalog of another system."""
+        self.databases.refuse_external(ObjectPath.of(self.qualified(name, span)), name, span)
+
     def drop_table(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a table and return whether there was one."""
         # IF EXISTS covers a missing name only: a view of that name still raises SQL-1303.
         if if_exists and self.find(name) is None:
             return False
-        return self._remove(self.stored_table(name, span))
+        return self._remove(self.stored_table(name, span), span)
 
     def drop_materialized_view(self, name: str, span: Span | None = None) -> bool:
         """Remove a materialized view."""
-        return self._remove(self.materialized_view(name, span))
+        return self._remove(self.materialized_view(name, span), span)
 
     def drop_view(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a view and return whether there was one."""
         # As above: a table of that name still raises SQL-1303.
         if if_exists and self.find(name) is None:
             return False
-        return self._remove(self.view(name, span))
+        return self._remove(self.view(name, span), span)
 
     def tables(self) -> list[CatalogTable]:
         """Return the tables of the current database, by name."""
@@ -284,7 +286,7 @@ class Catalog:
         """Drop all relations of a database."""
         # relations_of makes a list: _remove changes the dictionaries.
         for relation in self.relations_of(path):
-            self._remove(relation)
+            self._remove(relation, None)
 
     def _visible(self) -> list[Relation]:
         merged = {**self._permanent, **self._temporary}
@@ -322,8 +324,8 @@ class Catalog:
             "SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07"
         )
 
-    def _remove(self, relation: Relation) -> bool:
-        self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, None)
+    def _remove(self, relation: Relation, span: Span | None) -> bool:
+        self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         del self._space(relation)[relation.name.lower()]
         return True
 

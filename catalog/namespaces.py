@@ -15,6 +15,7 @@ class ExternalCatalog(Protocol):
     """A catalog whose databases and tables are of another system. Names are compared without case."""
 
     system: str
+    name: str  # of the catalog in that system
     default_database: str
 
     def databases(self) -> list[str]:
@@ -125,17 +126,16 @@ class Databases:
         # Only definitions are refused: an INSERT into such a table does not come here.
         external = self.external.get(path.catalog)
         if external is not None:
+            system = external.system
             message = (
-                f"{what} cannot be made, changed or dropped here: catalog {path.catalog} is kept by "
-                f"{external.system}"
+                f"{what} cannot be created, changed or dropped here: catalog {path.catalog} belongs to "
+                f"{system}"
             )
-            raise PenstockError(
-                "SQL-1358",
-                message,
-                span=span,
-                hint=f"do it in {external.system}; it is seen here at once",
-                sqlstate="0A000",
+            hint = (
+                f"run the statement in {system}, where the catalog is called {external.name}: the change is "
+                "seen here at once"
             )
+            raise PenstockError("SQL-1358", message, span=span, hint=hint, sqlstate="0A000")
 
 
 def _reject_existing(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:

@@ -71,23 +71,11 @@ NOT_IN_MESSAGES = re.compile(
 """Words of which a user of a message cannot guess the meaning; the table in CONTRIBUTING.md says what to write."""
 OLD_MESSAGES = frozenset(
     {
-        # reasons in EXPLAIN's "state unbounded because ..", which golden plans hold
-        "a row taken back lets any other row take its place",
-        "a row taken back may let any other row into the first",
-        "a row taken back may let any other row of its partition into the first",
-        "a value taken back may bring back any earlier one",
-        "the input takes rows back, and ",
-        "rows of the right side are kept until they are taken back; say state_ttl",
-        # why EXPLAIN's hint of a join is not followed
-        "the other side takes rows back, which must meet the rows they take back",
-        "rows whose answers are under way",
-        # the text of a LATERAL SNAPSHOT in plans
-        " or has stood still for ",
         # the name of a state in checkpoints
         "under way",
     }
 )
-"""Literals that cannot change: golden plans and checkpoints have them."""
+"""Literals that cannot change: checkpoints have them."""
 
 _NAMED = {
     "operator (MATCH_RECOGNIZE)": r"\bMatchRecognize\w*|match_recognize\b",

@@ -129,6 +129,7 @@ def declare_table_as(
     state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs, params: Parameters = ()
 ) -> PlannedQuery:
     """Create the table of a query and return the planned query that fills it."""
+    state.catalog.refuse_external(node.table.name.text, node.table.name.span)
     sink = Binder(state.catalog, state.settings).bind_create_table_as(node, params)
     planned = pipeline.plan(sink)
     assert sink.table is not None
@@ -144,6 +145,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
         case nodes.CreateTable():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"table {node.name} exists already")
+            catalog.refuse_external(node.name.text, node.name.span)
             completed = binder.complete_create_table(node)
             table = binder.bind_create_table(completed.statement)
             catalog.create_table(table, node.if_not_exists, node.name.span)
@@ -154,6 +156,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
         case nodes.CreateTableLike(table=declared):
             if declared.if_not_exists and catalog.find(declared.name.text) is not None:
                 return note_result(f"table {declared.name} exists already")
+            catalog.refuse_external(declared.name.text, declared.name.span)
             table = binder.bind_create_table_like(node)
             catalog.create_table(table, declared.if_not_exists, declared.name.span)
             state.warm_backend_for(table)
@@ -176,6 +179,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
         # ALTER TABLE: the changed declaration is bound as a new one; its bad records had the old columns
         case AlterTable():
+            catalog.refuse_external(node.name.text, node.name.span)
             table = binder.bind_alter_table(node)
             catalog.replace_table(
                 table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None

@@ -127,14 +127,14 @@ class PlanFacts:
         if join.copied not in _COPYABLE[join.kind]:
             return (
                 f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a "
-                "partner, which every copy would give"
+                "partner, which every copy would emit"
             )
         # Both sides are streams that the watermark frees.
         if join.frees_by_time and not self.bounded_ports(join):
-            return "the join is settled by time, its rows meet by key"
+            return "the watermark frees rows of the join, which are partitioned by key"
         # A row and its retraction may be in different subtasks when rows do not move by key.
         if not self.insert_only(join.inputs[1 - join.copied]):
-            return "the other side takes rows back, which must meet the rows they take back"
+            return "the other side retracts rows, and a retraction must meet the row it retracts"
         return None
 
     # -- how rows change

@@ -173,7 +173,9 @@ class Aggregate(UnaryNode):
             return self._grows(facts, "every value", why)
         # MIN, MAX, .. over retractions
         if any(call.function in _BEST for call in self.aggregates) and not facts.insert_only(self.input):
-            return self._grows(facts, "every value", "a value taken back may bring back any earlier one")
+            return self._grows(
+                facts, "every value", "a retracted value may make any earlier one the result again"
+            )
         return StateBound("one row")
 
     def state_ttl_ms(self, facts: StateFacts) -> int:

@@ -96,7 +96,7 @@ class Emit(PassThroughNode):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         final = self.kind is EmitKind.FINAL
-        return StateBound("every row until all have come" if final else "changes until they are given")
+        return StateBound("every row until all have come" if final else "changes until they are emitted")
 
     @property
     def history_needs_time(self) -> bool:

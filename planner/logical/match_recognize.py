@@ -370,7 +370,7 @@ class MatchRecognize(UnaryNode):
         """WITHIN discards a partial match in time. Without it, a partial match may wait for its next row for
         ever.
         """
-        keeps = "rows until the watermark passes them, and those of matches in the making"
+        keeps = "rows until the watermark passes them, and those of unfinished matches"
         names = ", ".join(self.input.schema[key].name for key in self.partition)
         # MATCH_NUMBER() counts for ever
         if self.counts and self.partition:
@@ -383,7 +383,7 @@ class MatchRecognize(UnaryNode):
             return self._grows(facts, f"{keeps}, and of each partition {earlier}", why)
         # without WITHIN a partial match has no end
         if self.within_us is None:
-            why = "a match in the making may wait for its next row for ever; add WITHIN INTERVAL .."
+            why = "an unfinished match may wait for its next row for ever; add WITHIN INTERVAL .."
             return self._grows(facts, keeps, why)
         return StateBound(keeps)
 

@@ -261,10 +261,8 @@ class Over(PassThroughNode):
         inserts = facts.insert_only(self.input)
         # no time order, or retractions: any earlier row may change any later one
         if not (self.timely and inserts):
-            why = "any row may still change; order by a time attribute to let time settle rows"
-            return self._grows(
-                facts, "every row", why if inserts else f"the input takes rows back, and {why}"
-            )
+            why = "any row may still change; order by a time attribute to make rows final by time"
+            return self._grows(facts, "every row", why if inserts else f"the input retracts rows, and {why}")
         keeps = "rows until the watermark passes them"
         if self.window is not None:
             return StateBound(f"{keeps}, and what each partition needs until its window ends")
@@ -389,7 +387,7 @@ class PartitionTop(PassThroughNode):
             return StateBound(f"{keeps}, freed when the watermark passes the window's end")
         # ORDER BY price LIMIT 3 per key over updates: the fourth row may come back
         if not inserts:
-            why = "a row taken back may let any other row of its partition into the first"
+            why = "a retracted row may let any other row of its partition into the first"
             return self._grows(facts, keeps, why)
         if not self.partition:
             return StateBound(f"the first {self.limit} rows")

@@ -99,7 +99,7 @@ class Limit(PassThroughNode):
         # LIMIT 10 of inserts: the first ten stay, later rows are not stored
         if facts.insert_only(self.input):
             return StateBound("a count")
-        return self._grows(facts, "every row", "a row taken back lets any other row take its place")
+        return self._grows(facts, "every row", "a retracted row lets any other row take its place")
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class TopN(PassThroughNode):
         if facts.insert_only(self.input):
             # rows before the offset are stored too: a new first row pushes one over it
             return StateBound(f"the first {self.limit + self.offset} rows")
-        return self._grows(facts, "every row", "a row taken back may let any other row into the first")
+        return self._grows(facts, "every row", "a retracted row may let any other row into the first")
 
     def update_cause(self) -> str:
         return "ORDER BY .. LIMIT retracts rows that fall out of the first"

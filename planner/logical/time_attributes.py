@@ -173,7 +173,7 @@ class ProcessingTime(UnaryNode):
         return ProcessingTime(child, positions[self.time_column]), positions
 
     def state_bound(self, facts: StateFacts) -> StateBound:
-        return StateBound("the last time given")
+        return StateBound("the last time emitted")
 
     def refuse_updates(self, port: int) -> PenstockError | None:
         return clock_over_updates("windows and OVER by processing time need an append-only input")

@@ -24,14 +24,14 @@ class SparkCatalog:
 
     def __init__(self, options: dict[str, str]) -> None:
         self.default_database = options.get("default-database", "default")
-        self._name = options.get("catalog", "spark_catalog")
+        self.name = options.get("catalog", "spark_catalog")
         self._settings = spark_settings(options)
 
     def databases(self) -> list[str]:
-        return self._column(f"SHOW NAMESPACES IN {_quoted(self._name)}", 0)
+        return self._column(f"SHOW NAMESPACES IN {_quoted(self.name)}", 0)
 
     def tables(self, database: str) -> list[str]:
-        return self._column(f"SHOW TABLES IN {_quoted(self._name, self._real(database))}", 1)
+        return self._column(f"SHOW TABLES IN {_quoted(self.name, self._real(database))}", 1)
 
     def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
         # the exact name first: one request in the usual case
@@ -48,7 +48,7 @@ class SparkCatalog:
         if there is None:
             return None
         schema = schema_here(there)
-        options = {"connector": SPARK, "table-name": _quoted(self._name, database, name), **self._settings}
+        options = {"connector": SPARK, "table-name": _quoted(self.name, database, name), **self._settings}
         return CatalogTable(full_name, schema, schema, options)
 
     def _real(self, database: str) -> str:
@@ -58,7 +58,7 @@ class SparkCatalog:
     def _schema(self, database: str, name: str) -> Any:
         return self._ask_spark(
             "read a table's columns",
-            lambda session: session.table(_quoted(self._name, database, name)).schema,
+            lambda session: session.table(_quoted(self.name, database, name)).schema,
             None,
         )
 

@@ -138,7 +138,7 @@ class LookupJoin(LogicalPlan):
         return LookupJoin(left, scan, self.kind, *keys, residual), moved
 
     def state_bound(self, facts: StateFacts) -> StateBound:
-        return StateBound("rows whose answers are under way")
+        return StateBound("rows that wait for the answer to their lookup")
 
     def refuse_updates(self, port: int) -> PenstockError | None:
         return PenstockError(

@@ -61,7 +61,7 @@ class SnapshotJoin(BinaryJoin):
         if self.loaded_us is not None:
             # integer arithmetic: fromtimestamp would use the machine's zone
             until = str(datetime(1970, 1, 1) + timedelta(microseconds=self.loaded_us))
-        idle = "" if self.idle_ms is None else f" or has stood still for {duration_text(self.idle_ms * 1000)}"
+        idle = "" if self.idle_ms is None else f" or is idle for {duration_text(self.idle_ms * 1000)}"
         return f", the right side loaded until {time} reaches {until}{idle}"
 
     def timing_digest(self, inputs: tuple[Digest, ...]) -> str:
@@ -94,7 +94,7 @@ class SnapshotJoin(BinaryJoin):
         if ttl_ms:
             return StateBound(keeps, None, duration_text(ttl_ms * 1000))
         # without a time to live only retractions free rows of the right side
-        why = "rows of the right side are kept until they are taken back; say state_ttl"
+        why = "rows of the right side are kept until they are retracted; set state_ttl"
         return StateBound(keeps, None if facts.finite(self.right) else why)
 
     def refuse_updates(self, port: int) -> PenstockError | None:

@@ -4,13 +4,19 @@ also after a restart.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
 import penstock
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import INT
 from penstock.client.connection import Connection
+from penstock.client.session import Session
 
 COUNTING = "WITH ('connector' = 'datagen', 'number-of-rows' = '%d', 'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '%d')"
 
@@ -156,3 +162,49 @@ def test_names_of_another_place() -> None:
         ):
             with pytest.raises(penstock.Error, match=code):
                 made.execute(sql)
+
+
+class Lake:
+    """A catalog of another system, with one table."""
+
+    system, name, default_database = "Spark", "spark_catalog", "shop"
+
+    def databases(self) -> list[str]:
+        return ["shop"]
+
+    def tables(self, database: str) -> list[str]:
+        return ["orders"]
+
+    def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
+        columns = Schema((Field("id", INT),))
+        return CatalogTable(full_name, columns, columns, {"connector": "spark"}) if name == "orders" else None
+
+
+@pytest.mark.parametrize(
+    ("statement", "marked"),
+    [
+        ("DROP TABLE lake.shop.orders", "lake.shop.orders"),
+        ("DROP TABLE IF EXISTS lake.shop.orders", "lake.shop.orders"),
+        ("ALTER TABLE lake.shop.orders RENAME TO older", "lake.shop.orders"),
+        ("ALTER TABLE lake.shop.orders DROP id", "lake.shop.orders"),
+        ("CREATE TABLE lake.shop.orders (id INT)", "lake.shop.orders"),
+        ("CREATE VIEW lake.shop.v AS SELECT 1 AS a", "lake.shop.v"),
+        ("CREATE TABLE lake.shop.x AS SELECT 1 AS a", "lake.shop.x"),
+        ("CREATE MATERIALIZED VIEW lake.shop.x AS SELECT 1 AS a", "lake.shop.x"),
+        ("CREATE DATABASE lake.other", "lake.other"),
+        ("DROP DATABASE lake.shop CASCADE", "lake.shop"),
+    ],
+)
+def test_what_is_of_another_system_is_changed_in_it(statement: str, marked: str) -> None:
+    with contextlib.closing(Session()) as session:
+        session.catalog.databases.add_external("lake", {"type": "spark"}, Lake(), False, None)
+        with pytest.raises(PenstockError, match="belongs to Spark") as caught:
+            session.execute(statement)
+        error = caught.value
+        assert error.code == "SQL-1358" and error.span is not None, "the name is underlined"
+        assert statement[error.span.start : error.span.end] == marked
+        assert error.hint is not None and "run the statement in Spark" in error.hint
+        assert "spark_catalog" in error.hint, "by the name that Spark knows"
+        # nothing was changed, and a name that is not there is none
+        assert session.catalog.find("lake.shop.orders") is not None
+        session.execute("DROP TABLE IF EXISTS lake.shop.nothing")

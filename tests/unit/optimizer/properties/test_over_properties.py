@@ -73,13 +73,13 @@ WINDOWED = (
             "SELECT LEAD(a) OVER (PARTITION BY k ORDER BY ts) FROM endless_orders",
             False,
             None,
-            "unbounded because any row may still change; order by a time attribute to let time settle rows",
+            "unbounded because any row may still change; order by a time attribute to make rows final by time",
         ),
         (
             "SELECT k, RANK() OVER (ORDER BY s) FROM (SELECT k, SUM(a) AS s FROM endless_orders GROUP BY k)",
             False,
             ["k"],
-            "unbounded because the input takes rows back, and any row may still change; order by a time attribute to let time settle rows",
+            "unbounded because the input retracts rows, and any row may still change; order by a time attribute to make rows final by time",
         ),
     ],
 )

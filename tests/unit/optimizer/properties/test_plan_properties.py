@@ -129,7 +129,7 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
         ),
         (
             "SELECT MAX(n) AS m FROM (SELECT k, COUNT(*) AS n FROM endless GROUP BY k)",
-            "unbounded because a value taken back may bring back any earlier one",
+            "unbounded because a retracted value may make any earlier one the result again",
         ),
         (
             "SELECT a.id, b.name FROM endless AS a JOIN endless AS b ON a.id = b.id",
@@ -145,12 +145,12 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
         ("SELECT id FROM endless ORDER BY id LIMIT 5", "bounded"),
         (
             "SELECT k, COUNT(*) AS n FROM endless GROUP BY k ORDER BY n LIMIT 5",
-            "unbounded because a row taken back may let any other row into the first",
+            "unbounded because a retracted row may let any other row into the first",
         ),
         ("SELECT id FROM endless LIMIT 5", "bounded"),
         (
             "SELECT k, COUNT(*) AS n FROM endless GROUP BY k LIMIT 5",
-            "unbounded because a row taken back lets any other row take its place",
+            "unbounded because a retracted row lets any other row take its place",
         ),
         (f"SELECT k, COUNT(*) AS n {TUMBLE}, k".replace("TABLE orders", "TABLE endless_orders"), "bounded"),
     ],
