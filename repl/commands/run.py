@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
+from penstock.repl.commands.script_commands import ScriptCommands
 from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -21,7 +22,7 @@ from penstock.repl.launch.arguments import (
 )
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter, attach_waiter
-from penstock.repl.launch.script_runner import ScriptRunner, read_script, substitute
+from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import (
     configured,
     messages_for,
@@ -76,6 +77,7 @@ def run_files(
         session.state.drop_foreign_state = arguments.force
         session.state.take_over = arguments.take_over
         runner.after = waiter.report_query
+        runner.commands = ScriptCommands(config, runner)
         with following(runner):
             return _run_each(runner, waiter, arguments)
 
@@ -93,18 +95,10 @@ def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Names
 
 def check_files(session: Session, files: list[str], variables: dict[str, str], messages: Messages) -> int:
     """Parse and bind every statement without running it; print every error and return the exit code."""
-    from penstock.client.script_check import check_script
+    from penstock.repl.commands.script_check import ScriptCheck
 
-    errors: list[PenstockError] = []
-    # Names that one file could not create: uses in later files are no causes of errors.
-    missing: set[str] = set()
-    for name in files:
-        # Errors in stdin have a position and no file.
-        file = None if name == "-" else name
-        try:
-            errors += check_script(session, substitute(read_script(name), variables, file), file, missing)
-        except PenstockError as error:
-            errors.append(error)
+    check = ScriptCheck(session, variables)
+    errors = [error for name in files for error in check.errors_of(name)]
     for found in errors:
         messages.error(found)
     if not errors:
@@ -127,6 +121,7 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
     waiter = attach_waiter(session, messages)
     with waiter.handling_signals(), closing(session):
         runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
+        runner.commands = ScriptCommands(config, runner)
         # The first error ends the command: jobs of earlier statements are not awaited.
         return _run_all(runner, arguments) or runner.wait_for_jobs(waiter)
 

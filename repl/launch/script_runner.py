@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 from penstock.catalog.name_suggestions import did_you_mean, did_you_mean_file
@@ -24,6 +24,7 @@ from penstock.repl.launch.arguments import (
     EXIT_USAGE,
 )
 from penstock.repl.launch.job_waiter import JobFailed, JobWaiter
+from penstock.repl.launch.script_parts import MetaCommand, script_parts
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer
 
@@ -37,8 +38,20 @@ UNREADABLE = "CLI-6131"
 DIFFERENT = "VER-7002"
 
 
+class MetaCommands(Protocol):
+    """The meta commands that a script may have."""
+
+    def check(self, command: MetaCommand) -> None:
+        """Raise when there is no such command."""
+
+    def run(self, command: MetaCommand) -> bool:
+        """Run a command; return False when it leaves the script."""
+
+
 class ScriptRunner:
-    """Runs the statements of texts in one session and prints their results."""
+    """Runs the statements of texts in one session and prints their results. ``commands``: without them a
+    meta command is a syntax error.
+    """
 
     def __init__(
         self,
@@ -55,6 +68,9 @@ class ScriptRunner:
         printer.settings = session.settings
         self.messages = messages
         self.after: Callable[[Result], None] | None = None
+        self.commands: MetaCommands | None = None
+        self.last_statement = ""
+        self._action: Callable[[LocatedStatement], None] = self._run
         self._variables = variables or {}
         self._timeout_s = timeout_s
         self._timed_out = False
@@ -82,15 +98,14 @@ class ScriptRunner:
         """
         try:
             self._start_clock()
-            # lazily: a statement is bound when those before it have run
-            for statement in self.session.parse(substitute(text, self._variables, file), file):
-                run(statement)
-                # the timer has cancelled the statement, which ends without an error of its own
-                if self._timed_out:
-                    return self._report_timeout()
-                # a file was saved meanwhile: the statements behind would be of the old text
-                if self.abandoned:
-                    return EXIT_INTERRUPTED
+            self._action = run
+            self.run_parts(text, file)
+            # the timer has cancelled the statement, which ends without an error of its own
+            if self._timed_out:
+                return self._report_timeout()
+            # a file was saved meanwhile: the statements behind would be of the old text
+            if self.abandoned:
+                return EXIT_INTERRUPTED
         # before PenstockError: the exit code of a failed job differs from that of a wrong statement
         except JobFailed as failed:
             self.messages.error(failed.error)
@@ -106,6 +121,33 @@ class ScriptRunner:
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
         return EXIT_OK
+
+    def run_parts(self, text: str, file: str | None = None) -> bool:
+        """Run the statements and meta commands of a text in order. Return False when a command leaves it, or
+        when the run was ended from another thread. Raises the first error.
+        """
+        text = substitute(text, self._variables, file)
+        if self.commands is None:
+            parts: Sequence[LocatedStatement | MetaCommand] = self.session.parse(text, file)
+        else:
+            parts = script_parts(self.session.parse, text, file)
+            # before the first one runs: a wrong name is found as early as wrong syntax
+            for command in parts:
+                if isinstance(command, MetaCommand):
+                    self.commands.check(command)
+        for part in parts:
+            if not isinstance(part, MetaCommand):
+                self.run_statement(part)
+            elif self.commands is not None and not self.commands.run(part):
+                return False
+            if self._timed_out or self.abandoned:
+                return False
+        return True
+
+    def run_statement(self, statement: LocatedStatement) -> None:
+        """Run, or explain, one statement and print its result."""
+        self.last_statement = statement.text
+        self._action(statement)
 
     def wait_for_jobs(self, waiter: JobWaiter) -> int:
         """Wait for the end of all jobs that were started, and return the exit code."""

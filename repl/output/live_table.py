@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TextIO
 
@@ -123,9 +124,10 @@ def _watermark_text(result: Result) -> str | None:
     return f"watermark {moment}" + (f", {lag_s:.1f} s behind" if 0 <= lag_s < _LONGEST_LAG_S else "")
 
 
-def show_live(result: Result, out: TextIO, style: Style) -> int:
+def show_live(result: Result, out: TextIO, style: Style, keep: Callable[[pa.Table], None]) -> int:
     """Show a changing result until it ends, then its final rows as a table; return their number.
-    KeyboardInterrupt stops the result and leaves its current rows on the screen.
+    KeyboardInterrupt stops the result and leaves its current rows on the screen. ``keep`` gets the last
+    rows.
     """
     table = LiveTable(result, out, style, time.monotonic())
     next_frame = time.monotonic() + FRAME_S
@@ -140,11 +142,13 @@ def show_live(result: Result, out: TextIO, style: Style) -> int:
         # the last frame stays on the screen as the result so far
         result.cancel()
         table.frame(time.monotonic(), _terminal_size())
+        keep(table.rows)
         raise
     result.next(0)  # raises what it ended with, if that was an error
     # the frame is erased, and the final rows are printed whole, without the cut to the screen
     table.finish()
     rows = table.rows
+    keep(rows)
     out.write("\n".join(table_lines(rows, kinds_of(result), style.look)) + "\n")
     out.flush()
     return rows.num_rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
@@ -15,8 +16,10 @@ from penstock.catalog.errors import out_of_memory
 from penstock.catalog.settings import Settings
 from penstock.client.results.result import Result
 from penstock.engine.api.slow_steps import SLOW_STEPS
+from penstock.repl.output.last_rows import LastRows
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import progress_line, reporting_events
+from penstock.repl.output.row_target import RowTarget
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
 from penstock.repl.output.table_rendering import Look, fits
 
@@ -36,23 +39,57 @@ class Style:
 
 
 class Printer:
-    """Writes results to one stream, and notes about them to ``messages``."""
+    """Writes results to one stream, and notes about them to ``messages``. ``last``: the rows of the last
+    query's result.
+    """
 
     def __init__(
         self,
         out: TextIO,
         messages: Messages,
         style: Style,
-        live: Callable[[Result, TextIO, Style], int] | None = None,
+        live: Callable[[Result, TextIO, Style, Callable[[pa.Table], None]], int] | None = None,
     ) -> None:
         self.settings: Settings | None = None
         self.out = out
         self.messages = messages
         self.style = style
+        self.last: LastRows | None = None
         self._live = live
+        self._keeps = True
+        self._redirection = ExitStack()
 
-    def show(self, result: Result) -> None:
-        """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
+    def send_to(self, target: str | None) -> None:
+        """Print rows into a file or a command's input from now on; None: on the screen again."""
+        self._redirection.close()
+        if target is not None:
+            self._redirection.enter_context(self.sent_to(target))
+
+    @contextmanager
+    def sent_to(self, target: str) -> Iterator[None]:
+        """Print rows into a file, or with ``| command`` into a command's input, within the block."""
+        opened, style = RowTarget(target), self.style
+        screen, look, terminal = self.out, style.look, style.terminal
+        # Rows in a file have no colors, are not cut, and are not redrawn.
+        self.out, style.terminal = opened.out, False
+        style.look = replace(look, color=False, width=None, max_rows=None)
+        try:
+            yield
+        # The command has read enough, such as head.
+        except BrokenPipeError:
+            pass
+        finally:
+            self.out, style.terminal = screen, terminal
+            # What a command has set meanwhile, such as the sign of NULL, stays.
+            style.look = replace(style.look, color=look.color, width=look.width, max_rows=look.max_rows)
+            if code := opened.close():
+                self.messages.note(f"{target.lstrip('| ')} ended with exit code {code}")
+
+    def show(self, result: Result, *, keep: bool = True) -> None:
+        """Print one result to its end. KeyboardInterrupt stops the result and is raised again. ``keep``:
+        its rows are the last ones, which are printed again on demand.
+        """
+        self._keeps = keep
         started = time.perf_counter()
         try:
             with reporting_events(
@@ -84,7 +121,12 @@ class Printer:
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
         # a terminal: the table is redrawn in place
         if self._live is not None and self._draws(result):
-            return self._live(result, self.out, style)
+            return self._live(
+                result,
+                self.out,
+                style,
+                lambda rows: self._keep(rows.schema, kinds_of(result)).add_table(rows),
+            )
         # an endless result has no final rows: changes, where it cannot be redrawn
         if not shape.finite and changing:
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
@@ -98,8 +140,16 @@ class Printer:
             self.out.write("\n".join(rows.column(0).to_pylist()) + "\n")
             self.out.flush()
             return rows.num_rows
+        self._keep(rows.schema, kinds_of(result)).add_table(rows)
         self.table(rows, kinds_of(result))
         return rows.num_rows
+
+    def _keep(self, schema: pa.Schema, kinds: list[str]) -> LastRows:
+        """Return where the rows of a result are kept."""
+        kept = LastRows(schema, kinds)
+        if self._keeps:
+            self.last = kept
+        return kept
 
     def _draws(self, result: Result) -> bool:
         """Whether a changing result is drawn in place."""
@@ -118,10 +168,12 @@ class Printer:
             return self.style.format in MACHINE_FORMATS and not (result.shape.order and result.shape.finite)
         return mode == "changelog"
 
-    def table(self, rows: pa.Table, kinds: list[str]) -> None:
-        """Print a complete table of rows."""
+    def table(self, rows: pa.Table, kinds: list[str], *, whole: bool = False) -> None:
+        """Print a complete table of rows; ``whole``: without a limit of rows."""
         style = self.style
         name, look = style.format, self._look()
+        if whole:
+            look = replace(look, max_rows=None)
         if name == "table" and (
             style.vertical == "on"
             or (style.vertical == "auto" and style.terminal and not fits(rows, kinds, look))
@@ -143,7 +195,9 @@ class Printer:
         first = list(itertools.islice(batches, int(result.shape.finite)))
         writer.begin(schema, kinds)
         count = 0
+        kept = self._keep(schema, kinds)
         for batch in itertools.chain(first, batches):
+            kept.add(batch)
             writer.write(batch)
             count += batch.num_rows
         writer.end()

@@ -53,16 +53,10 @@ class Shell:
         stripped = text.strip()
         if not stripped:
             return True
-        # \d, \timing ..: commands of the shell, as in psql
-        if stripped.startswith("\\"):
-            from penstock.repl.shell.backslash_commands import run_command
-
-            return run_command(self.context, stripped)
         # what users of other shells type; no SQL statement begins so
         if stripped.rstrip("; \n").lower() in ("quit", "exit"):
             return False
-        self.context.run_statements(text)
-        return True
+        return self.context.run_statements(text)
 
     def _may_leave(self) -> bool:
         """Return whether the user may leave: the first time not while jobs run, which would stop."""
@@ -109,7 +103,7 @@ def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
     # a pipe: no line editor, no colors, no history
     if not sys.stdin.isatty():
         return Shell(context, PlainReader(sys.stdin, sys.stderr).read)
-    from penstock.repl.shell.backslash_table import COMMAND_HELP
+    from penstock.repl.meta_commands.registry import COMMAND_HELP
     from penstock.repl.shell.completion import SqlCompleter
     from penstock.repl.shell.editor import Editor
 

@@ -1,4 +1,4 @@
-"""The state of a shell, for its loop and its backslash commands: the session, the last statement, the last
+"""The state of a shell, for its loop and its meta commands: the session, the last statement, the last
 error.
 """
 
@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.script_parts import MetaCommand, script_parts
+from penstock.repl.meta_commands.context import jobs_in_words
+from penstock.repl.meta_commands.registry import check_command
 
 if TYPE_CHECKING:
     from penstock.client.session import Session
+    from penstock.client.statements.dispatch import LocatedStatement
     from penstock.repl.output.printer import Printer
     from penstock.repl.shell.shell_session import ShellSession
 
@@ -33,6 +37,8 @@ class ShellContext:
         self.last_error: PenstockError | None = None
         self.last_statement = ""
         self.next_input = ""
+        self.interactive = True
+        self.included: list[str] = []
         self.explain_mode: Callable[[], bool] = lambda: False
         self.print_above: Callable[..., None] | None = None
         self._arguments = arguments
@@ -88,27 +94,41 @@ class ShellContext:
         """The session, or None while it is being loaded."""
         return self._loaded.session if self._loaded is not None else None
 
-    def send_output_to(self, path: str | None) -> None:
-        """Print rows into a file from now on, or on the screen again."""
-        self._wait_loaded().send_output_to(path)
-
-    def run_statements(self, text: str, file: str | None = None) -> None:
-        """Run the statements of a text and print their results, stopping at the first error, which is
-        raised.
-        """
-        session, printer = self.session, self.printer
+    def run_statement(self, statement: LocatedStatement) -> None:
+        """Run a statement, or explain it in explain mode, and print its result."""
+        session = self.session
         # \e and \watch repeat what the user typed, not a script that \i ran.
-        if file is None:
-            self.last_statement = text.strip()
-        for statement in session.parse(text, file):
-            result = session.explain(statement) if self.explain_mode() else session.run(statement)
-            printer.show(result)
+        if statement.source.file is None:
+            self.last_statement = statement.text
+        self.printer.show(session.explain(statement) if self.explain_mode() else session.run(statement))
+
+    def run_statements(self, text: str, file: str | None = None) -> bool:
+        """Run the parts of a text and print their results, stopping at the first error, which is raised;
+        return False when one leaves.
+        """
+        parts = script_parts(self._parse, text, file)
+        # Before the first one runs: a wrong name is found as early as wrong syntax.
+        for command in parts:
+            if isinstance(command, MetaCommand):
+                check_command(command)
+        for part in parts:
+            if not isinstance(part, MetaCommand):
+                self.run_statement(part)
+            else:
+                # not before a command is typed
+                from penstock.repl.meta_commands.dispatch import run_command
+
+                if not run_command(self, part):
+                    return False
+        return True
+
+    def _parse(self, text: str, file: str | None) -> list[LocatedStatement]:
+        # The session is waited for here, and not by a text of commands such as \x alone.
+        return self.session.parse(text, file)
 
     def status(self) -> str:
         """Return the bottom bar's words: running jobs."""
-        session = self.session_if_loaded
-        running = 0 if session is None else sum(not job.state.terminal for job in session.jobs())
-        return f"{running} job{'' if running == 1 else 's'} running" if running else ""
+        return jobs_in_words(self.session_if_loaded)
 
     def report(self, error: PenstockError) -> None:
         """Print an error and store it for ``\\errverbose``."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
-from typing import TextIO
 
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import attach_waiter
@@ -27,25 +25,8 @@ class ShellSession:
         self.printer.style.timing = config.timing
         # result-mode is read at each result, so that SET has an effect at once.
         self.printer.settings = self.session.settings
-        self._file: TextIO | None = None
-        look = self.printer.style.look
-        # What \o FILE changes and \o restores.
-        self._screen = (self.printer.style.terminal, look.color, look.width)
-
-    def send_output_to(self, path: str | None) -> None:
-        """Print rows into a file from now on, or on the screen again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        if path is not None:
-            self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115, PTH123  # closed by the next \o or the shell's end
-        self.printer.out = self._file or sys.stdout
-        style = self.printer.style
-        # Rows in a file have no colors, are not cut, and are not redrawn.
-        style.terminal, color, width = (False, False, None) if self._file else self._screen
-        style.look = replace(style.look, color=color, width=width)
 
     def close(self) -> None:
         """Close the output file and the session."""
-        self.send_output_to(None)
+        self.printer.send_to(None)
         self.session.close()

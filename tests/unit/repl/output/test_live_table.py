@@ -70,5 +70,7 @@ def test_a_result_that_ends_leaves_its_final_rows():
     feed.offer(batch([("a", 1), ("b", 1)]))
     feed.offer(batch([("a", 1), ("a", 2)], [-1, 1]))
     feed.finish()
-    assert show_live(result, out, Style(terminal=True)) == 2
+    kept = []
+    assert show_live(result, out, Style(terminal=True), kept.append) == 2
+    assert kept[0].num_rows == 2
     assert sorted(line.replace(" ", "") for line in out.getvalue().splitlines()[-2:]) == ["a|2", "b|1"]

@@ -5,7 +5,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from penstock.repl.launch.config import Config
-from penstock.repl.shell.backslash_table import COMMAND_HELP
+from penstock.repl.meta_commands.registry import COMMAND_HELP
 from penstock.repl.shell.completion import SqlCompleter
 from penstock.repl.shell.editor import Editor, finished, styled_lines, styled_pieces
 

@@ -4,11 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, SourceText
 from penstock.client.session import Session
+from penstock.repl.launch.script_parts import MetaCommand
+from penstock.repl.meta_commands.dispatch import ACTIONS, run_command
+from penstock.repl.meta_commands.registry import ALIASES, COMMANDS
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer, Style
-from penstock.repl.shell.backslash_commands import run_command
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def run():
             out.seek(0)
             out.truncate()
             if text.startswith("\\"):
-                run_command(context, text)
+                run_command(context, MetaCommand(text.rstrip(";"), SourceText(text)))
             else:
                 for statement in session.parse(text):
                     context.printer.show(session.run(statement))
@@ -65,3 +67,8 @@ def test_dj_lists_jobs_that_run_and_dj_plus_all(run):
     run("INSERT INTO out SELECT a FROM endless")
     running = run("\\dj")
     assert len(running.splitlines()) + 1 == len(run("\\dj+").splitlines())
+
+
+def test_every_command_that_is_listed_has_an_action():
+    assert {*ACTIONS, r"\q"} == {command.name for command in COMMANDS}
+    assert set(ALIASES.values()) <= {command.name for command in COMMANDS}

@@ -1,0 +1,70 @@
+"""The meta commands: names, arguments, one sentence each. What they do is in the modules beside this one."""
+
+from __future__ import annotations
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.repl.launch.script_parts import MetaCommand
+
+
+@dataclass(frozen=True)
+class CommandHelp:
+    """One meta command as ``\\?`` lists it."""
+
+    name: str
+    arguments: str
+    help: str
+
+
+# In the order in which \? lists them.
+COMMANDS = tuple(
+    CommandHelp(*facts)
+    for facts in (
+        (r"\?", "", "list these commands"),
+        (r"\h", "[TOPIC]", "syntax of a clause, with an example"),
+        (r"\d", "[NAME]", "tables and views, or the columns of one"),
+        (r"\dt", "[PATTERN]", "tables"),
+        (r"\dv", "[PATTERN]", "views"),
+        (r"\df", "[PATTERN]", "functions"),
+        (r"\dc", "[NAME]", "connectors and their options"),
+        (r"\dj", "[JOB]", "jobs that run, or the figures of one"),
+        (r"\dj+", "[PATTERN]", "all jobs, ended ones too"),
+        (r"\g", "[FILE or |COMMAND]", "run the text before it or the last statement; rows go there"),
+        (r"\gx", "[FILE or |COMMAND]", "the same, one field a line"),
+        (r"\last", "", "the rows of the last result again, all of them"),
+        (r"\tail", "[N]", "the last rows of the last result"),
+        (r"\x", "[on|off|auto]", "one field a line"),
+        (r"\t", "[on|off]", "rows only, no heading"),
+        (r"\timing", "[on|off]", "say how long a statement took"),
+        (
+            r"\mode",
+            "[auto|table|changelog|FORMAT]",
+            "how results are shown: final rows, changes, or a format such as csv",
+        ),
+        (r"\pset", "null TEXT | max_rows N", "how NULL is shown, how many rows at most"),
+        (r"\set", "[KEY VALUE]", "settings, and where each value came from"),
+        (r"\i", "FILE", "run a script"),
+        (r"\ir", "FILE", "run a script; the path is relative to the script that has the command"),
+        (r"\o", "[FILE or |COMMAND]", "print rows into a file or command; alone: on the screen again"),
+        (r"\e", "[FILE]", "edit the last statement, or a file, in $EDITOR"),
+        (r"\watch", "[SECONDS]", "run the last statement again and again (bounded queries)"),
+        (r"\errverbose", "", "the last error with all it knows"),
+        (r"\conninfo", "", "where this shell's statements run, and who computes bounded queries"),
+        (r"\c", "URL", "connect elsewhere"),
+        (r"\q", "", "leave the shell or the script"),
+    )
+)
+# Accepted, but neither listed nor completed.
+ALIASES = {r"\help": r"\?", r"\quit": r"\q", r"\exit": r"\q"}
+COMMAND_HELP = tuple((command.name, command.help) for command in COMMANDS)
+
+
+def check_command(command: MetaCommand) -> str:
+    """Return the name of a command that exists; CLI-6140 with the nearest name for any other."""
+    name = ALIASES.get(command.name, command.name)
+    known = [one.name for one in COMMANDS]
+    if name not in known:
+        hint = did_you_mean(name, known) or r"\? lists the commands"
+        raise command.locate(PenstockError("CLI-6140", f"there is no command {name}", hint=hint))
+    return name
