@@ -98,6 +98,14 @@ class Connection:
         except PenstockError as error:
             raise client_error(error) from error
 
+    def unregister(self, name: str) -> None:
+        """Remove a table that ``register`` made. Raises ProgrammingError when there is none."""
+        self._check_open()
+        try:
+            self.session.unregister(name)
+        except PenstockError as error:
+            raise client_error(error) from error
+
     def create_function(self, function: PythonFunction, name: str | None = None) -> None:
         """Make a function decorated with ``penstock.udf``, ``udaf`` or ``udtf`` callable from SQL. Raises
         ProgrammingError.

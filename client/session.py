@@ -157,6 +157,13 @@ class Session:
                 stream=stream,
             )
 
+    def unregister(self, name: str) -> None:
+        """Remove a registered table; see ``penstock.client.table_registration``."""
+        from penstock.client.table_registration import unregister
+
+        with self.state.lock:
+            unregister(self.catalog, self.state.registered, name)
+
     def create_function(self, function: PythonFunction, name: str | None = None) -> None:
         """Make a decorated Python function callable from SQL. Raises SQL-1330 for a name of the language
         and SQL-1334 for an undecorated function.

@@ -64,6 +64,22 @@ def register(
     )
 
 
+def unregister(catalog: Catalog, registered: RegisteredTables, name: str) -> None:
+    """Remove a registered table and its rows. Raises SQL-1041 when no table has that name, and CLI-6043 when
+    the table was not registered.
+    """
+    table = catalog.table(name)
+    if table.connector != "registered":
+        raise PenstockError(
+            "CLI-6043",
+            f'"{name}" was not registered',
+            hint=f"DROP TABLE {name} removes a table that was created",
+            sqlstate="42809",
+        )
+    catalog.drop_table(name)
+    registered.unregister(table.options["name"])
+
+
 def _is_stream(source: Any) -> bool:
     """Return whether a source gives its rows as it runs: an iterator or a function, not a collection."""
     return callable(source) or (

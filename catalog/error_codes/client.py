@@ -50,6 +50,7 @@ CLIENT: dict[str, tuple[str, str]] = {
     "CLI-6040": ("A table is registered without a name.", "Pass a name."),
     "CLI-6041": ("time_column names no timestamp column.", "Name a timestamp column of the data."),
     "CLI-6042": ("The delay of a registered table cannot be read.", "Write '5 s', or pass a timedelta."),
+    "CLI-6043": ("unregister got the name of a table that was created.", "Remove it by DROP TABLE."),
     "CLI-6100": (
         "A command or flag does not exist, or has a wrong value.",
         "penstock --help lists them; the hint has the nearest one.",

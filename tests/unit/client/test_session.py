@@ -234,6 +234,17 @@ def test_a_bounded_query_runs_on_the_backend():
         assert connection.execute("SELECT a FROM t").fetch_df()["a"].tolist() == [3, 1, 2]
 
 
+def test_a_registered_table_is_removed(connection):
+    connection.register("r", pa.table({"a": [1]}))
+    connection.unregister("R")
+    assert connection.session.state.registered.names() == []
+    with pytest.raises(penstock.ProgrammingError, match='table "r" does not exist'):
+        connection.unregister("r")
+    connection.execute("CREATE TABLE made (a INT) WITH ('connector' = 'datagen')")
+    with pytest.raises(penstock.Error, match="CLI-6043"):
+        connection.unregister("made")
+
+
 def test_register_refuses_what_is_no_table(connection):
     for arguments, said in (
         ((3,), "cannot be a table"),
