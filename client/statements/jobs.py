@@ -128,12 +128,14 @@ def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Pat
 
 
 def find_job(state: SessionState, job_id: str, span: Span | None = None) -> Job:
-    """Return a job by its id; CLI-6030 with the nearest id when there is none."""
+    """Return a job by its id, or the last job of a name; CLI-6030 with the nearest id when there is none."""
     jobs = {job.job_id: job for job in state.jobs.all()}
-    if job_id not in jobs:
-        hint = did_you_mean(job_id, jobs, others=True) or "SHOW JOBS lists the jobs of this session"
-        raise PenstockError("CLI-6030", f"there is no job '{job_id}'", hint=hint, span=span, sqlstate="42704")
-    return jobs[job_id]
+    # a name may be that of several jobs, as in the name of the table of late rows the last one counts
+    named = {job.name: job for job in jobs.values()}
+    if (found := jobs.get(job_id) or named.get(job_id)) is not None:
+        return found
+    hint = did_you_mean(job_id, jobs, others=True) or "SHOW JOBS lists the jobs of this session"
+    raise PenstockError("CLI-6030", f"there is no job '{job_id}'", hint=hint, span=span, sqlstate="42704")
 
 
 def list_jobs(jobs: Sequence[Job]) -> Result:

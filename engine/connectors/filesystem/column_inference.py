@@ -22,12 +22,13 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import InferredFiles
-from penstock.catalog.types import BIGINT, DATE, STRING, DataType
+from penstock.catalog.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, DataType, Decimal
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
 from penstock.engine.connectors.filesystem.source import dialect_of
 from penstock.engine.connectors.filesystem.standard_input import STDIN
 from penstock.engine.connectors.filesystem.text_sampling import (
+    TextColumns,
     TextSample,
     csv_columns,
     json_columns,
@@ -58,6 +59,13 @@ _ELSEWHERE = {
     "bz2": "unpack it first; .gz and .zst are read as they are",
     "xz": "unpack it first; .gz and .zst are read as they are",
 }
+# types that csv files of one table may have of a column, and the one that reads the texts of all
+_WIDER: tuple[tuple[frozenset[DataType], DataType], ...] = (
+    (frozenset((BIGINT, DOUBLE)), DOUBLE),
+    (frozenset((BIGINT, Decimal(38, 0))), Decimal(38, 0)),
+    (frozenset((DATE, TIMESTAMP)), TIMESTAMP),
+)
+_MULTILINE = "csv.multiline"
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 
@@ -277,36 +285,57 @@ def _of_samples(
         shape = json_columns(samples)
         return shape.fields, shape.options, basis
     known = frozenset(key for key in table.options if key.startswith("csv."))
-    shapes = [csv_columns(sample, dialect_of(table), known) for sample in samples if sample.data.strip()]
+    samples = [sample for sample in samples if sample.data.strip()]
+    shapes = [csv_columns(sample, dialect_of(table), known) for sample in samples]
     if not shapes:
         message = f"{redact_url(files[0].path)} has no records: nothing says its columns"
         raise PenstockError("DAT-4120", message, hint=_DECLARE, kind=Kind.EXTERNAL)
-    for sample, shape in zip(samples, shapes, strict=False):
-        if shape.options != shapes[0].options:
-            message = (
-                f"{sample.shown} is written in another way than {samples[0].shown}: {_shown(shape.options)}"
-            )
+    return _common_fields(table, samples, shapes), _common_options(samples, shapes), basis
+
+
+def _common_options(samples: list[TextSample], shapes: list[TextColumns]) -> Mapping[str, str]:
+    """Return the dialect of all samples. DAT-4122 where they differ in more than line ends in values."""
+    # a reader that allows line ends in values also reads files without them
+    several_lines = {
+        key: text for shape in shapes for key, text in shape.options.items() if key == _MULTILINE
+    }
+    dialects = [{key: text for key, text in shape.options.items() if key != _MULTILINE} for shape in shapes]
+    for sample, dialect in zip(samples, dialects, strict=True):
+        if dialect != dialects[0]:
+            message = f"{sample.shown} is written in another way than {samples[0].shown}: {_shown(dialect)}"
             hint = "read them as two tables, each with a path that names its files"
             raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
+    return dialects[0] | several_lines
+
+
+def _common_fields(
+    table: TableOptions, samples: list[TextSample], shapes: list[TextColumns]
+) -> tuple[Field, ...]:
     found: dict[str, list[tuple[str, Field]]] = {}
-    for sample, shape in zip(samples, shapes, strict=False):
+    # the types of each column where it has a value
+    kinds: dict[str, list[DataType]] = {}
+    for sample, shape in zip(samples, shapes, strict=True):
         for field in shape.fields:
             found.setdefault(field.name.lower(), []).append((sample.path, field))
-    _refuse_missing(table, [sample.path for sample in samples[: len(shapes)]], found)
-    fields = tuple(
-        Field(columns[0][1].name, _common([field.type for _, field in columns])) for columns in found.values()
+            if field.name not in shape.empty:
+                kinds.setdefault(field.name.lower(), []).append(field.type)
+    _refuse_missing(table, [sample.path for sample in samples], found)
+    return tuple(
+        Field(columns[0][1].name, _common(frozenset(kinds.get(name, ())))) for name, columns in found.items()
     )
-    return fields, shapes[0].options, basis
 
 
 def _shown(options: Mapping[str, str]) -> str:
     return ", ".join(f"'{key}' = '{text}'" for key, text in options.items()) or "as usual"
 
 
-def _common(kinds: list[DataType]) -> DataType:
-    """Return the type of a csv column whose samples have these: texts are values of any."""
-    several = set(kinds)
-    return kinds[0] if len(several) == 1 else STRING
+def _common(kinds: frozenset[DataType]) -> DataType:
+    """Return the type of a csv column whose samples have these: the one that reads the texts of all. STRING
+    where no sample has a value.
+    """
+    if len(kinds) < 2:
+        return next(iter(kinds), STRING)
+    return next((wider for narrow, wider in _WIDER if kinds <= narrow), STRING)
 
 
 def _task(table: TableOptions, listing: FileListing, file: FileSplit) -> FileTask:

@@ -75,10 +75,13 @@ class TextSample:
 
 @dataclass(frozen=True)
 class TextColumns:
-    """The columns of a sample. ``options``: what of the dialect differs from the defaults."""
+    """The columns of a sample. ``options``: what of the dialect differs from the defaults. ``empty``: the
+    columns that have no value in the sample, so that their type is unknown.
+    """
 
     fields: tuple[Field, ...]
     options: Mapping[str, str]
+    empty: frozenset[str] = frozenset()
 
 
 def read_sample(task: FileTask, most: int, *, is_csv: bool = True) -> TextSample:
@@ -122,11 +125,14 @@ def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) 
             names = first if len(first) == len(names) else names
     _refuse_repeated(names, sample)
     kinds = [_SNIFFED.get(str(column["type"]), STRING) for column in shape["Columns"]]
-    fields = (
+    fields = tuple(
         Field(name, _fitting(texts.column(index), kind))
         for index, (name, kind) in enumerate(zip(names, kinds, strict=True))
     )
-    return TextColumns(tuple(fields), options)
+    empty = (
+        name for name, column in zip(names, texts.columns, strict=True) if column.null_count == len(column)
+    )
+    return TextColumns(fields, options, frozenset(empty))
 
 
 def json_columns(samples: list[TextSample]) -> TextColumns:

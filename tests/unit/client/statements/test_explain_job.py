@@ -76,6 +76,14 @@ def test_a_job_that_has_ended(session: Session, query: str, verdict: str) -> Non
     assert lines(session, f"EXPLAIN WHY NO OUTPUT FOR JOB '{job.job_id}'")[-1].endswith(verdict)
 
 
+def test_a_job_is_found_by_its_name(session: Session) -> None:
+    for _ in range(2):
+        job = started(session, WINDOWS.format("events", "'10' SECONDS"))
+        assert job.wait(PATIENCE_S)
+    by_id = lines(session, f"EXPLAIN ANALYZE JOB '{job.job_id}'")
+    assert job.name != job.job_id and lines(session, f"EXPLAIN ANALYZE JOB '{job.name}'") == by_id
+
+
 def test_late_rows_show(session: Session) -> None:
     job = started(session, WINDOWS.format("events", "'10' SECONDS"))
     assert job.wait(PATIENCE_S)

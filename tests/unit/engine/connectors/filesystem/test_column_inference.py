@@ -68,6 +68,21 @@ def test_files_of_a_directory_have_their_widest_type_and_partitions_are_columns(
     assert found.basis == "parquet, the types of all 2 files"
 
 
+def test_csv_files_of_a_table_have_the_type_that_reads_the_texts_of_all(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('n,big,at,nothing,mixed,empty,text\n24,1,2024-01-05,,7,,"a\nb"\n')
+    (tmp_path / "b.csv").write_text(
+        f"n,big,at,nothing,mixed,empty,text\n4.5,{10**30},2024-01-05 10:00:00,8,2024-01-05,,c\n"
+    )
+    (tmp_path / "c.csv").write_text("\n")
+    found = inferred(tmp_path)
+    expected = (
+        "n DOUBLE, big DECIMAL(38, 0), at TIMESTAMP(6), nothing BIGINT, mixed STRING, "
+        "empty STRING, text STRING"
+    )
+    assert columns(found) == expected
+    assert found.options == {"csv.multiline": "true"}
+
+
 def test_a_directory_without_suffixes_is_known_by_its_first_bytes(tmp_path: Path) -> None:
     write(tmp_path / "part-00000", {"n": [1]})
     assert columns(inferred(tmp_path)) == "n BIGINT"
@@ -96,7 +111,7 @@ def test_files_that_differ_are_refused(
 def test_a_column_that_some_files_lack_is_null_there_where_the_table_says_so(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "a,b\n1,x\n")
     write(tmp_path / "b.csv", "a,c\n1.5,2024-01-01\n")
-    assert columns(inferred(tmp_path, source_missing_columns="null")) == "a STRING, b STRING, c DATE"
+    assert columns(inferred(tmp_path, source_missing_columns="null")) == "a DOUBLE, b STRING, c DATE"
 
 
 def test_a_sample_is_stated_and_a_whole_file_is(tmp_path: Path) -> None:
