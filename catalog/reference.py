@@ -22,6 +22,7 @@ from penstock.catalog.functions.examples import (
     WINDOW_EXAMPLES,
 )
 from penstock.catalog.functions.registry import SCALAR_FAMILIES
+from penstock.catalog.functions.relation import FILE_TABLE_FUNCTIONS, WINDOW_TABLE_FUNCTIONS
 from penstock.catalog.functions.table import TABLE_FUNCTIONS
 from penstock.catalog.functions.type_rules import Function
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
@@ -78,6 +79,12 @@ def functions_page() -> str:
     rows = ((f.usage, f.help, _example(f.name.lower(), TABLE_EXAMPLES)) for f in TABLE_FUNCTIONS)
     heading = "In FROM, or alone in a SELECT list: see [NESTED.md](NESTED.md)."
     parts.append(_section("Table functions", ("call", "rows", "example"), rows, heading))
+    pairs = ((f.usage, f.help) for f in WINDOW_TABLE_FUNCTIONS)
+    heading = "In FROM; they add window_start, window_end and window_time: see [TIME.md](TIME.md)."
+    parts.append(_section("Window table functions", ("call", "rows"), pairs, heading))
+    pairs = ((f.usage, f.help) for f in FILE_TABLE_FUNCTIONS)
+    heading = "In FROM; their options are in [FILES.md](FILES.md)."
+    parts.append(_section("Functions of files", ("call", "rows"), pairs, heading))
     return _FUNCTIONS + "\n".join(parts)
 
 

@@ -80,6 +80,11 @@ CLIENT: dict[str, tuple[str, str]] = {
     "CLI-6145": ("\\last or \\tail has no result to show again.", "Run a query first."),
     "CLI-6146": ("A script has \\e, which edits the text of a prompt.", "Use \\e in the shell."),
     "CLI-6147": ("A script includes itself by \\i or \\ir.", "Remove the command."),
+    "CLI-6148": ("There is no named query of that name.", "\\n lists them, \\ns saves one."),
+    "CLI-6149": (
+        "\\tail is on what nobody can read: a view, or a table that is a sink only.",
+        "Name a table that can be read, or a job that writes to one.",
+    ),
     "CLI-6150": (
         "PENSTOCK_FAILPOINTS names no failpoint or cannot be read.",
         "Unset it; it is for fault tests only.",

@@ -48,10 +48,11 @@ def register_function(state: SessionState, function: PythonFunction, name: str |
 
 def python_function_rows(state: SessionState) -> list[tuple[str, str]]:
     """Return name and kind of each Python function."""
-    return [(entry.name, _kind(entry)) for entry in state.catalog.functions.entries()]
+    return [(entry.name, python_function_kind(entry)) for entry in state.catalog.functions.entries()]
 
 
-def _kind(entry: FunctionEntry) -> str:
+def python_function_kind(entry: FunctionEntry) -> str:
+    """Return what a Python function is: scalar, aggregate or table."""
     match entry.function:
         # one value a row
         case PythonScalar():

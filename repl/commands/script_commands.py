@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.script_parts import MetaCommand
@@ -55,9 +56,9 @@ class ScriptCommands:
         """The text of the statement that ran last."""
         return self._runner.last_statement
 
-    def run_statement(self, statement: LocatedStatement) -> None:
-        """Run a statement and print its result."""
-        self._runner.run_statement(statement)
+    def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
+        """Run a statement, its ``?`` being ``params``, and print its result."""
+        self._runner.run_statement(statement, params)
 
     def run_statements(self, text: str, file: str | None = None) -> bool:
         """Run the parts of a text; return False when one leaves."""

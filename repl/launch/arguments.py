@@ -280,7 +280,7 @@ def test_parser() -> Parser:
     """Return the parser of ``penstock test``."""
     parser = Parser(
         prog="penstock test",
-        description="Run unit tests of SQL scripts: given rows, then expected rows or changes.",
+        description="Run unit tests of SQL scripts: input rows, then expected rows or changes.",
         epilog=_TEST_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -445,7 +445,7 @@ def command_first(words: Sequence[str]) -> list[str]:
     # penstock --set k=v run job.sql: the first command that has only options before it
     for place, word in enumerate(words):
         if word in COMMANDS:
-            valued = shell_parser().valued_flags() | _PARSERS.get(word, shell_parser)().valued_flags()
+            valued = shell_parser().valued_flags() | PARSERS.get(word, shell_parser)().valued_flags()
             if _only_options(words[:place], valued):
                 return [word, *words[:place], *words[place + 1 :]]
     return list(words)
@@ -461,7 +461,7 @@ def _only_options(words: Sequence[str], valued: set[str]) -> bool:
     return not waits
 
 
-_PARSERS: dict[str, Callable[[], Parser]] = {
+PARSERS: dict[str, Callable[[], Parser]] = {
     "init": init_parser,
     "run": run_parser,
     "fmt": fmt_parser,

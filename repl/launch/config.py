@@ -33,6 +33,10 @@ class Config:
     history: Path = field(
         default_factory=lambda: _home("XDG_STATE_HOME", ".local/state") / "penstock" / "history"
     )
+    named_queries: Path = field(
+        default_factory=lambda: _home("XDG_CONFIG_HOME", ".config") / "penstock" / "named_queries.toml"
+    )
+    pager: bool = True
     settings: dict[str, str] = field(default_factory=dict)
     origin: dict[str, str] = field(default_factory=dict)
 
@@ -48,9 +52,17 @@ _KINDS: dict[str, type] = {
     "keys": str,
     "multi_line": bool,
     "history": str,
+    "named_queries": str,
+    "pager": bool,
 }
+_PATHS = ("history", "named_queries")
 _CHOICES = {"format": FORMATS, "vertical": ("auto", "on", "off"), "keys": ("emacs", "vi")}
-_ENVIRONMENT = {"url": "PENSTOCK_URL", "format": "PENSTOCK_FORMAT", "history": "PENSTOCK_HISTORY"}
+_ENVIRONMENT = {
+    "url": "PENSTOCK_URL",
+    "format": "PENSTOCK_FORMAT",
+    "history": "PENSTOCK_HISTORY",
+    "named_queries": "PENSTOCK_NAMED_QUERIES",
+}
 
 
 def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Config:
@@ -136,7 +148,7 @@ def _with_value(config: Config, key: str, value: Any, origin: str) -> Config:
             hint=did_you_mean(str(value), choices, others=True),
             sqlstate="F0000",
         )
-    changes: dict[str, Any] = {key: Path(str(value)) if key == "history" else value}
+    changes: dict[str, Any] = {key: Path(str(value)) if key in _PATHS else value}
     return replace(config, **changes, origin=config.origin | {key: origin})
 
 

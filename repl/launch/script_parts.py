@@ -87,10 +87,20 @@ def without_commands(text: str) -> str:
     return _blanked(text, _command_spans(text))
 
 
-def ends_with_command(text: str) -> bool:
-    """Return whether a meta command is the last part of a text."""
-    spans = _command_spans(text)
-    return bool(spans) and not text[spans[-1][1] :].strip()
+def is_finished(text: str) -> bool:
+    """Return whether Enter runs a text: nothing, commands, a bare quit or help, or statements whose last one
+    has its semicolon.
+    """
+    sql = without_commands(text).strip()
+    # A line of a wrong command too: its error says what is wrong.
+    if not sql or (text.lstrip().startswith("\\") and "\n" not in text.strip()):
+        return True
+    if sql.lower() in ("quit", "exit", "help"):
+        return True
+    # It loads the grammar, which the first prompt does not wait for.
+    from penstock.planner.statements.script import is_complete
+
+    return is_complete(sql)
 
 
 def _command(text: str, file: str | None, start: int, end: int) -> MetaCommand:

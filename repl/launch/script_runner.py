@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 from penstock.catalog.name_suggestions import did_you_mean, did_you_mean_file
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 UNREADABLE = "CLI-6131"
 DIFFERENT = "VER-7002"
+
+
+# Runs or explains a statement with the values of its ``?``.
+Action = Callable[["LocatedStatement", Sequence[Any]], None]
 
 
 class MetaCommands(Protocol):
@@ -70,7 +74,7 @@ class ScriptRunner:
         self.after: Callable[[Result], None] | None = None
         self.commands: MetaCommands | None = None
         self.last_statement = ""
-        self._action: Callable[[LocatedStatement], None] = self._run
+        self._action: Action = self._run
         self._variables = variables or {}
         self._timeout_s = timeout_s
         self._timed_out = False
@@ -92,7 +96,7 @@ class ScriptRunner:
         """Run the statements of a text and return the exit code."""
         return self.each_statement(text, file, self._run)
 
-    def each_statement(self, text: str, file: str | None, run: Callable[[LocatedStatement], None]) -> int:
+    def each_statement(self, text: str, file: str | None, run: Action) -> int:
         """Parse a text and call ``run`` with each statement, in order, until one fails. Return the exit
         code.
         """
@@ -144,10 +148,10 @@ class ScriptRunner:
                 return False
         return True
 
-    def run_statement(self, statement: LocatedStatement) -> None:
-        """Run, or explain, one statement and print its result."""
+    def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
+        """Run, or explain, one statement and print its result; ``params`` are the values of its ``?``."""
         self.last_statement = statement.text
-        self._action(statement)
+        self._action(statement, params)
 
     def wait_for_jobs(self, waiter: JobWaiter) -> int:
         """Wait for the end of all jobs that were started, and return the exit code."""
@@ -178,12 +182,12 @@ class ScriptRunner:
             self.messages.error(error)
             return EXIT_USAGE if error.code == UNREADABLE else EXIT_QUERY
 
-    def _explain(self, statement: LocatedStatement) -> None:
+    def _explain(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         self.printer.show(self.session.explain(statement))
 
-    def _run(self, statement: LocatedStatement) -> None:
+    def _run(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         try:
-            result = self.session.run(statement)
+            result = self.session.run(statement, params)
         except JobFailed as failed:
             statement.locate(failed.error)
             raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from penstock.catalog.errors import PenstockError
@@ -37,8 +38,8 @@ class MetaContext(Protocol):
     def printer(self) -> Printer:
         """The printer of results."""
 
-    def run_statement(self, statement: LocatedStatement) -> None:
-        """Run a statement and print its result."""
+    def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
+        """Run a statement, its ``?`` being ``params``, and print its result."""
 
     def run_statements(self, text: str, file: str | None = None) -> bool:
         """Run the parts of a text; return False when one leaves. Raises the first error."""

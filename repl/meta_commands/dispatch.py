@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.script_parts import MetaCommand
-from penstock.repl.meta_commands import display, execution, listings, session_facts
+from penstock.repl.meta_commands import (
+    display,
+    execution,
+    listings,
+    named_queries,
+    session_facts,
+    shown_rows,
+)
 from penstock.repl.meta_commands.context import MetaContext
 from penstock.repl.meta_commands.registry import check_command
 
@@ -27,16 +34,20 @@ ACTIONS: dict[str, Callable[[MetaContext, MetaCommand], None]] = {
     r"\?": listings.list_commands,
     r"\h": listings.syntax,
     r"\d": listings.describe,
+    r"\d+": listings.describe_all,
     r"\dt": listings.listing("SHOW TABLES"),
     r"\dv": listings.listing("SHOW VIEWS"),
-    r"\df": listings.listing("SHOW FUNCTIONS"),
+    r"\df": listings.list_functions,
     r"\dc": listings.list_connectors,
     r"\dj": listings.list_jobs_that_run,
     r"\dj+": listings.listing("SHOW JOBS"),
     r"\g": execution.run_buffer,
     r"\gx": execution.run_buffer,
-    r"\last": execution.show_last,
-    r"\tail": execution.show_tail,
+    r"\last": shown_rows.show_last,
+    r"\tail": shown_rows.show_tail,
+    r"\n": named_queries.run_named,
+    r"\ns": named_queries.save_named,
+    r"\nd": named_queries.drop_named,
     r"\x": display.set_vertical,
     r"\t": display.set_rows_only,
     r"\timing": display.set_timing,

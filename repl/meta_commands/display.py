@@ -69,13 +69,19 @@ def set_option(context: MetaContext, command: MetaCommand) -> None:
     elif key == "max_rows" and value.isdigit():
         # 0 is no limit.
         style.look = replace(style.look, max_rows=int(value) or None)
+    elif key == "pager" and value in ("on", "off"):
+        style.pager = value == "on"
     elif key:
         raise PenstockError(
             "CLI-6141",
             rf"\pset cannot set {command.argument}",
-            hint=did_you_mean(key, ("null", "max_rows")) or r"\pset null TEXT, \pset max_rows N",
+            hint=did_you_mean(key, ("null", "max_rows", "pager"))
+            or r"\pset null TEXT, \pset max_rows N, \pset pager on|off",
         )
-    context.note(f"null {style.look.null!r}, max_rows {style.look.max_rows or 'none'}")
+    context.note(
+        f"null {style.look.null!r}, max_rows {style.look.max_rows or 'none'}, "
+        f"pager {'on' if style.pager else 'off'}"
+    )
 
 
 def _switch(command: MetaCommand, now: bool) -> bool:

@@ -19,8 +19,6 @@ from penstock.repl.meta_commands.context import MetaContext
 if TYPE_CHECKING:
     from penstock.client.statements.dispatch import LocatedStatement
 
-_TAIL_ROWS = 10
-
 
 def run_buffer(context: MetaContext, command: MetaCommand) -> None:
     """Run the statement before the command, or the last one again. With an argument its rows go there."""
@@ -43,27 +41,6 @@ def _statement(context: MetaContext, command: MetaCommand) -> LocatedStatement:
             "CLI-6143", f"there is no statement that {command.name} could run", hint="write one before it"
         )
     return context.session.parse(context.last_statement)[-1]
-
-
-def show_last(context: MetaContext, command: MetaCommand) -> None:
-    """Print the rows of the last result again, without a limit."""
-    _show_again(context, None)
-
-
-def show_tail(context: MetaContext, command: MetaCommand) -> None:
-    """Print the last rows of the last result."""
-    if command.argument and not command.argument.isdecimal():
-        raise PenstockError("CLI-6141", rf"\tail takes a number of rows, not {command.argument}")
-    _show_again(context, int(command.argument or _TAIL_ROWS))
-
-
-def _show_again(context: MetaContext, most: int | None) -> None:
-    last = context.printer.last
-    if last is None:
-        raise PenstockError("CLI-6145", "there is no result to show again", hint="run a query first")
-    context.printer.table(last.rows(most), last.kinds, whole=True)
-    if last.dropped and most is None:
-        context.note(f"the newest rows; {last.dropped:,} older ones were not kept")
 
 
 def include(context: MetaContext, command: MetaCommand) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
+from penstock.planner.statements.nodes import Describe, Name
 from penstock.repl.launch.script_parts import MetaCommand
 from penstock.repl.meta_commands.context import MetaContext
-from penstock.repl.meta_commands.registry import COMMANDS
+from penstock.repl.meta_commands.registry import COMMANDS, SECTIONS
+
+if TYPE_CHECKING:
+    from penstock.catalog.tables import CatalogTable, View
+    from penstock.client.session import Session
 
 # A part of a.b.c: in quotes, or up to the next dot.
 _NAME_PART = re.compile(r'`[^`]*`|"[^"]*"|[^.]+')
@@ -18,8 +24,9 @@ _NAME_PART = re.compile(r'`[^`]*`|"[^"]*"|[^.]+')
 def list_commands(context: MetaContext, command: MetaCommand) -> None:
     """Print all meta commands."""
     width = max(len(f"{one.name} {one.arguments}") for one in COMMANDS)
-    lines = [f"{f'{one.name} {one.arguments}':{width}}  {one.help}" for one in COMMANDS]
-    sys.stdout.write("\n".join(lines) + "\n")
+    for title, commands in SECTIONS.items():
+        lines = [f"  {f'{one.name} {one.arguments}':{width}}  {one.help}" for one in commands]
+        sys.stdout.write("\n".join([title, *lines]) + "\n")
 
 
 def describe(context: MetaContext, command: MetaCommand) -> None:
@@ -34,6 +41,42 @@ def describe(context: MetaContext, command: MetaCommand) -> None:
         run_sql(context, "SHOW TABLES")
         if context.session.catalog.views():
             run_sql(context, "SHOW VIEWS")
+
+
+def describe_all(context: MetaContext, command: MetaCommand) -> None:
+    """Print the columns of a relation, and all else that is known of it."""
+    from penstock.client.statements.relation_facts import relation_facts
+
+    if not command.argument or is_path(command.argument):
+        describe(context, command)
+        return
+    run_sql(context, f"DESCRIBE {quoted_name(command.argument)}")
+    relation = relation_named(context.session, command.argument)
+    context.printer.show(relation_facts(context.session.state, relation), keep=False)
+
+
+def list_functions(context: MetaContext, command: MetaCommand) -> None:
+    """Print each function with its signature and a sentence."""
+    from penstock.client.results.result import text_rows, verbatim_result
+    from penstock.client.statements.function_list import function_list
+
+    found = function_list(context.session.state, like_pattern(command.argument) or None)
+    if context.printer.style.format in ("table", "vertical"):
+        # Two lines each: the sentences do not fit beside the signatures.
+        lines = [
+            f"{one.usage}  ({', '.join((one.kind, *_also(one.aliases)))})\n    {one.help}" for one in found
+        ]
+        result = verbatim_result("functions", lines)
+    else:
+        rows = [(one.name, one.kind, one.usage, one.help) for one in found]
+        result = text_rows(["function", "kind", "call", "meaning"], rows)
+    context.printer.show(result, keep=False)
+    if not found:
+        context.note(f"no function matches {command.argument}")
+
+
+def _also(aliases: Sequence[str]) -> list[str]:
+    return [f"also {' and '.join(aliases)}"] if aliases else []
 
 
 def listing(statement: str) -> Callable[[MetaContext, MetaCommand], None]:
@@ -95,6 +138,14 @@ def quoted_name(argument: str) -> str:
     # A dot in quotes separates nothing.
     parts = [part.strip('`"').replace("`", "``") for part in _NAME_PART.findall(argument)]
     return ".".join(f"`{part}`" for part in parts)
+
+
+def relation_named(session: Session, argument: str) -> CatalogTable | View:
+    """Return the table or view that an argument names; SQL-1041 when there is none."""
+    # The grammar knows what a name is.
+    (statement,) = session.parse(f"DESCRIBE {quoted_name(argument)}")
+    assert isinstance(statement.node, Describe) and isinstance(statement.node.subject, Name)
+    return session.catalog.resolve(statement.node.subject.text)
 
 
 def like_pattern(argument: str) -> str:

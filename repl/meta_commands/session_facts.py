@@ -20,7 +20,17 @@ def set_or_list(context: MetaContext, command: MetaCommand) -> None:
         return
     origin = context.config.origin
     # First the shell's preferences, which only files, variables and flags set.
-    for name in ("format", "timing", "null", "max_rows", "vertical", "keys", "history"):
+    for name in (
+        "format",
+        "timing",
+        "null",
+        "max_rows",
+        "vertical",
+        "pager",
+        "keys",
+        "history",
+        "named_queries",
+    ):
         sys.stdout.write(f"{name} = {getattr(context.config, name)} ({origin.get(name, 'default')})\n")
     settings = context.session.settings
     for name, _ in settings.items():

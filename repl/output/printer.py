@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import sys
 import time
@@ -18,16 +19,20 @@ from penstock.client.results.result import Result
 from penstock.engine.api.slow_steps import SLOW_STEPS
 from penstock.repl.output.last_rows import LastRows
 from penstock.repl.output.messages import Messages
+from penstock.repl.output.pager import Pager
 from penstock.repl.output.progress import progress_line, reporting_events
 from penstock.repl.output.row_target import RowTarget
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
 from penstock.repl.output.table_rendering import Look, fits
 
+# Rows before such a pause were there; those behind it are new.
+_PAUSE_S = 0.5
+
 
 @dataclass
 class Style:
     """How results are printed. ``mode``: ``auto``, ``table`` (final rows) or ``changelog``; ``vertical``:
-    ``on``, ``off`` or ``auto``.
+    ``on``, ``off`` or ``auto``; ``pager``: pages for bounded results on a terminal.
     """
 
     format: str = "table"
@@ -36,11 +41,12 @@ class Style:
     vertical: str = "auto"
     timing: bool = False
     terminal: bool = False
+    pager: bool = False
 
 
 class Printer:
     """Writes results to one stream, and notes about them to ``messages``. ``last``: the rows of the last
-    query's result.
+    query's result. ``pager``: shows bounded results that do not fit the screen.
     """
 
     def __init__(
@@ -55,6 +61,7 @@ class Printer:
         self.messages = messages
         self.style = style
         self.last: LastRows | None = None
+        self.pager: Pager | None = None
         self._live = live
         self._keeps = True
         self._redirection = ExitStack()
@@ -85,9 +92,10 @@ class Printer:
             if code := opened.close():
                 self.messages.note(f"{target.lstrip('| ')} ended with exit code {code}")
 
-    def show(self, result: Result, *, keep: bool = True) -> None:
+    def show(self, result: Result, *, keep: bool = True, tail: int | None = None) -> None:
         """Print one result to its end. KeyboardInterrupt stops the result and is raised again. ``keep``:
-        its rows are the last ones, which are printed again on demand.
+        its rows are the last ones, which are printed again on demand. ``tail``: of the rows that are there
+        only so many, the newest, and then what comes.
         """
         self._keeps = keep
         started = time.perf_counter()
@@ -95,7 +103,7 @@ class Printer:
             with reporting_events(
                 result.job if result.has_rows and not self._draws(result) else None, self.messages
             ):
-                rows = self._rows(result)
+                rows = self._rows(result) if tail is None else self._tail(result, tail)
         except MemoryError as error:
             result.cancel()
             raise result.locate(out_of_memory(error, "hold the rows of the result")) from error
@@ -137,8 +145,8 @@ class Printer:
             rows = result.final_rows()
         # lines of text, such as plans: without a frame
         if shape.verbatim and style.format in ("table", "vertical"):
-            self.out.write("\n".join(rows.column(0).to_pylist()) + "\n")
-            self.out.flush()
+            with self._paged() as out:
+                out.write("\n".join(rows.column(0).to_pylist()) + "\n")
             return rows.num_rows
         self._keep(rows.schema, kinds_of(result)).add_table(rows)
         self.table(rows, kinds_of(result))
@@ -150,6 +158,30 @@ class Printer:
         if self._keeps:
             self.last = kept
         return kept
+
+    def _tail(self, result: Result, most: int) -> int:
+        """Print the newest rows that are there, and then what comes."""
+        kinds, schema = ["STRING", *kinds_of(result)], result.change_schema
+        plain = result.shape.insert_only and not result.shape.subscribed
+        # Rows that are only added need no op.
+        drop = 1 if plain else 0
+        columns = schema.names[drop:]
+
+        def rows(timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
+            return (batch.select(columns) for batch in result.changes(timeout_s))
+
+        def newest() -> Iterator[pa.RecordBatch]:
+            there = LastRows(pa.schema(list(schema)[drop:]), kinds)
+            # A job takes a moment to start: the first rows may take any time, a pause behind them ends them.
+            if (first := next(rows(), None)) is not None:
+                there.add(first)
+                for batch in rows(_PAUSE_S):
+                    there.add(batch)
+            yield from there.rows(most).to_batches()
+            yield from rows()
+
+        kinds = kinds_of(result) if plain or result.shape.subscribed else kinds
+        return self._stream(result, newest(), pa.schema(list(schema)[drop:]), kinds)
 
     def _draws(self, result: Result) -> bool:
         """Whether a changing result is drawn in place."""
@@ -181,11 +213,30 @@ class Printer:
             name = "vertical"
         if name in ("table", "vertical") or rows.num_rows == 0:
             rows = rows.combine_chunks()
-        writer = writer_for(name, self.out, look)
-        writer.begin(rows.schema, kinds)
-        for batch in rows.to_batches():
-            writer.write(batch)
-        writer.end()
+        with self._paged() as out:
+            writer = writer_for(name, out, look)
+            writer.begin(rows.schema, kinds)
+            for batch in rows.to_batches():
+                writer.write(batch)
+            writer.end()
+
+    @contextmanager
+    def _paged(self) -> Iterator[TextIO]:
+        """Give the stream of a bounded result, whose text goes through the pager where it is too long."""
+        # arrow is bytes, which no pager shows
+        if (
+            self.pager is None
+            or not (self.style.pager and self.style.terminal)
+            or self.style.format == "arrow"
+        ):
+            yield self.out
+            self.out.flush()
+            return
+        text = io.StringIO()
+        yield text
+        if not self.pager.show(text.getvalue()):
+            self.out.write(text.getvalue())
+            self.out.flush()
 
     def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
         # max_rows is for complete tables: a stream is printed to its end.

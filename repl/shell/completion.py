@@ -13,6 +13,7 @@ from prompt_toolkit.document import Document
 
 from penstock.planner.parser.keywords import KEYWORDS
 from penstock.planner.parser.scanner import scan
+from penstock.repl.shell.argument_completion import ArgumentCompletion
 
 if TYPE_CHECKING:
     from penstock.client.session import Session
@@ -28,15 +29,22 @@ class SqlCompleter(Completer):
     are (name, help) of the shell.
     """
 
-    def __init__(self, session: Callable[[], Session | None], commands: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        session: Callable[[], Session | None],
+        commands: Iterable[tuple[str, str]],
+        named_queries: Callable[[], list[str]] = list,
+    ) -> None:
         self._session = session
         self._commands = list(commands)
+        self._arguments = ArgumentCompletion(session, named_queries)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         before = document.text_before_cursor
-        # \d or: commands of the shell
-        if before.lstrip().startswith("\\"):
-            yield from self._of_commands(before.lstrip())
+        # \d or: commands, on the first line or on one behind a statement
+        line = before.rpartition("\n")[2].lstrip()
+        if line.startswith("\\"):
+            yield from self._of_commands(line)
             return
         quote = _IN_QUOTE.search(before)
         # an odd number of quotes: the cursor is inside a text
@@ -50,9 +58,10 @@ class SqlCompleter(Completer):
             yield from _matching(self._names(document.text, before[: len(before) - len(typed)]), typed)
 
     def _of_commands(self, before: str) -> Iterator[Completion]:
-        # \d ta..: the argument of a command is a table
+        # \d ta..: an argument
         if " " in before:
-            yield from _matching([(name, "table") for name in self._tables()], before.rpartition(" ")[2])
+            typed = before.rpartition(" ")[2]
+            yield from _matching(self._arguments.arguments(before.partition(" ")[0], typed), typed)
             return
         for name, help in self._commands:
             if name.startswith(before):
@@ -117,8 +126,13 @@ class SqlCompleter(Completer):
         if session is None:
             return []
         from penstock.catalog.functions.registry import function_kinds
+        from penstock.catalog.functions.relation import FILE_TABLE_FUNCTIONS
 
-        return [*(name for name, _ in function_kinds()), *session.catalog.functions.names()]
+        return [
+            *(name for name, _ in function_kinds()),
+            *(function.name for function in FILE_TABLE_FUNCTIONS),
+            *session.catalog.functions.names(),
+        ]
 
 
 def _matching(names: Iterable[tuple[str, str]], typed: str) -> Iterator[Completion]:

@@ -27,6 +27,7 @@ from penstock.engine.api.print_stream import to_stdout
 from penstock.planner.parser.keywords import KEYWORDS
 from penstock.planner.parser.scanner import scan
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.script_parts import is_finished
 from penstock.repl.shell.completion import SqlCompleter
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Editor:
         def _(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             # Enter runs a complete statement, else it makes a new line
-            if not self.multi_line or finished(buffer.text):
+            if not self.multi_line or is_finished(buffer.text):
                 buffer.validate_and_handle()
             else:
                 buffer.insert_text("\n")
@@ -181,19 +182,6 @@ class Editor:
             self.explain_mode = not self.explain_mode
 
         return keys
-
-
-def finished(text: str) -> bool:
-    """Return whether Enter runs a text: a command, nothing, a bare quit or help, or statements whose last
-    one has its semicolon.
-    """
-    stripped = text.strip()
-    if not stripped or stripped.startswith("\\") or stripped.lower() in ("quit", "exit", "help"):
-        return True
-    # loads the grammar, which the first prompt does not wait for
-    from penstock.planner.statements.script import is_complete
-
-    return is_complete(text)
 
 
 STYLES = {

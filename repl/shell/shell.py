@@ -10,6 +10,7 @@ from typing import TextIO
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.script_parts import is_finished
 from penstock.repl.shell.shell_context import ShellContext
 
 BANNER = "penstock: continuous SQL. \\? for commands, \\h for SQL, \\q or Ctrl-D to leave."
@@ -103,12 +104,15 @@ def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
     # a pipe: no line editor, no colors, no history
     if not sys.stdin.isatty():
         return Shell(context, PlainReader(sys.stdin, sys.stderr).read)
+    from penstock.repl.meta_commands.query_file import names_of_queries
     from penstock.repl.meta_commands.registry import COMMAND_HELP
     from penstock.repl.shell.completion import SqlCompleter
     from penstock.repl.shell.editor import Editor
 
     # completion never waits for the session to load
-    completer = SqlCompleter(lambda: context.session_if_loaded, COMMAND_HELP)
+    completer = SqlCompleter(
+        lambda: context.session_if_loaded, COMMAND_HELP, lambda: names_of_queries(config.named_queries)
+    )
     editor = Editor(config, completer, context.status, context.start_loading)
     context.explain_mode = lambda: editor.explain_mode
     # messages of jobs appear above the line that is being typed
@@ -135,22 +139,13 @@ class PlainReader:
 
     def read(self, default: str = "") -> str:
         """Return the next statement or command; EOFError at the end of the input."""
-        from penstock.planner.statements.script import is_complete
-
         lines: list[str] = []
         self._prompt_to.write("penstock> ")
         self._prompt_to.flush()
         for line in self._source:
             lines.append(line)
             text = "".join(lines)
-            stripped = text.strip()
-            if (
-                not stripped
-                or stripped.startswith("\\")
-                # words of the shell that need no semicolon
-                or stripped.lower() in ("quit", "exit", "help")
-                or is_complete(text)
-            ):
+            if is_finished(text):
                 return text
         # the input ended without a semicolon: the last statement runs all the same
         if "".join(lines).strip():

@@ -7,8 +7,8 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.config import Config
@@ -94,13 +94,15 @@ class ShellContext:
         """The session, or None while it is being loaded."""
         return self._loaded.session if self._loaded is not None else None
 
-    def run_statement(self, statement: LocatedStatement) -> None:
+    def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         """Run a statement, or explain it in explain mode, and print its result."""
         session = self.session
         # \e and \watch repeat what the user typed, not a script that \i ran.
         if statement.source.file is None:
             self.last_statement = statement.text
-        self.printer.show(session.explain(statement) if self.explain_mode() else session.run(statement))
+        self.printer.show(
+            session.explain(statement) if self.explain_mode() else session.run(statement, params)
+        )
 
     def run_statements(self, text: str, file: str | None = None) -> bool:
         """Run the parts of a text and print their results, stopping at the first error, which is raised;

@@ -8,6 +8,7 @@ import sys
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import attach_waiter
 from penstock.repl.launch.session_factory import messages_for, open_session, printer_for
+from penstock.repl.output.pager import Pager
 
 
 class ShellSession:
@@ -23,6 +24,10 @@ class ShellSession:
         self.printer = printer_for(config, self.messages)
         # printer_for times results on a terminal only; a shell prints times with any stdout.
         self.printer.style.timing = config.timing
+        # Pages need somebody who turns them: not for a pipe, nor for -c and -f.
+        if sys.stdin.isatty():
+            self.printer.pager = Pager()
+        self.printer.style.pager = config.pager
         # result-mode is read at each result, so that SET has an effect at once.
         self.printer.settings = self.session.settings
 

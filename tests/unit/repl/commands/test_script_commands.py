@@ -16,6 +16,7 @@ def penstock(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PENSTOCK_CONFIG", "/nonexistent")
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("PENSTOCK_NAMED_QUERIES", str(tmp_path / "home" / "named.toml"))
 
     def run(*words, stdin=""):
         out, err, source = (
@@ -121,11 +122,10 @@ def test_rows_go_to_a_file_or_a_command(penstock, tmp_path):
 
 
 def test_a_command_that_has_read_enough_ends_no_script(penstock):
-    many = "SELECT * FROM " + ", ".join(
-        f"(VALUES {', '.join(f'({n})' for n in range(20))}) AS t{k}(x{k})" for k in range(3)
-    )
     code, out, err = penstock(
-        "--csv", "-c", f"{many} \\g | head -1 > /dev/null\nSELECT 1 AS a; SELECT 2 AS b \\g | exit 3"
+        "--csv",
+        "-c",
+        "SELECT * FROM range(20000) \\g | head -1 > /dev/null\nSELECT 1 AS a; SELECT 2 AS b \\g | exit 3",
     )
     assert (code, out) == (0, "a\n1\n"), err
     assert "exit 3 ended with exit code 3" in err
@@ -141,3 +141,40 @@ def test_the_last_result_again(penstock):
         "".join(f"{n}\n" for n in range(3, 13)),
         "".join(f"{n}\n" for n in range(1, 13)),
     ]
+
+
+def test_named_queries(penstock, tmp_path):
+    saved = "SELECT * FROM (VALUES (1, 'it''s'), (2, 'b')) AS t(n, s) WHERE n >= ? AND s <> ?"
+    code, out, err = penstock("--csv", "-c", f"\\ns these {saved}\nSELECT 1 AS a;\n\\ns one")
+    assert (code, out) == (0, "a\n1\n"), err
+    assert "these saved in" in err
+    assert (tmp_path / "home" / "named.toml").stat().st_mode & 0o777 == 0o600
+    # another session has them
+    code, out, err = penstock("--csv", "-c", "\\n these 1 'it''s'\n\\n one\n\\n these 0.5 b\n\\nd one\n\\n")
+    assert (code, out.splitlines()) == (
+        0,
+        ["n,s", "2,b", "a", "1", "n,s", "1,it's", "name,query", f'these,"{saved}"'],
+    ), err
+    for text, said in [
+        (
+            r"\n thes",
+            'error[CLI-6148]: there is no named query thes\n  1 | \\n thes\n    | ^^^^^^^\nhint: did you mean "these"?',
+        ),
+        (r"\nd one", "error[CLI-6148]: there is no named query one"),
+        (r"\ns", r"error[CLI-6141]: \ns takes a name and a query"),
+        (r"\ns bad SELEC 1", "error[SQL-10"),
+    ]:
+        code, out, err = penstock("-c", text)
+        assert (code, out) == (1, ""), text
+        assert said in err
+
+
+def test_the_newest_rows_of_a_table(penstock):
+    declared = "CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'number-of-rows' = '30', 'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '30');"
+    code, out, err = penstock("--csv", "-c", f"{declared}\n\\tail t 3")
+    assert (code, out) == (0, "a\n28\n29\n30\n"), err
+    code, out, err = penstock("-c", "CREATE VIEW v AS SELECT 1 AS a;\n\\tail v")
+    assert (code, out) == (1, "")
+    assert "2 | \\tail v" in err and "v is a view, whose rows nobody writes" in err
+    code, out, err = penstock("-c", "CREATE TABLE b (a INT) WITH ('connector' = 'blackhole');\n\\tail b")
+    assert "its connector blackhole is a sink only" in err

@@ -6,7 +6,6 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.statements.dispatch import parse_statements
 from penstock.repl.launch.script_parts import (
     MetaCommand,
-    ends_with_command,
     meta_commands,
     script_parts,
     without_commands,
@@ -61,8 +60,3 @@ def test_blank_commands_move_nothing():
     text = "\\i a.sql\nSELECT 1\n\\g\nSELECT 2"
     assert without_commands(text).splitlines() == ["        ", "SELECT 1", "; ", "SELECT 2"]
     assert without_commands("SELECT 1") == "SELECT 1"
-
-
-def test_a_text_may_end_with_a_command():
-    assert ends_with_command("SELECT 1\n\\g ")
-    assert not ends_with_command("\\x\nSELECT 1")

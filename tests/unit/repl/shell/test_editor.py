@@ -5,9 +5,10 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.script_parts import is_finished
 from penstock.repl.meta_commands.registry import COMMAND_HELP
 from penstock.repl.shell.completion import SqlCompleter
-from penstock.repl.shell.editor import Editor, finished, styled_lines, styled_pieces
+from penstock.repl.shell.editor import Editor, styled_lines, styled_pieces
 
 
 def typed(keys, tmp_path, default=""):
@@ -89,10 +90,18 @@ def test_function_keys(tmp_path):
         ("select 1;", True),
         ("select ';", False),
         ("help", True),
+        ("\\", True),
+        # a command ends its line: \\g runs the statement before it, others leave it unfinished
+        ("select 1 \\g", True),
+        ("select 1\n\\watch 2", True),
+        ("select 1;\n\\x", True),
+        ("select\n\\x", False),
+        ("\\x\nselect 1", False),
+        ("select '\\g", False),
     ],
 )
 def test_finished(text, done):
-    assert finished(text) is done
+    assert is_finished(text) is done
 
 
 def test_highlighting_gives_back_the_text():
@@ -109,7 +118,7 @@ def test_highlighting_gives_back_the_text():
 
 
 def completions(text, session=None):
-    completer = SqlCompleter(lambda: session, COMMAND_HELP)
+    completer = SqlCompleter(lambda: session, COMMAND_HELP, lambda: ["cheap"])
     return [completion.text for completion in completer.get_completions(Document(text), CompleteEvent())]
 
 
@@ -119,7 +128,19 @@ def test_keywords_follow_the_case_of_typing():
 
 
 def test_commands_complete_after_a_backslash():
-    assert completions("\\d") == ["\\d", "\\dt", "\\dv", "\\df", "\\dc", "\\dj", "\\dj+"]
+    assert completions("\\d") == ["\\d", "\\d+", "\\dt", "\\dv", "\\df", "\\dc", "\\dj", "\\dj+"]
+    assert completions("SELECT 1\n\\g") == ["\\g", "\\gx"]
+
+
+def test_arguments_of_commands_complete(tmp_path):
+    (tmp_path / "job.sql").write_text("")
+    (tmp_path / "jobs").mkdir()
+    assert completions("\\timing o") == ["on", "off"]
+    assert completions("\\mode js") == ["json", "jsonl"]
+    assert completions(f"\\i {tmp_path}/jo") == [f"{tmp_path}/job.sql", f"{tmp_path}/jobs/"]
+    assert completions("\\i /nonexistent/directory/x") == []
+    assert completions("\\n ch") == ["cheap"]
+    assert completions("\\q ") == []
 
 
 def test_settings_and_options_complete_in_quotes():
@@ -141,3 +162,8 @@ def test_tables_and_columns_come_from_the_catalog():
     register(Held.catalog, RegisteredTables(), "flights", pa.table({"carrier": ["AA"], "delay": [1]}))
     assert completions("SELECT * FROM fl", Held) == ["flights"]
     assert "carrier" in completions("SELECT flights.", Held)
+    Held.jobs = staticmethod(list)
+    assert completions("\\d fl", Held) == completions("\\tail fl", Held) == ["flights"]
+    assert "print" in completions("\\dc pr", Held)
+    assert completions("\\df upp", Held) == ["upper"]
+    assert "read_csv" in completions("SELECT * FROM x, read", Held)
