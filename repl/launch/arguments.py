@@ -120,7 +120,10 @@ class Parser(argparse.ArgumentParser):
             if flag.startswith("--") and flag not in known and before not in takes_value:
                 self.error(f"unrecognized arguments: {flag}")
             before = word
-        return self.parse_args(words)
+        # argparse drops a -- when options are between files
+        if "--" in words:
+            return self.parse_args(words)
+        return self.parse_intermixed_args(words)
 
     def valued_flags(self) -> set[str]:
         """Return the flags whose value is the next word."""

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from penstock.repl.launch.arguments import command_first
+from penstock.repl.launch.arguments import PARSERS, command_first
 from tests.harness.patience import PATIENCE_S
 
 HEAVY = ("pyspark", "numba", "duckdb", "pandas")
@@ -79,6 +79,39 @@ def test_usage_errors(words, code, said):
 )
 def test_options_may_stand_before_the_command(words, expected):
     assert command_first(words.split()) == expected.split()
+
+
+NEEDED = {
+    "run": ["a.sql", "b.sql"],
+    "fmt": ["a.sql", "b.sql"],
+    "checkpoint": ["diff", "st", "1", "2"],
+    "spark": ["status"],
+}
+STATEFUL = ("jobs", "recover")
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_every_option_may_be_before_behind_and_between(command):
+    """Each option of each command gives the same, wherever it is."""
+    names = NEEDED.get(command, [])
+    state = ["--state", "st"] if command in STATEFUL else []
+    for action in PARSERS[command]()._actions:
+        for flag in set(action.option_strings) - {"-h", "--help", "--state"}:
+            value = action.choices[0] if action.choices else "1"
+            option = [flag] if action.nargs == 0 else [flag, value]
+            ways = [
+                [command, *state, *option, *names],
+                [command, *names, *state, *option],
+                [*option, *state, command, *names],
+                [*state, command, *names[:1], *option, *names[1:]],
+            ]
+            parsed = [vars(PARSERS[command]().parse_words(command_first(words)[1:])) for words in ways]
+            assert all(one == parsed[0] for one in parsed), (command, flag)
+            assert parsed[0] != vars(PARSERS[command]().parse_words([*state, *names])), (command, flag)
+
+
+def test_files_behind_two_dashes_may_be_named_like_options():
+    assert PARSERS["run"]().parse_words(["--csv", "--", "--odd.sql", "a.sql"]).files == ["--odd.sql", "a.sql"]
 
 
 def test_a_script_runs_with_options_on_both_sides(tmp_path):
