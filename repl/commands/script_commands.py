@@ -56,6 +56,10 @@ class ScriptCommands:
         """The text of the statement that ran last."""
         return self._runner.last_statement
 
+    @last_statement.setter
+    def last_statement(self, text: str) -> None:
+        self._runner.last_statement = text
+
     def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         """Run a statement, its ``?`` being ``params``, and print its result."""
         self._runner.run_statement(statement, params)

@@ -188,7 +188,11 @@ def shell_parser() -> Parser:
         "url", nargs="?", metavar="URL", help="a server; without it the engine runs in this process"
     )
     parser.add_argument(
-        "-c", dest="commands", action="append", metavar="SQL", help="run a statement and leave (repeatable)"
+        "-c",
+        dest="commands",
+        action="append",
+        metavar="SQL",
+        help="run statements or meta commands and leave (repeatable)",
     )
     parser.add_argument(
         "-f",

@@ -58,7 +58,7 @@ def script_parts(
     """Return the parts of a text in the order in which they run: a command within an unfinished statement
     runs before it. Raises the first syntax error.
     """
-    spans = _command_spans(text)
+    spans = command_spans(text)
     if not spans:
         return list(parse(text, file))
     sql = _blanked(text, spans)
@@ -79,12 +79,12 @@ def script_parts(
 
 def meta_commands(text: str, file: str | None = None) -> list[MetaCommand]:
     """Return the meta commands of a text."""
-    return [_command(text, file, start, end) for start, end in _command_spans(text)]
+    return [_command(text, file, start, end) for start, end in command_spans(text)]
 
 
 def without_commands(text: str) -> str:
     """Return the SQL of a script: every meta command is blank, and all positions stay what they are."""
-    return _blanked(text, _command_spans(text))
+    return _blanked(text, command_spans(text))
 
 
 def is_finished(text: str) -> bool:
@@ -120,7 +120,7 @@ def _statements(
         raise
 
 
-def _command_spans(text: str) -> list[tuple[int, int]]:
+def command_spans(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of every meta command of a text."""
     spans: list[tuple[int, int]] = []
     # Most scripts have none: their text is not scanned once more.

@@ -17,7 +17,8 @@ class MetaContext(Protocol):
     """A session, its printer, and what was run last.
 
     ``next_input``: text that the next prompt starts with. ``interactive``: whether there is a prompt.
-    ``included``: the scripts that are being included, the outermost first.
+    ``included``: the scripts that are being included, the outermost first. ``last_statement``: the text of
+    the statement that ran last.
     """
 
     config: Config
@@ -25,10 +26,7 @@ class MetaContext(Protocol):
     next_input: str
     interactive: bool
     included: list[str]
-
-    @property
-    def last_statement(self) -> str:
-        """The text of the statement that ran last."""
+    last_statement: str
 
     @property
     def session(self) -> Session:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -18,6 +20,9 @@ from penstock.repl.meta_commands.context import MetaContext
 
 if TYPE_CHECKING:
     from penstock.client.statements.dispatch import LocatedStatement
+
+# As psql has it: \watch 2, \watch i=2 c=5.
+_WATCH = re.compile(r"(?:(?:i=)?(?P<seconds>\d+(?:\.\d*)?|\.\d+))?\s*(?:c=(?P<count>[1-9]\d*))?")
 
 
 def run_buffer(context: MetaContext, command: MetaCommand) -> None:
@@ -103,14 +108,17 @@ def edit(context: MetaContext, command: MetaCommand) -> None:
 
 
 def watch(context: MetaContext, command: MetaCommand) -> None:
-    """Run a statement every few seconds until Ctrl-C; an endless query watches itself."""
-    try:
-        seconds = float(command.argument or 2)
-    except ValueError:
-        raise PenstockError("CLI-6141", rf"\watch takes seconds, not {command.argument}") from None
+    """Run a statement every few seconds, so many times or until Ctrl-C; an endless query watches itself."""
+    words = _WATCH.fullmatch(command.argument)
+    if words is None:
+        raise PenstockError(
+            "CLI-6141", rf"\watch takes seconds, not {command.argument}", hint=r"\watch 2, or \watch 2 c=5"
+        )
+    seconds, count = float(words["seconds"] or 2), int(words["count"] or 0)
     statement = _statement(context, command)
+    context.last_statement = statement.text
     # Ctrl-C ends the loop: KeyboardInterrupt reaches the shell, which stays.
-    while True:
+    for run in itertools.count(1):
         result = context.session.run(statement)
         # Its first result would never end, so there would be no second one.
         if not result.shape.finite:
@@ -119,5 +127,7 @@ def watch(context: MetaContext, command: MetaCommand) -> None:
                 "CLI-6144", "this query never ends: it watches itself", hint="run it without \\watch"
             )
         context.printer.show(result)
+        if run == count:
+            return
         # \watch 0 must not keep a core busy.
         time.sleep(max(0.1, seconds))

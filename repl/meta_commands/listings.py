@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,10 @@ _NAME_PART = re.compile(r'`[^`]*`|"[^"]*"|[^.]+')
 def list_commands(context: MetaContext, command: MetaCommand) -> None:
     """Print all meta commands."""
     width = max(len(f"{one.name} {one.arguments}") for one in COMMANDS)
+    lines = []
     for title, commands in SECTIONS.items():
-        lines = [f"  {f'{one.name} {one.arguments}':{width}}  {one.help}" for one in commands]
-        sys.stdout.write("\n".join([title, *lines]) + "\n")
+        lines += [title, *(f"  {f'{one.name} {one.arguments}':{width}}  {one.help}" for one in commands)]
+    context.printer.lines(lines)
 
 
 def describe(context: MetaContext, command: MetaCommand) -> None:

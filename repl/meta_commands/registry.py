@@ -38,7 +38,7 @@ SECTIONS: dict[str, tuple[CommandHelp, ...]] = {
                 "run the statement before it, or the last one again; rows go to a file or command",
             ),
             (r"\gx", "[FILE or |COMMAND]", "the same, one field a line"),
-            (r"\watch", "[SECONDS]", "run the statement again and again (bounded queries)"),
+            (r"\watch", "[SECONDS] [c=COUNT]", "run the statement again and again (bounded queries)"),
             (r"\i", "FILE", "run a script"),
             (r"\ir", "FILE", "run a script; the path is relative to the script that has the command"),
             (r"\e", "[FILE]", "edit the last statement, or a file, in $EDITOR"),

@@ -75,7 +75,8 @@ def _reading(table: CatalogTable) -> str:
 
 def _table(session: Session, name: str) -> CatalogTable:
     """Return the table of that name, or the one that the job of that id writes to."""
-    job = next((job for job in session.jobs() if job.job_id == name), None)
+    # By its id, or the last one of a name.
+    job = next((job for job in reversed(session.jobs()) if name in (job.job_id, job.name)), None)
     if job is None:
         relation = relation_named(session, name)
         if isinstance(relation, View):

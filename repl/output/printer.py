@@ -6,7 +6,7 @@ import io
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TextIO
@@ -145,8 +145,7 @@ class Printer:
             rows = result.final_rows()
         # lines of text, such as plans: without a frame
         if shape.verbatim and style.format in ("table", "vertical"):
-            with self._paged() as out:
-                out.write("\n".join(rows.column(0).to_pylist()) + "\n")
+            self.lines(rows.column(0).to_pylist())
             return rows.num_rows
         self._keep(rows.schema, kinds_of(result)).add_table(rows)
         self.table(rows, kinds_of(result))
@@ -219,6 +218,11 @@ class Printer:
             for batch in rows.to_batches():
                 writer.write(batch)
             writer.end()
+
+    def lines(self, lines: Sequence[str]) -> None:
+        """Print lines of text as they are."""
+        with self._paged() as out:
+            out.write("\n".join(lines) + "\n")
 
     @contextmanager
     def _paged(self) -> Iterator[TextIO]:

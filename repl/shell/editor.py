@@ -27,7 +27,7 @@ from penstock.engine.api.print_stream import to_stdout
 from penstock.planner.parser.keywords import KEYWORDS
 from penstock.planner.parser.scanner import scan
 from penstock.repl.launch.config import Config
-from penstock.repl.launch.script_parts import is_finished
+from penstock.repl.launch.script_parts import command_spans, is_finished
 from penstock.repl.shell.completion import SqlCompleter
 
 if TYPE_CHECKING:
@@ -222,13 +222,19 @@ def styled_lines(text: str) -> list[StyleAndTextTuples]:
 
 def styled_pieces(text: str) -> Iterator[tuple[str, str]]:
     """Yield a text piece by piece with its style; what lies between tokens and is not blank is a comment."""
-    # a backslash command, as a whole
-    if text.lstrip().startswith("\\"):
-        yield "class:command", text
-        return
     if len(text) > MAX_HIGHLIGHTED:
         yield "", text
         return
+    before = 0
+    # \g or \timing between statements
+    for start, end in command_spans(text):
+        yield from _sql_pieces(text[before:start])
+        yield "class:command", text[start:end]
+        before = end
+    yield from _sql_pieces(text[before:])
+
+
+def _sql_pieces(text: str) -> Iterator[tuple[str, str]]:
     end = 0
     for kind, start, stop in scan(text):
         if start > end:

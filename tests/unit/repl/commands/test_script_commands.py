@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from penstock.repl.cli import main
+from penstock.repl.meta_commands.registry import COMMANDS
 
 
 @pytest.fixture
@@ -178,3 +179,17 @@ def test_the_newest_rows_of_a_table(penstock):
     assert "2 | \\tail v" in err and "v is a view, whose rows nobody writes" in err
     code, out, err = penstock("-c", "CREATE TABLE b (a INT) WITH ('connector' = 'blackhole');\n\\tail b")
     assert "its connector blackhole is a sink only" in err
+
+
+def test_a_statement_is_watched_so_many_times(penstock):
+    code, out, err = penstock("--csv", "-c", "SELECT 1 AS a \\watch 0 c=2\n\\watch i=0.1 c=1")
+    assert (code, out) == (0, "a\n1\n" * 3), err
+    code, out, err = penstock("-c", "SELECT 1 AS a \\watch often")
+    assert (code, out) == (1, "")
+    assert r"error[CLI-6141]: \watch takes seconds, not often" in err
+
+
+def test_the_list_of_commands_has_all(penstock):
+    code, out, err = penstock("--csv", "-c", r"\?")
+    assert code == 0, err
+    assert all(f"  {command.name} " in out for command in COMMANDS)

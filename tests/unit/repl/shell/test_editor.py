@@ -114,6 +114,12 @@ def test_highlighting_gives_back_the_text():
     assert styles["1.5"] == "class:number"
     assert styles["'it''s'"] == "class:string"
     assert styles["'open"] == "class:open"
+    commands = "SELECT 1 \\g out\n\\timing on"
+    assert [piece for style, piece in styled_pieces(commands) if style == "class:command"] == [
+        "\\g out",
+        "\\timing on",
+    ]
+    assert "".join(piece for _, piece in styled_pieces(commands)) == commands
     assert any(style == "class:comment" and "note" in piece for style, piece in styled_pieces(text))
 
 
