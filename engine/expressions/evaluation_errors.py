@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 
@@ -14,6 +16,21 @@ _SHOWN_WIDTH = 80
 # What functions that make much of little may give for one batch, so that a slip of a digit does not take all
 # memory.
 MOST = {"elements": 1 << 25, "bytes": 1 << 29}
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
+# texts that people mean as values of these types, and how they are read
+_SPELLINGS = (
+    (_NUMBERS, re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"), "CAST(REPLACE(x, ',', '') AS {kind})"),
+    (
+        _NUMBERS,
+        re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d*"),
+        "CAST(REPLACE(REPLACE(x, '.', ''), ',', '.') AS {kind})",
+    ),
+    (_NUMBERS, re.compile(r"[+-]?\d*,\d+"), "CAST(REPLACE(x, ',', '.') AS {kind})"),
+    (("DATE",), re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"), "TO_DATE(x, 'dd.MM.yyyy')"),
+    (("DATE",), re.compile(r"\d{1,2}/\d{1,2}/\d{4}"), "TO_DATE(x, 'MM/dd/yyyy'), or 'dd/MM/yyyy',"),
+    (("TIMESTAMP",), re.compile(r"\d{1,2}\.\d{1,2}\.\d{4} .*"), "TO_TIMESTAMP(x, 'dd.MM.yyyy HH:mm:ss')"),
+    (("TIMESTAMP",), re.compile(r"\d{1,2}/\d{1,2}/\d{4} .*"), "TO_TIMESTAMP(x, 'MM/dd/yyyy HH:mm:ss')"),
+)
 
 
 class Fault(Exception):
@@ -67,8 +84,16 @@ def bad_cast(value: object, kind: object) -> Fault:
         "RUN-2003",
         "22018",
         f"cannot cast {_cut(shown)} to {kind}",
-        "write TRY_CAST to get NULL for what cannot be read",
+        _reading_hint(value, str(kind)),
     )
+
+
+def _reading_hint(value: object, kind: str) -> str:
+    """Return how a text is read as a type, where it is a common spelling that CAST does not read."""
+    for kinds, spelling, reading in _SPELLINGS:
+        if isinstance(value, str) and kind.startswith(kinds) and spelling.fullmatch(value.strip()):
+            return f"write {reading.format(kind=kind)} for the column x, or TRY_CAST to get NULL"
+    return "write TRY_CAST to get NULL for what cannot be read"
 
 
 def bad_argument(message: str, hint: str | None = None) -> Fault:

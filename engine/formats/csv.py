@@ -235,7 +235,8 @@ def names_of(line: bytes, task: FileTask) -> list[str]:
     )
     try:
         table = arrow_csv.read_csv(
-            pa.BufferReader(line),
+            # a file may end with its header, and without a line end
+            pa.BufferReader(line if line.endswith(b"\n") else line + b"\n"),
             read_options=options,
             parse_options=parse,
             # every name as text; quoted delimiters make the count too high, which does no harm
@@ -248,6 +249,14 @@ def names_of(line: bytes, task: FileTask) -> list[str]:
             detail=str(error)[:200],
             kind=Kind.EXTERNAL,
         ) from error
+    # carriage returns alone: to Arrow they end lines, to our reader the whole file is one
+    if table.num_rows > 1:
+        raise PenstockError(
+            "DAT-4202",
+            f"the lines of {task.path} end in a carriage return alone",
+            hint="write line feeds: tr '\\r' '\\n' < FILE > NEW",
+            kind=Kind.EXTERNAL,
+        )
     # names are compared without surrounding blanks; one that is blank gets a name, as in DuckDB
     names = [str(column[0].as_py()).strip() for column in table.columns]
     return [name or f"column{index}" for index, name in enumerate(names)]

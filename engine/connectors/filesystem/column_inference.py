@@ -25,11 +25,11 @@ from penstock.catalog.tables import InferredFiles
 from penstock.catalog.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, DataType, Decimal
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
+from penstock.engine.connectors.filesystem.sample_checks import TextSample
 from penstock.engine.connectors.filesystem.source import dialect_of
 from penstock.engine.connectors.filesystem.standard_input import STDIN
 from penstock.engine.connectors.filesystem.text_sampling import (
     TextColumns,
-    TextSample,
     csv_columns,
     json_columns,
     read_sample,

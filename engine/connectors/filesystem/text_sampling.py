@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,14 @@ from penstock.catalog.types import (
     Decimal,
     from_arrow,
 )
+from penstock.engine.connectors.filesystem.sample_checks import (
+    TextSample,
+    delimiter_of_header,
+    refuse_binary,
+    refuse_mixed_ends,
+    refuse_no_csv,
+    refuse_odd_records,
+)
 from penstock.engine.formats.csv import header_names
 from penstock.engine.formats.file_task import UTF_8, CsvDialect, FileTask
 from penstock.engine.formats.json_lines import JsonParser
@@ -42,7 +50,6 @@ from penstock.engine.formats.record_blocks import MAX_RECORD_BYTES
 from penstock.engine.formats.text_conversion import from_text
 
 _BOM = b"\xef\xbb\xbf"
-_BOMS_16 = (b"\xff\xfe", b"\xfe\xff")
 # DuckDB's names of the types that its csv sniffer proposes; any other is read as text
 _SNIFFED: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -56,21 +63,6 @@ _SNIFFED: dict[str, DataType] = {
 }
 _NOTHING = ("(empty)", "")  # a quote that the sniffer has not seen
 _OBJECTS = "our json reader reads one object a line"
-
-
-@dataclass(frozen=True)
-class TextSample:
-    """The first bytes of a file, decompressed; ``whole``: they are all of it."""
-
-    path: str
-    data: bytes
-    whole: bool
-    is_csv: bool = True
-
-    @property
-    def shown(self) -> str:
-        """The path as messages show it."""
-        return redact_url(self.path)
 
 
 @dataclass(frozen=True)
@@ -106,12 +98,17 @@ def read_sample(task: FileTask, most: int, *, is_csv: bool = True) -> TextSample
 
 def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) -> TextColumns:
     """Return the columns of a csv sample. ``known``: the options of ``dialect`` that the user wrote."""
-    _refuse_binary(sample)
+    refuse_binary(sample)
+    refuse_no_csv(sample)
+    # a header alone may lack its line end
+    if not sample.data.endswith(b"\n"):
+        sample = replace(sample, data=sample.data + b"\n")
     # a sample is UTF-8 already
     dialect = replace(dialect, encoding=UTF_8)
     with _in_file(sample.data) as path, duckdb.connect(config={"threads": 1}) as connection:
         shape = _sniffed(connection, path, sample, dialect, known)
         found = _dialect(shape, dialect, known)
+        refuse_odd_records(sample, found, len(shape["Columns"]))
         texts = _texts(connection, path, found, len(shape["Columns"]))
         options = _differences(found, known)
         # a line end in a value: lines are no records then
@@ -138,7 +135,7 @@ def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) 
 def json_columns(samples: list[TextSample]) -> TextColumns:
     """Return the columns of samples of JSON lines; any line may lack any column."""
     for sample in samples:
-        _refuse_binary(sample)
+        refuse_binary(sample)
         _refuse_arrays(sample)
     data = b"\n".join(sample.data.rstrip(b"\n") for sample in samples) + b"\n"
     shown = samples[0].shown
@@ -164,33 +161,6 @@ def _in_file(data: bytes) -> Iterator[str]:
         yield str(path)
 
 
-def _refuse_binary(sample: TextSample) -> None:
-    if sample.data.startswith(_BOMS_16):
-        raise _not_utf_8(sample, "'utf-16'")
-    try:
-        sample.data.decode()
-    except UnicodeDecodeError as error:
-        # a last character may be cut off, where the sample has no line end
-        if sample.whole or error.start < len(sample.data) - 4:
-            raise _not_utf_8(sample, "'windows-1252'") from None
-    # a zero byte is in no text of UTF-8 that people write, and in nearly every binary format
-    if b"\0" in sample.data[:4096]:
-        hint = (
-            "is it compressed, or of another format? write 'format' = .. or 'compression' = .., or save it "
-            "as csv in UTF-8"
-        )
-        raise PenstockError("DAT-4121", f"{sample.shown} is no text file", hint=hint, kind=Kind.EXTERNAL)
-
-
-def _not_utf_8(sample: TextSample, likely: str) -> PenstockError:
-    hint = f"write 'csv.encoding' = {likely}, or encoding => {likely} in read_csv"
-    if not sample.is_csv:
-        hint = f"convert it: iconv -f {likely.strip(chr(39))} -t utf-8 FILE > NEW"
-    return PenstockError(
-        "DAT-4125", f"{sample.shown} is not UTF-8", hint=hint, kind=Kind.EXTERNAL, sqlstate="22021"
-    )
-
-
 # csv
 
 
@@ -214,15 +184,24 @@ def _sniffed(
     if "csv.quote" in known:
         arguments["escape"] = dialect.quote
     arguments["nullstr"] = sorted({"", dialect.null_literal})
-    named = ", ".join(f"{name} = ${name}" for name in arguments)
+    failure: duckdb.Error | None = None
+    shape: dict[str, Any] = {"Columns": []}
     try:
-        cursor = connection.execute(f"FROM sniff_csv($path, {named})", {"path": path, **arguments})
-        (row,) = cursor.fetchall()
+        shape = _shape(connection, path, arguments)
     except duckdb.Error as error:
+        failure = error
+    # no columns or one: are there records of another width than the header? they are bad records then
+    if len(shape["Columns"]) < 2:
+        delimiter = dialect.delimiter if "csv.delimiter" in known else delimiter_of_header(sample, dialect)
+        if delimiter is not None:
+            with suppress(duckdb.Error):
+                cut = _shape(connection, path, {**arguments, "delim": delimiter, "ignore_errors": True})
+                shape = cut if len(cut["Columns"]) > 1 else shape
+    if not shape["Columns"]:
+        assert failure is not None
+        refuse_mixed_ends(sample)
         hint = "say how it is written, for instance 'csv.delimiter' = ';', or declare its columns"
-        raise _not_inferred(sample.shown, error, hint) from error
-    assert cursor.description is not None
-    shape = {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+        raise _not_inferred(sample.shown, failure, hint) from failure
     if (skipped := int(shape["SkipRows"])) > 0:
         message = (
             f"{sample.shown} begins with {skipped} line{'s' if skipped != 1 else ''} of another width than "
@@ -231,6 +210,17 @@ def _sniffed(
         hint = f"remove them first: tail -n +{skipped + 1} FILE > NEW"
         raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
     return shape
+
+
+def _shape(
+    connection: duckdb.DuckDBPyConnection, path: str, arguments: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the row of DuckDB's sniff_csv by its columns."""
+    named = ", ".join(f"{name} = ${name}" for name in arguments)
+    cursor = connection.execute(f"FROM sniff_csv($path, {named})", {"path": path, **arguments})
+    (row,) = cursor.fetchall()
+    assert cursor.description is not None
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
 
 
 def _dialect(shape: Mapping[str, Any], dialect: CsvDialect, known: frozenset[str]) -> CsvDialect:

@@ -8,7 +8,8 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import STRING
-from penstock.engine.connectors.filesystem.text_sampling import TextSample, csv_columns, json_columns
+from penstock.engine.connectors.filesystem.sample_checks import TextSample
+from penstock.engine.connectors.filesystem.text_sampling import csv_columns, json_columns
 from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.json_lines import JsonParser
 
