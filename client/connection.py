@@ -13,6 +13,7 @@ from penstock.catalog.python_functions import PythonFunction
 from penstock.client import dbapi_errors
 from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import NotSupportedError, client_error
+from penstock.client.results.html_preview import html_table
 from penstock.client.session import Session
 from penstock.client.statements.show import read_metrics
 from penstock.planner.binder.parameters import Parameters
@@ -177,6 +178,20 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        return f"<penstock.Connection: {self._described()}>"
+
+    def _repr_html_(self) -> str:
+        """Return the connection's jobs for a notebook."""
+        rows = [(job.job_id, job.name, job.state) for job in self.session.jobs()]
+        return html_table([("job", ""), ("name", ""), ("state", "")], rows, self._described())
+
+    def _described(self) -> str:
+        states = [job.state for job in self.session.jobs()]
+        running = sum(not state.terminal for state in states)
+        jobs = f"{len(states)} job{'' if len(states) == 1 else 's'}, {running} running"
+        return f"{'closed' if self._closed else 'open'}, {jobs}"
 
     def _check_open(self) -> None:
         if self._closed:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,18 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError, out_of_memory
 from penstock.client.dbapi_errors import (
-    DataError,
     InterfaceError,
+    NoResultError,
     NotSupportedError,
     ProgrammingError,
     client_error,
 )
+from penstock.client.results.html_preview import PREVIEW_ROWS, html_table
 from penstock.client.results.result import Result
-from penstock.client.results.result_stream import new_rows
+from penstock.client.results.result_stream import new_rows, op_rows
+from penstock.client.results.row_buffer import Row, RowBuffer, tuples
 from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.stream_elements import Batch
 from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -29,9 +32,8 @@ if TYPE_CHECKING:
     from penstock.engine.job.job import Job
     from penstock.planner.logical.plan import LogicalPlan
 
-Row = tuple[Any, ...]
-# an asynchronous fetch that is cancelled leaves its thread waiting for at most this long
-_POLL_S = 0.1
+
+_MOST_LINES = 10_000  # of an EXPLAIN in a notebook
 
 
 @contextmanager
@@ -55,8 +57,7 @@ def _as_client_errors(on_interrupt: Callable[[], None]) -> Iterator[None]:
 class Cursor:
     """A PEP 249 cursor over one result at a time. One thread at a time uses it; any may call ``cancel``.
 
-    Rows of a result that ends are final. Of an endless result that changes, each new version of a row comes
-    when it is known; only ``changes`` has what it replaces.
+    Rows of a result that ends are final. An endless result whose rows are updated is read by ``changes``.
     """
 
     arraysize = 1
@@ -66,7 +67,7 @@ class Cursor:
         self._session = session
         self._result: Result | None = None
         self._waiting: Job | None = None
-        self._rows: deque[Row] = deque()
+        self._rows = RowBuffer()
         self._taken = 0
         self._rowcount = -1
         self._closed = False
@@ -136,10 +137,10 @@ class Cursor:
 
     @property
     def result(self) -> Result:
-        """The result of the last execute; InterfaceError when there is none."""
+        """The result of the last execute; NoResultError (an InterfaceError) when there is none."""
         self._check_open()
         if self._result is None:
-            raise InterfaceError(
+            raise NoResultError(
                 "CLI-6001",
                 "nothing has been executed on this cursor",
                 hint="call execute first",
@@ -178,22 +179,26 @@ class Cursor:
     @property
     def job(self) -> Job | None:
         """The job the statement started, or None."""
-        return self.result.job
+        return None if self._result is None else self._result.job
 
     @property
     def note(self) -> str | None:
-        """What a statement without rows did, in a sentence."""
-        return self.result.note
+        """What a statement without rows did, in a sentence; else None."""
+        return None if self._result is None else self._result.note
 
     # -- rows
 
     def fetchone(self) -> Row | None:
-        """Return the next row, waiting for it; None only at the end of a result that ends."""
+        """Return the next row, waiting for it; None only at the end of a result that ends.
+        NotSupportedError for an endless result whose rows are updated: read ``changes``.
+        """
         rows = self._fetch(1, None)
         return rows[0] if rows else None
 
     def fetchmany(self, size: int | None = None, timeout: float | None = None) -> list[Row]:
-        """Return up to ``size`` rows; after ``timeout`` seconds what there is, the result staying open."""
+        """Return up to ``size`` rows; after ``timeout`` seconds what there is, the result staying open.
+        NotSupportedError for an endless result whose rows are updated: read ``changes``.
+        """
         return self._fetch(self.arraysize if size is None else size, timeout)
 
     def fetchall(self, timeout: float | None = None, limit: int | None = None) -> list[Row]:
@@ -205,9 +210,11 @@ class Cursor:
         if self._rowcount < 0:
             with self._errors():
                 self._load(result, timeout, limit)
-        rows = list(self._rows)
-        self._rows.clear()
-        return rows
+        return self._rows.take(len(self._rows) if limit is None else limit)
+
+    def buffered_row(self) -> Row | None:
+        """Return the next row if it has been read already, without waiting for one."""
+        return None if not self._rows else self._fetch(1, 0)[0]
 
     def __iter__(self) -> Iterator[Row]:
         return self
@@ -218,26 +225,23 @@ class Cursor:
             raise StopIteration
         return row
 
-    def __aiter__(self) -> Cursor:
-        return self
-
-    async def __anext__(self) -> Row:
-        import asyncio  # not for programs that never wait this way
-
-        while True:
-            # in a thread: waiting for a row must not block the event loop
-            rows = await asyncio.to_thread(self._fetch, 1, _POLL_S)
-            if rows:
-                return rows[0]
-            if self._rows_result().ended and not self._rows:
-                raise StopAsyncIteration
-
     # -- Arrow, pandas, changes
 
     def fetch_arrow_table(self, timeout: float | None = None, limit: int | None = None) -> pa.Table:
-        """Return all rows as an Arrow table; an endless result asks for ``timeout`` or ``limit``."""
+        """Return all remaining rows as an Arrow table; an endless result asks for ``timeout`` or
+        ``limit``.
+        """
+        result = self._rows_result()
+        before = self._take_arrow(limit)
+        # a known count: everything has been read before
+        if self._rowcount >= 0 or (limit is not None and before.num_rows >= limit):
+            return before
         with self._errors():
-            return self._rows_result().final_rows(timeout, limit)
+            rows = result.final_rows(timeout, None if limit is None else limit - before.num_rows)
+        self._taken += rows.num_rows
+        if result.ended:
+            self._rowcount = self._taken
+        return pa.concat_tables([before, rows]) if before.num_rows else rows
 
     def fetch_df(self, timeout: float | None = None, limit: int | None = None) -> Any:
         """Return all rows as a pandas frame; an endless result asks for ``timeout`` or ``limit``. Raise
@@ -265,20 +269,40 @@ class Cursor:
         """Return a reader of the rows as they come, for libraries that take Arrow's streams. Of a changing
         result that ends it has the final rows.
         """
-        schema = self._rows_result().arrow_schema
+        result = self._rows_result()
+        _refuse_updates(result)
+        schema = result.arrow_schema
         return pa.RecordBatchReader.from_batches(schema, self.batches())
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield rows as Arrow batches as they come (final rows of a changing result that ends)."""
-        result = self._rows_result()
-        with self._errors():
-            yield from result.batches()
-
-    def changes(self, timeout: float | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield every change in order as Arrow batches whose first column ``op`` is +I, -U, +U or -D;
-        ``timeout``: end when silent so long.
+        """Yield rows as Arrow batches as they come (final rows of a changing result that ends).
+        NotSupportedError for an endless result whose rows are updated: read ``change_batches``.
         """
         result = self._rows_result()
+        _refuse_updates(result)
+        yield from self._take_arrow().to_batches()
+        # a known count: everything has been read before
+        if self._rowcount < 0:
+            with self._errors():
+                yield from result.batches()
+
+    def changes(self, timeout: float | None = None) -> Iterator[tuple[str, Row]]:
+        """Yield every change in order as ``(op, row)``, where ``op`` is +I, -U, +U or -D; ``timeout``: end
+        when silent so long.
+        """
+        for batch in self.change_batches(timeout):
+            with self._errors():
+                rows = tuples(batch)
+            for op, *row in rows:
+                yield op, tuple(row)
+
+    def change_batches(self, timeout: float | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield every change in order as Arrow batches, with ``op`` as their first column; ``timeout``: end
+        when silent so long.
+        """
+        result = self._rows_result()
+        for batch in self._take_arrow().to_batches():
+            yield batch if result.shape.subscribed else op_rows(Batch(batch), None)
         with self._errors():
             yield from result.changes(timeout)
 
@@ -314,6 +338,24 @@ class Cursor:
     def __enter__(self) -> Cursor:
         return self
 
+    def __repr__(self) -> str:
+        return f"<penstock.Cursor: {self._described()}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook. They stay unread; of an endless result none are read."""
+        result = None if self._closed else self._result
+        if result is None or not result.has_rows:
+            return f"<p>{escape(self._described())}</p>"
+        # lines of EXPLAIN: all of them
+        if result.shape.verbatim:
+            self._fill(result, _MOST_LINES, None)
+            return f"<pre>{escape(chr(10).join(str(row[0]) for row in self._rows.first(_MOST_LINES)))}</pre>"
+        if result.shape.finite:
+            with self._errors():
+                self._fill(result, PREVIEW_ROWS + 1, None)
+        rows = self._rows.first(PREVIEW_ROWS)
+        return html_table([(f.name, str(f.type)) for f in result.schema], rows, self._preview_note(result))
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -330,9 +372,29 @@ class Cursor:
     def _set_result(self, result: Result) -> None:
         self._result, self._rowcount = result, result.rowcount
 
+    def _described(self) -> str:
+        if self._closed or self._result is None:
+            return "closed" if self._closed else "nothing executed"
+        return self._result.described
+
+    def _preview_note(self, result: Result) -> str:
+        if not result.shape.finite:
+            return result.shape.nature
+        if len(self._rows) > PREVIEW_ROWS:
+            return f"the first {PREVIEW_ROWS} rows; df() or fetchall() returns all"
+        return f"{len(self._rows)} row{'' if len(self._rows) == 1 else 's'}"
+
+    def _take_arrow(self, limit: int | None = None) -> pa.Table:
+        """Return rows that were read and not fetched."""
+        rows = self._rows.take_arrow(limit)
+        if rows is None:
+            return self.result.arrow_schema.empty_table()
+        self._taken += rows.num_rows
+        return rows
+
     def _check_open(self) -> None:
         if self._closed:
-            raise InterfaceError("CLI-6002", "the cursor is closed", sqlstate="24000")
+            raise NoResultError("CLI-6002", "the cursor is closed", hint="open another", sqlstate="24000")
 
     def _renew(self) -> None:
         self._check_open()
@@ -350,17 +412,18 @@ class Cursor:
 
     def _fetch(self, size: int, timeout: float | None) -> list[Row]:
         result = self._rows_result()
+        _refuse_updates(result)
         with self._errors():
             self._fill(result, size, timeout)
         # fewer than asked at the end and at a timeout
-        rows = [self._rows.popleft() for _ in range(min(size, len(self._rows)))]
+        rows = self._rows.take(size)
         self._taken += len(rows)
         return rows
 
     def _load(self, result: Result, timeout: float | None, limit: int | None) -> None:
         """Read all there is, or up to a limit."""
         table = result.final_rows(timeout, None if limit is None else max(0, limit - len(self._rows)))
-        self._rows.extend(_tuples(table))
+        self._rows.add(table)
         if result.ended:
             # all rows are here: those fetched before, and those in the buffer
             self._rowcount = self._taken + len(self._rows)
@@ -372,7 +435,7 @@ class Cursor:
             if self._rowcount < 0:
                 table = result.final_rows(timeout)
                 if result.ended:
-                    self._rows.extend(_tuples(table))
+                    self._rows.add(table)
                     self._rowcount = len(self._rows)
             return
         deadline = None if timeout is None else self._clock.monotonic_ms() + timeout * 1000
@@ -381,10 +444,20 @@ class Cursor:
             batch = result.next(left_s)
             if batch is None:
                 break
-            # insert-only, or endless: a retraction is not a row of PEP 249
-            self._rows.extend(_tuples(new_rows(batch)))
+            self._rows.add(new_rows(batch))
         if result.ended:
             self._rowcount = self._taken + len(self._rows)
+
+
+def _refuse_updates(result: Result) -> None:
+    """Refuse to return rows one by one where later ones replace them."""
+    if not result.shape.finite and not result.shape.insert_only:
+        raise NotSupportedError(
+            "CLI-6009",
+            "rows of this endless result are updated later, and a row alone does not say what it replaces",
+            hint="iterate over changes(), which gives (op, row); fetchall(timeout=) returns the rows so far",
+            sqlstate="0A000",
+        )
 
 
 @contextmanager
@@ -399,29 +472,3 @@ def _optional(library: str) -> Iterator[None]:
             hint=f"pip install {library}, or call fetch_arrow_table()",
             sqlstate="0A000",
         ) from error
-
-
-def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
-    """Return rows as Python tuples, as PEP 249 demands. DataError for a date that Python has no object
-    for.
-    """
-    return list(
-        zip(
-            *(_values(field, column) for field, column in zip(rows.schema, rows.columns, strict=True)),
-            strict=True,
-        )
-    )
-
-
-def _values(field: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    try:
-        # the whole column at once: Arrow converts it without a Python loop
-        return column.to_pylist()
-    except UnicodeDecodeError as error:
-        message = f'column "{field.name}" holds a text that is no UTF-8'
-        hint = "fetch_arrow_table() and batches() return its bytes; in Spark make_valid_utf8(column) mends it"
-        raise DataError("CLI-6014", message, hint=hint, sqlstate="22021") from error
-    except (OverflowError, ValueError) as error:
-        message = f'column "{field.name}" holds a value beyond what Python has objects for (years 1 to 9999)'
-        hint = "fetch_arrow_table() and batches() give it, or CAST the column to STRING"
-        raise DataError("CLI-6011", message, hint=hint, sqlstate="22008") from error

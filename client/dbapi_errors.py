@@ -20,6 +20,10 @@ class InterfaceError(Error):
     """The client was used wrongly: a closed cursor, a fetch before execute."""
 
 
+class NoResultError(InterfaceError, AttributeError):
+    """A property of a result is read where there is no result. An AttributeError too, for ``hasattr``."""
+
+
 class DatabaseError(Error):
     """Base of errors that come from the engine."""
 

@@ -17,6 +17,10 @@ CLIENT: dict[str, tuple[str, str]] = {
         "Parameters are of a Python type that cannot be matched with the text.",
         "Pass a tuple such as (1, 'x') for ?, or a dict such as {'a': 1} for :a.",
     ),
+    "CLI-6009": (
+        "Rows are fetched from an endless result whose rows are updated later.",
+        "Iterate over changes(), which gives (op, row), or call fetchall(timeout=) for the rows so far.",
+    ),
     "CLI-6010": (
         "All rows are asked of a result that never ends.",
         "Iterate, call fetchmany, or add a LIMIT.",

@@ -65,8 +65,17 @@ class Shape:
         """
         return not self.insert_only or (self.streamed and bool(self.order))
 
+    @property
+    def nature(self) -> str:
+        """Whether the result ends and whether its rows change, and how to read it, in a few words."""
+        if self.finite:
+            return "a result that ends"
+        if self.insert_only:
+            return "an endless result: iterate over it, or fetch with timeout= or limit="
+        return "an endless result whose rows are updated: iterate over changes()"
 
-@dataclass
+
+@dataclass(repr=False)
 class Result:
     """The result of one statement. Read its rows by one of ``batches`` (final rows), ``changes`` (with op) or
     ``next`` (weighted batches): all consume the same stream. One thread at a time may call a method; any may
@@ -87,6 +96,17 @@ class Result:
 
     def __post_init__(self) -> None:
         self._started_ms = self.clock.monotonic_ms()
+
+    def __repr__(self) -> str:
+        return f"<penstock.Result: {self.described}>"
+
+    @property
+    def described(self) -> str:
+        """The columns and the nature of the result, or what the statement did."""
+        if not self.has_rows:
+            return self.note or "no rows"
+        columns = ", ".join(f"{each.name} {each.type}" for each in self.shape.schema)
+        return f"{columns}; {self.shape.nature}"
 
     @property
     def elapsed_s(self) -> float:

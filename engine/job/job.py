@@ -43,6 +43,9 @@ class Job:
         # started.
         self._master: JobMaster | None = None
 
+    def __repr__(self) -> str:
+        return f"<penstock.Job {self.job_id}: {self.name}, {self.state}>"
+
     def attach(self, master: JobMaster) -> None:
         """Connect the handle to the master that runs the job. Called once, by the manager."""
         self._master = master

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from penstock.catalog.schema import Schema
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.ddl.insert import sink_for
 from penstock.planner.binder.parameters import Parameters
+from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import Relation
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
@@ -55,7 +57,10 @@ class QueryCursor(Protocol):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield rows as Arrow batches as they come."""
 
-    def changes(self, timeout: float | None = None) -> Iterator[pa.RecordBatch]:
+    def changes(self, timeout: float | None = None) -> Iterator[tuple[str, Row]]:
+        """Yield every change in order as ``(op, row)``."""
+
+    def change_batches(self, timeout: float | None = None) -> Iterator[pa.RecordBatch]:
         """Yield every change in order as Arrow batches with a first column ``op``."""
 
     def cancel(self) -> None:
@@ -66,6 +71,9 @@ class QueryCursor(Protocol):
 
     def __iter__(self) -> Iterator[Row]:
         """Yield rows as they come."""
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook."""
 
     @property
     def schema(self) -> Schema:
@@ -112,6 +120,19 @@ class Executable:
     def __iter__(self) -> Iterator[Row]:
         """Run the query and yield its rows as they come."""
         return iter(self.execute())
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook, or the columns where it reads a stream. Its query is stopped
+        then.
+        """
+        cursor = self._cursor()
+        # an endless query is not started
+        if not bounded(self.to_plan()):
+            return f"<p>{escape(repr(self))}, a stream: execute() reads it</p>"
+        try:
+            return cursor.run_plan(Sink(self.to_plan(), None))._repr_html_()
+        finally:
+            cursor.close()
 
     def to_pandas(self, timeout: float | None = None, limit: int | None = None) -> pandas.DataFrame:
         """Run the query and return its rows as a pandas frame; an endless one asks for ``timeout`` or

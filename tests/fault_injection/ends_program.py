@@ -54,7 +54,7 @@ def work(connection: penstock.Connection, asked: dict[str, Any]) -> None:
             say(f"finished {connection.execute('INSERT INTO copied SELECT a FROM numbers').rowcount}")
         if job == "query":
             changing = connection.execute("SELECT a % 7, COUNT(*) FROM endless GROUP BY a % 7")
-            changing.fetchmany(3)
+            next(changing.changes())
             counting = connection.execute("SELECT COUNT(*) FROM numbers a, numbers b WHERE a.a + b.a < 0")
             counting.fetchmany(1, timeout=moment_s)
         elif how in ("SIGINT", "SIGTERM"):

@@ -1,4 +1,3 @@
-import asyncio
 import threading
 import time
 
@@ -10,9 +9,9 @@ import penstock
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING
-from penstock.client import cursor
 from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import OperationalError, class_of
+from penstock.client.results import row_buffer
 from penstock.client.results.result import Result, Shape, note_result
 from penstock.client.statements import dispatch
 from penstock.engine.api.stream_elements import Batch
@@ -149,19 +148,22 @@ def test_iteration_ends():
     assert list(cursor) == [("a", 1), ("b", 2)]
 
 
-def test_async_iteration():
-    cursor, feed = cursor_over(batch([("a", 1)]), end=False)
-
-    async def read():
-        rows = []
-        async for row in cursor:
-            rows.append(row)
-            if len(rows) == 1:
-                feed.offer(batch([("b", 2)]))
-                feed.finish()
-        return rows
-
-    assert asyncio.run(read()) == [("a", 1), ("b", 2)]
+def test_tuples_and_arrow_share_the_rows():
+    cursor, _ = cursor_over(batch([("a", 1), ("b", 2)]), batch([("c", 3), ("d", 4)]))
+    assert cursor.fetchone() == ("a", 1)
+    assert cursor.arrow(limit=2).to_pydict() == {"k": ["b", "c"], "n": [2, 3]}
+    cursor, _ = cursor_over(batch([("a", 1), ("b", 2)]), batch([("c", 3)]))
+    assert cursor.fetchone() == ("a", 1)
+    assert [one.to_pydict()["k"] for one in cursor.batches()] == [["b"], ["c"]]
+    cursor, _ = cursor_over(batch([("a", 1), ("b", 2)]), batch([("c", 3)]))
+    assert cursor.fetchone() == ("a", 1)
+    assert list(cursor.changes()) == [("+I", ("b", 2)), ("+I", ("c", 3))]
+    changes = (batch([("a", 1), ("b", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]))
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,), update_key=(0,))
+    assert cursor.fetchone() in (("a", 2), ("b", 1))
+    assert cursor.arrow().num_rows == 1
+    assert cursor.arrow().num_rows == 0
+    assert cursor.rowcount == 2
 
 
 def test_a_changing_result_that_ends_gives_final_rows():
@@ -183,7 +185,7 @@ def test_changes_have_ops():
         upsert_key=(0,),
         update_key=(0,),
     )
-    table = pa.Table.from_batches(list(cursor.changes()))
+    table = pa.Table.from_batches(list(cursor.change_batches()))
     assert table.column_names == ["op", "k", "n"]
     assert list(zip(*table.to_pydict().values(), strict=True)) == [
         ("+I", "a", 1),
@@ -210,7 +212,7 @@ def test_fetchmany_with_a_timeout_leaves_the_result_open():
     assert cursor.fetchmany(10, timeout=0.05) == [("b", 2)]
 
 
-def test_an_endless_changing_result_gives_new_versions_and_snapshots():
+def test_an_endless_changing_result_gives_changes_and_snapshots():
     cursor, _ = cursor_over(
         batch([("a", 1)]),
         batch([("a", 1), ("a", 2)], [-1, 1]),
@@ -219,8 +221,13 @@ def test_an_endless_changing_result_gives_new_versions_and_snapshots():
         upsert_key=(0,),
         update_key=(0,),
     )
-    assert cursor.fetchone() == ("a", 1)
-    assert cursor.fetchone() == ("a", 2)
+    for read in (cursor.fetchone, cursor.fetchmany, cursor.__next__, cursor.fetch_record_batch):
+        with pytest.raises(penstock.NotSupportedError) as caught:
+            read()
+        assert caught.value.code == "CLI-6009"
+        assert "changes()" in caught.value.hint
+    found = cursor.changes()
+    assert [next(found) for _ in range(3)] == [("+I", ("a", 1)), ("-U", ("a", 1)), ("+U", ("a", 2))]
     cursor, _ = cursor_over(
         batch([("a", 1)]),
         batch([("a", 1), ("a", 2)], [-1, 1]),
@@ -256,7 +263,7 @@ def test_memory_that_is_short_is_an_error_of_the_client(where: str, monkeypatch:
     owner, name = {
         "the statement": (dispatch, "run_statement"),
         "the rows": (Result, "_next"),
-        "their values": (cursor, "_tuples"),
+        "their values": (row_buffer, "tuples"),
     }[where]
     assert hasattr(owner, name)
     monkeypatch.setattr(owner, name, full)
@@ -266,6 +273,41 @@ def test_memory_that_is_short_is_an_error_of_the_client(where: str, monkeypatch:
     ):
         connection.cursor().execute("SELECT 1 AS a").fetchall()
     assert caught.value.code == "RUN-2024" and "4,096 bytes were asked for" in caught.value.message
+
+
+def test_properties_without_a_result():
+    cursor = Cursor(FakeSession(note_result("done")))
+    assert (cursor.job, cursor.note, cursor.description, cursor.rowcount) == (None, None, None, -1)
+    for name in ("result", "schema", "change_mode", "nothing_of_the_kind"):
+        assert not hasattr(cursor, name)
+    cursor.execute("SET")
+    assert hasattr(cursor, "result")
+    cursor.close()
+    assert not hasattr(cursor, "result")
+
+
+def test_a_notebook_shows_the_first_rows_and_leaves_them_unread():
+    cursor = Cursor(FakeSession(note_result("done <b>")))
+    assert repr(cursor) == "<penstock.Cursor: nothing executed>"
+    assert cursor.execute("SET")._repr_html_() == "<p>done &lt;b&gt;</p>"
+    cursor, _ = cursor_over(*(batch([(f"<{n}>", n)]) for n in range(30)))
+    shown = cursor._repr_html_()
+    assert shown.count("<tr>") == 21
+    assert "<td>&lt;0&gt;</td>" in shown
+    assert "the first 20 rows" in shown
+    assert len(cursor.fetchall()) == 30
+    assert "k STRING, n BIGINT; a result that ends" in repr(cursor)
+
+
+def test_a_notebook_reads_nothing_of_an_endless_result():
+    cursor, feed = cursor_over(batch([("a", 1)]), end=False)
+    assert "an endless result: iterate over it" in cursor._repr_html_()
+    assert "<td>" not in cursor._repr_html_()
+    assert feed.next(0).num_rows == 1
+    cursor, _ = cursor_over(end=False, insert_only=False)
+    assert "changes()" in cursor._repr_html_()
+    cursor.close()
+    assert repr(cursor) == "<penstock.Cursor: closed>"
 
 
 def test_use_in_the_wrong_order():

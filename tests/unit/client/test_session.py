@@ -69,7 +69,7 @@ def test_the_one_row_without_from_is_a_group_by_its_constant(connection, mode):
 def test_group_by_gives_changes(letters):
     cursor = letters.execute("SELECT COUNT(*) AS n FROM letters")
     assert cursor.change_mode == "upsert"
-    changes = pa.Table.from_batches(list(cursor.changes()))
+    changes = pa.Table.from_batches(list(cursor.change_batches()))
     assert changes.column("op").to_pylist()[-1] in ("+I", "+U")
     assert changes.column("n").to_pylist()[-1] == 10
 
@@ -370,3 +370,20 @@ def test_waiting_for_a_job_holds_up_nobody_else(connection):
     connection.execute(f"CANCEL JOB '{jobs[0][0]}'")
     waiting.join(PATIENCE_S)
     assert ended == ["RUN-2903"], "an INSERT that was cancelled has not written its rows"
+
+
+def test_a_notebook_shows_connections_tables_and_jobs(letters):
+    assert repr(letters) == "<penstock.Connection: open, 0 jobs, 0 running>"
+    cursor = letters.execute("SELECT a FROM letters")
+    assert cursor.fetchall()
+    assert cursor.job is not None
+    assert cursor.job.wait(PATIENCE_S)
+    assert repr(cursor.job) == f"<penstock.Job {cursor.job.job_id}: query, FINISHED>"
+    assert f"<td>{cursor.job.job_id}</td>" in letters._repr_html_()
+    letters.register("few", pa.table({"<x>": [1, None]}))
+    assert "<th>&lt;x&gt;<br>" in letters.table("few")._repr_html_()
+    assert "<i>NULL</i>" in letters.table("few")._repr_html_()
+    letters.execute("CREATE TABLE endless (a INT) WITH ('connector'='datagen','rows-per-second'='1')")
+    before = len(list(letters.jobs()))
+    assert "a stream: execute() reads it" in letters.table("endless")._repr_html_()
+    assert len(list(letters.jobs())) == before

@@ -42,7 +42,7 @@ def test_a_query_goes_on_at_other_parallelisms() -> None:
         given: Counter[tuple[object, ...]] = Counter()
 
         def read() -> None:
-            for batch in cursor.changes():
+            for batch in cursor.change_batches():
                 for change in batch.to_pylist():
                     given[change["k"], change["n"], change["total"]] += (
                         1 if change["op"].startswith("+") else -1

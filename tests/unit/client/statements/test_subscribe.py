@@ -29,7 +29,7 @@ def test_rows_are_changes(connection: penstock.Connection) -> None:  # type: ign
     assert [column[0] for column in cursor.description] == ["op", "k", "v"]
     assert cursor.fetchall() == [("+I", "b", 2), ("+I", "a", 3)]
     cursor.execute("SUBSCRIBE TO t")
-    assert [batch.column("op").to_pylist() for batch in cursor.changes()] == [
+    assert [batch.column("op").to_pylist() for batch in cursor.change_batches()] == [
         ["+I"]
     ] * 4 or cursor.rowcount == 4
     cursor.execute("SUBSCRIBE SELECT k, SUM(v) AS s FROM t GROUP BY k")
