@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from types import TracebackType
@@ -98,7 +98,7 @@ class Cursor:
             self._set_result(self._session.execute(sql, params, self._hold))
         return self
 
-    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Cursor:
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
         """Execute a statement that gives no rows once per row of parameters; ProgrammingError for a query."""
         written = 0
         for params in rows:

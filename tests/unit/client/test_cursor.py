@@ -337,8 +337,3 @@ def test_context_managers_close():
         cursor.execute("SET")
     with pytest.raises(penstock.InterfaceError):
         cursor.execute("SET")
-
-
-def test_a_server_cannot_be_reached_yet():
-    with pytest.raises(AttributeError):
-        penstock.aio  # noqa: B018
