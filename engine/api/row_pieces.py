@@ -57,15 +57,24 @@ class TooLarge(PenstockError):
         )
 
 
+def is_capacity(error: Exception) -> bool:
+    """Return whether Arrow failed because one array cannot hold the result. Kernels report it in three
+    ways.
+    """
+    return isinstance(error, pa.ArrowCapacityError) or (
+        isinstance(error, pa.ArrowInvalid)
+        and any(words in str(error) for words in ("offset overflow", "overflowed binary array capacity"))
+    )
+
+
 def in_halves(make: Callable[[np.ndarray], Made], positions: np.ndarray) -> list[Made]:
     """Return what ``make`` returns for positions: for all at once, or where that is too large, for each
     half.
     """
     try:
         return [make(positions)]
-    # Arrow says "overflow" when an offset does not fit into 32 bits
-    except (TooLarge, pa.ArrowInvalid) as error:
-        if positions.size < 2 or not (isinstance(error, TooLarge) or "overflow" in str(error)):
+    except (TooLarge, pa.ArrowException) as error:
+        if positions.size < 2 or not (isinstance(error, TooLarge) or is_capacity(error)):
             raise
         middle = positions.size // 2
         return in_halves(make, positions[:middle]) + in_halves(make, positions[middle:])

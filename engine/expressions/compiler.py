@@ -12,7 +12,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.functions.registry import is_deterministic
 from penstock.catalog.types import YearMonthInterval, to_arrow
 from penstock.engine.api.arrow_numpy import scalar_of
-from penstock.engine.api.row_pieces import TooLarge
+from penstock.engine.api.row_pieces import TooLarge, is_capacity
 from penstock.engine.expressions import short_circuit
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Evaluate, Kernel, Rows, repeated
@@ -20,7 +20,6 @@ from penstock.engine.expressions.evaluation_errors import (
     BatchTooLarge,
     Fault,
     from_arrow,
-    is_capacity,
     out_of_memory,
     over_capacity,
     to_error,
@@ -82,6 +81,7 @@ def compile_expression(
         except Fault as fault:
             # The batch as a whole is too large: no row to search for.
             if fault.of_batch:
+                fault = fault.of_one_row() if batch.num_rows == 1 else fault
                 raise to_error(fault, expression, None) from None
             raise _located(evaluate, batch, fault, expression) from None
         except pa.ArrowException as error:  # of a guard, which puts the branches of a CASE together

@@ -29,6 +29,10 @@ _DTYPES: dict[pa.DataType, str] = {
 }
 
 
+# scalars whose size is not that of their type
+_OF_ANY_SIZE = (pa.ListScalar, pa.StringScalar, pa.BinaryScalar, pa.StructScalar)
+
+
 def values_of(array: pa.Array) -> np.ndarray:
     """Return the values of a fixed-width column without copying; booleans are unpacked. Slots of NULLs have
     undefined values.
@@ -89,16 +93,15 @@ def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
 
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
     """Return a column that repeats one value. Raise Fault RUN-2006 for a value too large for so many rows."""
-    if count > 1 and value.is_valid and isinstance(value, pa.ListScalar | pa.StringScalar | pa.BinaryScalar):
+    if count > 1 and value.is_valid and isinstance(value, _OF_ANY_SIZE):
         # a value of one row may be small, and its copies for a batch too large
-        single, unit = (
-            (len(value.values), "elements")
-            if isinstance(value, pa.ListScalar)
-            else (value.as_buffer().size, "bytes")
-        )
-        # The sizes' array is only built when the check is going to fail.
-        if single * count > MOST[unit]:
-            check_sizes("a constant", np.full(count, single, np.int64), unit)
+        sizes = {"bytes": pa.repeat(value, 1).nbytes}
+        if isinstance(value, pa.ListScalar):
+            sizes["elements"] = len(value.values)
+        for unit, single in sizes.items():
+            # The sizes' array is only built when the check is going to fail.
+            if single * count > MOST[unit]:
+                check_sizes("a constant", np.full(count, single, np.int64), unit)
     return pa.repeat(value, count) if count else pa.array([], value.type)
 
 

@@ -12,10 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
-from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.evaluation_errors import bad_argument, one_array, over_capacity
 
 # the kind of error at the start of DuckDB's messages
 _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
+# how DuckDB reports a result that one array of Arrow cannot hold
+_OVER_CAPACITY = "maximum total string size"
 
 
 class _Database:
@@ -70,11 +72,14 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
             text = f"CASE WHEN {' AND '.join(f'{name} IS NOT NULL' for name in names)} THEN {text} END"
         try:
             result = database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
+        except duckdb.OutOfMemoryException as error:
+            raise MemoryError(str(error)) from None
         except duckdb.Error as error:
+            if _OVER_CAPACITY in str(error):
+                raise over_capacity() from None
             raise bad_argument(_KIND.sub("", str(error).split("\n")[0])) from None
         # DuckDB returns chunks of its own size
-        column = result.column(0).combine_chunks()
-        array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        array = one_array(result.column(0))
         return array if array.type == kind else array.cast(kind)
 
     return kernel

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
+from penstock.engine.api.row_pieces import LIMITS, is_capacity
 from penstock.planner.expressions.nodes import Column, Expression
 
 # An error shows at most this many columns of the row, and this many characters of a value.
@@ -52,6 +53,12 @@ class Fault(Exception):
         """Set the expression in which the fault arose, unless an inner expression is already set."""
         if self.expression is None:
             self.expression = expression
+        return self
+
+    def of_one_row(self) -> Fault:
+        """Return a batch's fault with the hint for a batch of one row, which cannot be made smaller."""
+        self.message = self.message.replace("the values of one batch", "one value")
+        self.hint = "check the size before the call"
         return self
 
 
@@ -141,17 +148,25 @@ def out_of_memory(expression: Expression) -> Fault:
     return fault.within(expression)
 
 
-def is_capacity(error: pa.ArrowException) -> bool:
-    """Return whether Arrow failed because one array cannot hold the result. Kernels report it in two ways."""
-    return isinstance(error, pa.ArrowCapacityError) or "offset overflow" in str(error)
-
-
 def over_capacity() -> Fault:
     """Return the fault of more text or elements than one Arrow array can hold."""
-    hint = "SET 'execution.batch.max-rows' to fewer rows"
-    fault = Fault("RUN-2006", "54000", "the values of one batch would take more than 2 GB", hint)
+    fault = Fault(
+        "RUN-2006",
+        "54000",
+        f"the values of one batch would take more than {LIMITS.array_bytes:,} bytes, the limit of one column",
+        "SET 'execution.batch.max-rows' to fewer rows",
+    )
     fault.of_batch = True
     return fault
+
+
+def one_array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a kernel's values as one array. Raise Fault RUN-2006 for more than one array can hold: Arrow
+    makes such values a chunked array.
+    """
+    if values.nbytes > LIMITS.array_bytes:
+        raise over_capacity()
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
 def from_arrow(error: pa.ArrowException, expression: Expression) -> Fault:

@@ -14,6 +14,7 @@ from penstock.catalog.types import DataType
 from penstock.engine.api.arrow_numpy import array_of, truths
 from penstock.engine.api.clock import Clock
 from penstock.engine.expressions.datum import Kernel, aligned
+from penstock.engine.expressions.evaluation_errors import one_array
 from penstock.planner.expressions.nodes import Call
 
 
@@ -79,7 +80,7 @@ def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
             compute(*values) if wanted else None
             for values, wanted in zip(arguments, known[firsts].tolist(), strict=True)
         ]
-        return pa.array(results, kind).take(array_of(inverse))
+        return one_array(pa.array(results, kind)).take(array_of(inverse))
 
     return plain(kernel)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock.catalog.python_functions import CallMode, PythonFunction
 from penstock.catalog.types import DataType, to_arrow
 from penstock.engine.expressions.datum import Datum, repeated
-from penstock.engine.expressions.evaluation_errors import Fault
+from penstock.engine.expressions.evaluation_errors import Fault, one_array
 from penstock.planner.expressions.python_calls import PythonCall
 
 RowsKernel = Callable[[int, list[Datum]], Datum]
@@ -88,7 +88,7 @@ def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count:
     """
     # an Arrow array, a numpy array, or one value for all rows
     if isinstance(returned, pa.ChunkedArray):
-        returned = returned.combine_chunks()
+        returned = one_array(returned)
     if isinstance(returned, np.ndarray):
         returned = _from_numpy(function, returned)
     if isinstance(returned, pa.Array):
@@ -105,7 +105,7 @@ def as_column(function: PythonFunction, returned: Any, kind: pa.DataType, count:
 def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataType) -> pa.Array:
     """Return Python values as a column of ``kind``."""
     try:
-        return pa.array(values, kind)
+        return one_array(pa.array(values, kind))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _bad_result(
             function, f"returned a value that is no {kind}: {str(error).splitlines()[0]}"
@@ -114,7 +114,7 @@ def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataT
 
 def _from_numpy(function: PythonFunction, returned: np.ndarray) -> pa.Array:
     try:
-        return pa.array(returned)
+        return one_array(pa.array(returned))
     except pa.ArrowException as error:
         raise _bad_result(
             function, f"returned a numpy array that Arrow cannot read: {str(error).splitlines()[0]}"

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.catalog.errors import Kind, PenstockError, out_of_memory
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import (
@@ -27,10 +25,9 @@ from penstock.engine.api.operator import (
     SplitEvent,
     start_output,
 )
-from penstock.engine.api.row_pieces import LIMITS, cut, row_sizes
+from penstock.engine.api.row_pieces import LIMITS, cut, is_capacity, row_sizes
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
 from penstock.engine.exchange.record_writer import TaskOutput
-from penstock.engine.expressions.evaluation_errors import is_capacity
 from penstock.engine.metrics.operator_metrics import LatencyHistogram, OperatorMetrics
 from penstock.engine.state.state_snapshot import Snapshot
 from penstock.engine.task.incremental_snapshots import IncrementalSnapshots
@@ -118,7 +115,7 @@ def failure_in(operator: str, cause: Exception, doing: str = "hold its rows") ->
     if isinstance(cause, MemoryError):
         return out_of_memory(cause, doing, operator)
     # Arrow's own sentence names offsets and arrays, nothing a user can change
-    if isinstance(cause, pa.ArrowException) and is_capacity(cause):
+    if is_capacity(cause):
         error = PenstockError(
             "RUN-2023",
             f"{operator}: more than 2 GiB are wanted as one batch",

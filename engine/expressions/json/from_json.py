@@ -29,7 +29,7 @@ from penstock.catalog.types import (
 from penstock.catalog.types import Decimal as DecimalType
 from penstock.engine.expressions.casts.cast import cast_kernel
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
-from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.evaluation_errors import bad_argument, one_array
 from penstock.engine.expressions.kernel_factory import BoundCall
 
 # A text that begins as an object; and a place where a second object could begin.
@@ -131,7 +131,7 @@ def from_json(bound: BoundCall) -> Kernel:
 def _by_text(column: pa.Array, read: Reader, kind: pa.DataType) -> pa.Array:
     # NULL is no entry of the dictionary and stays NULL by its index
     encoded = pc.dictionary_encode(column)
-    values = pa.array([read(text) for text in encoded.dictionary.to_pylist()], kind)
+    values = one_array(pa.array([read(text) for text in encoded.dictionary.to_pylist()], kind))
     return values.take(encoded.indices)
 
 

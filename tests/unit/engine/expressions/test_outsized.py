@@ -8,12 +8,17 @@ import resource
 from collections.abc import Callable, Iterator
 from decimal import Decimal as PyDecimal
 from pathlib import Path
+from types import SimpleNamespace
 
+import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import (
+    INT,
+    STRING,
     Array,
     Binary,
     DataType,
@@ -27,8 +32,8 @@ from penstock.catalog.types import (
 )
 from penstock.client.session import Session
 from penstock.engine.api.row_pieces import LIMITS
-from penstock.engine.expressions import compile_expression
-from penstock.engine.expressions.evaluation_errors import MOST
+from penstock.engine.expressions import compile_expression, duckdb_fallback
+from penstock.engine.expressions.evaluation_errors import MOST, BatchTooLarge
 from penstock.planner.expressions.nodes import Column, Expression
 from tests.unit.engine.expressions import nested_cases
 from tests.unit.engine.expressions.test_constants import CORPORA, leaves, one_database, shapes
@@ -230,3 +235,104 @@ def test_what_is_computed_of_too_much_for_one_batch_goes_on_with_fewer_rows(
     with pytest.raises(PenstockError, match="repeat would return") as caught:
         session.execute(query).final_rows()
     assert caught.value.code == "RUN-2006", "one row by itself is too large"
+
+
+WIDE = """
+url_encode(x); base64(x); translate(x, 'a', 'é'); replace(x, x, y); regexp_replace(x, concat('(', x, ')'), '$1$1'); overlay(x, y, 1, 0)
+format_string('%s%s', x, x); split(x, concat(x, 'b')); regexp_extract_all(x, '(.*)', 1); substr(x, k, 1000); lpad(x, k, y)
+from_json(concat('["', x, '"]'), 'ARRAY<STRING>'); get_json_object(concat('{"a":"', x, '"}'), '$.a'); substring_index(x, y, 1)
+"""
+
+
+@pytest.mark.parametrize("text", [text for line in WIDE.strip().splitlines() for text in line.split("; ")])
+def test_a_result_over_the_limit_of_one_array_is_refused_by_its_size(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values that DuckDB or Python computes: neither stops where an array of Arrow ends."""
+    columns = {"x": STRING, "y": STRING, "k": INT}
+    monkeypatch.setattr(nested_cases, "COLUMNS", {name: (kind, []) for name, kind in columns.items()})
+    rows = [[f"{i}" + "a" * 300 for i in range(8)], ["bc" * 300] * 8, list(range(1, 9))]
+    batch = pa.record_batch(
+        [pa.array(column, to_arrow(kind)) for column, kind in zip(rows, columns.values(), strict=True)],
+        names=list(columns),
+    )
+    run = compile_expression(nested_cases.bound(text))
+    expected = run(batch)
+    assert isinstance(expected, pa.Array) and expected.type == run(batch.slice(0, 1)).type
+    size = run(batch.slice(0, 1)).nbytes
+    monkeypatch.setattr(LIMITS, "array_bytes", size + 10)
+    with pytest.raises(
+        BatchTooLarge, match=f"the values of one batch would take more than {size + 10:,} bytes"
+    ) as caught:
+        run(batch)
+    assert caught.value.code == "RUN-2006" and "execution.batch.max-rows" in str(caught.value.hint)
+    assert not caught.value.retriable
+    assert pa.concat_arrays([run(batch.slice(i, 1)) for i in range(8)]).equals(expected), (
+        "one row by itself fits"
+    )
+    monkeypatch.setattr(LIMITS, "array_bytes", size // 2)
+    with pytest.raises(PenstockError, match="one value would take more than") as caught:
+        run(batch.slice(0, 1))
+    assert caught.value.hint == "check the size before the call", "fewer rows are no help"
+
+
+SENTENCES = [
+    pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes, have 2400000000"),
+    pa.ArrowInvalid("offset overflow while concatenating arrays, consider casting input from `string`"),
+    pa.ArrowInvalid("Take operation overflowed binary array capacity"),
+    duckdb.InvalidInputException(
+        "Invalid Input Error: Arrow Appender: The maximum total string size for regular string buffers is "
+        "2147483647 but the offset of 2160000000 exceeds this."
+    ),
+]
+
+
+@pytest.mark.parametrize("raised", SENTENCES, ids=lambda raised: type(raised).__name__)
+def test_what_says_that_an_array_is_full_is_one_sentence(
+    raised: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What libraries raise at the true limit, as recorded with columns of 2.4 GB."""
+
+    def full(*_: object, **__: object) -> pa.Array:
+        raise raised
+
+    if isinstance(raised, duckdb.Error):
+        monkeypatch.setattr(duckdb_fallback._Database, "connection", SimpleNamespace(from_arrow=full))
+        text = "translate(k, 'a', 'b')"
+    else:
+        monkeypatch.setattr(pc, "binary_join_element_wise", full)
+        text = "concat(k, k)"
+    row = pa.record_batch([pa.array(["a", "b"])], names=["k"])
+    monkeypatch.setattr(nested_cases, "COLUMNS", {"k": (STRING, [])})
+    with pytest.raises(
+        BatchTooLarge, match="the values of one batch would take more than 2,147,483,647 bytes"
+    ):
+        compile_expression(nested_cases.bound(text))(row)
+
+
+def test_another_fault_of_a_library_is_no_matter_of_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object, **__: object) -> pa.Array:
+        raise pa.ArrowInvalid("value overflow")
+
+    monkeypatch.setattr(pc, "binary_join_element_wise", wrong)
+    monkeypatch.setattr(nested_cases, "COLUMNS", {"k": (STRING, [])})
+    with pytest.raises(PenstockError) as caught:
+        compile_expression(nested_cases.bound("concat(k, k)"))(
+            pa.record_batch([pa.array(["a"])], names=["k"])
+        )
+    assert caught.value.code == "RUN-2002"
+
+
+@pytest.mark.parametrize(
+    "text", ["array(repeat('x', 100))", "named_struct('a', repeat('x', 100))", "map('a', repeat('x', 100))"]
+)
+def test_a_constant_is_measured_in_bytes_whatever_is_around_it(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow repeats a value without a look at its offsets: what they cannot hold turns negative."""
+    run = compile_expression(nested_cases.bound(text))
+    rows = pa.record_batch([pa.array(range(10))], names=["n"])
+    assert len(run(rows)) == 10
+    monkeypatch.setitem(MOST, "bytes", 900)
+    with pytest.raises(BatchTooLarge, match="a constant would return"):
+        run(rows)
