@@ -70,6 +70,12 @@ def compile_expression(
         value = compiled.constant
         return lambda batch: _compute_column(lambda: repeated(value, batch.num_rows), expression)
     evaluate = compiled.evaluate
+    fixed_width = pa.types.is_primitive(kind) or pa.types.is_decimal(kind)
+
+    def halves(batch: pa.RecordBatch) -> pa.Array:
+        # CHAR_LENGTH of texts too large for one batch: the results are small and can be joined again
+        middle = batch.num_rows // 2
+        return pa.concat_arrays([run(batch.slice(0, middle)), run(batch.slice(middle))])
 
     def run(batch: pa.RecordBatch) -> pa.Array:
         # kernels need no care for empty batches
@@ -81,12 +87,16 @@ def compile_expression(
         except Fault as fault:
             # The batch as a whole is too large: no row to search for.
             if fault.of_batch:
+                if batch.num_rows > 1 and fixed_width:
+                    return halves(batch)
                 fault = fault.of_one_row() if batch.num_rows == 1 else fault
                 raise to_error(fault, expression, None) from None
             raise _located(evaluate, batch, fault, expression) from None
         except pa.ArrowException as error:  # of a guard, which puts the branches of a CASE together
             if not is_capacity(error):
                 raise
+            if batch.num_rows > 1 and fixed_width:
+                return halves(batch)
             raise to_error(over_capacity().within(expression), expression, None) from None
         # the current time, say: one value that only a run knows
         if isinstance(result, pa.Scalar):

@@ -66,10 +66,6 @@ _LISTS = "SELECT SUM(CHAR_LENGTH(v)) AS n FROM ({listed}) AS t"
 _LISTED_CHARS = sum(1_000_000 + len(str(k)) for k in range(1, _WIDE_ROWS + 1)) + _WIDE_ROWS
 _LISTS_MB = 14_000
 
-# 300 rows of a megabyte are one batch
-_EIGHT_TIMES = f"SELECT SUM(CHAR_LENGTH(format_string('{'%s' * 8}', {', '.join('x' * 8)}))) AS n FROM wide"
-_DUCKDB_TIMES = "SELECT SUM(CHAR_LENGTH(regexp_replace(x, substr(x, 1, 0) || '(.+)', '$1$1$1$1$1$1$1$1'))) AS n FROM wide"
-
 THINGS: dict[str, Thing] = {
     "a join of one hot key, 8,000 x 8,000 rows, state budget 64 MB": Thing(
         (
@@ -163,16 +159,6 @@ THINGS: dict[str, Thing] = {
         "RUN-2023",
         _LISTS_MB,
         _FEW_AT_ONCE,
-    ),
-    "a function in Python that makes 2.4 GB of text of one batch": Thing(
-        (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, _EIGHT_TIMES),
-        str(8 * (_LISTED_CHARS - _WIDE_ROWS)),
-        _WIDE_MB,
-    ),
-    "a function of DuckDB that makes 2.4 GB of text of one batch": Thing(
-        (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, _DUCKDB_TIMES),
-        str(8 * (_LISTED_CHARS - _WIDE_ROWS)),
-        _WIDE_MB,
     ),
     "a result of 2.4 GB of text": Thing(
         (_numbers(f"w{_WIDE_ROWS}", _WIDE_ROWS), _WIDE, "SELECT k, x FROM wide"),

@@ -276,6 +276,18 @@ def test_a_result_over_the_limit_of_one_array_is_refused_by_its_size(
     assert caught.value.hint == "check the size before the call", "fewer rows are no help"
 
 
+def test_what_is_small_in_the_end_is_computed_of_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The argument of an aggregate, or a condition: not only of a projection."""
+    monkeypatch.setattr(nested_cases, "COLUMNS", {"x": (STRING, [])})
+    batch = pa.record_batch([pa.array([f"{i}" * 300 for i in range(8)])], names=["x"])
+    length = compile_expression(nested_cases.bound("char_length(format_string('%s%s', x, x))"))
+    monkeypatch.setattr(LIMITS, "array_bytes", 2000)
+    assert length(batch).to_pylist() == [600] * 8
+    monkeypatch.setattr(LIMITS, "array_bytes", 200)
+    with pytest.raises(BatchTooLarge, match="one value would take more than 200 bytes"):
+        length(batch)
+
+
 SENTENCES = [
     pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes, have 2400000000"),
     pa.ArrowInvalid("offset overflow while concatenating arrays, consider casting input from `string`"),
