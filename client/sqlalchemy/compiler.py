@@ -6,7 +6,7 @@ import datetime
 import uuid
 from typing import Any
 
-from sqlalchemy import exc, schema, types
+from sqlalchemy import exc, schema, types, util
 from sqlalchemy.sql import compiler
 from sqlalchemy.sql.elements import BindParameter
 from sqlalchemy.sql.type_api import TypeDecorator, TypeEngine
@@ -123,7 +123,12 @@ class PenstockCompiler(compiler.SQLCompiler):
 
 
 class PenstockDDLCompiler(compiler.DDLCompiler):
-    """Compiles CREATE TABLE with its WATERMARK, PARTITIONED BY and WITH."""
+    """Compiles CREATE TABLE with its WATERMARK, PARTITIONED BY and WITH.
+
+    ``new_folder`` is that of a table in the engine's directory, which must exist before it is read.
+    """
+
+    new_folder: str | None = None
 
     def create_table_constraints(
         self, table: schema.Table, _include_foreign_key_constraints: Any = None, **kw: Any
@@ -167,8 +172,8 @@ class PenstockDDLCompiler(compiler.DDLCompiler):
                 " open the engine with penstock:///?table_directory=DIR, where tables become Parquet files"
             )
         # a new folder for each CREATE: DROP TABLE keeps the files, which are no rows of the next table
-        folder = f"{table.fullname}-{uuid.uuid4().hex[:8]}"
-        return {"connector": "filesystem", "path": f"{directory}/{folder}", "format": "parquet"}
+        self.new_folder = f"{directory}/{table.fullname}-{uuid.uuid4().hex[:8]}"
+        return {"connector": "filesystem", "path": self.new_folder, "format": "parquet"}
 
     def visit_primary_key_constraint(self, constraint: schema.PrimaryKeyConstraint, **kw: Any) -> str:
         """Compile a primary key, which is a statement about the rows that nothing checks."""
@@ -177,27 +182,39 @@ class PenstockDDLCompiler(compiler.DDLCompiler):
         names = ", ".join(self.preparer.quote(column.name) for column in constraint)
         return f"PRIMARY KEY ({names}) NOT ENFORCED"
 
-    def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> str:
-        """Raise CompileError."""
-        raise exc.CompileError("penstock has no FOREIGN KEY constraints: leave out ForeignKey")
+    def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> Any:
+        """Warn that nothing checks a foreign key, and leave it out: ORM models need them for their joins."""
+        return _left_out("FOREIGN KEY", constraint.parent)
 
-    def visit_unique_constraint(self, constraint: Any, **kw: Any) -> str:
-        """Raise CompileError."""
-        raise exc.CompileError("penstock has no UNIQUE constraints: leave out unique=True")
+    def visit_unique_constraint(self, constraint: Any, **kw: Any) -> Any:
+        """Warn that nothing checks uniqueness, and leave the constraint out."""
+        return _left_out("UNIQUE", constraint.parent)
 
-    def visit_check_constraint(self, constraint: Any, **kw: Any) -> str:
-        """Raise CompileError."""
-        raise exc.CompileError("penstock has no CHECK constraints: leave out CheckConstraint")
+    def visit_check_constraint(self, constraint: Any, **kw: Any) -> Any:
+        """Warn that nothing checks a condition, and leave the constraint out."""
+        return _left_out("CHECK", constraint.parent)
+
+    def visit_column_check_constraint(self, constraint: Any, **kw: Any) -> str:
+        """Warn for the condition of a column, and leave it out."""
+        return _left_out("CHECK", constraint.parent) or ""
 
     def visit_create_index(self, create: Any, *args: Any, **kw: Any) -> str:
-        """Compile an index to no statement, as tables are scanned. CompileError for a unique one."""
+        """Compile an index to no statement, as tables are scanned. Warn for a unique one."""
         if create.element.unique:
-            raise exc.CompileError("penstock has no unique indexes: leave out unique=True")
+            _left_out("UNIQUE", create.element.table)
         return ""
 
     def visit_drop_index(self, drop: Any, **kw: Any) -> str:
         """Compile to no statement."""
         return ""
+
+
+def _left_out(kind: str, owner: schema.Column[Any] | schema.Table) -> str | None:
+    """Warn about a constraint of a column or table, and return the text in its place."""
+    table = owner.table if isinstance(owner, schema.Column) else owner
+    util.warn(f"penstock does not enforce {kind} constraints: the one of table {table} is left out")
+    # SQLAlchemy joins all texts of a column, and those texts of a table that are not None
+    return None if table is owner else ""
 
 
 def _text(value: str) -> str:

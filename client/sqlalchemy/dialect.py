@@ -140,6 +140,10 @@ class PenstockDialect(ReflectingDialect):
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
         """Execute a statement. An index compiles to none, as tables are scanned."""
+        folder = None if context is None else getattr(context.compiled, "new_folder", None)
+        # a store has no folders
+        if folder is not None and "://" not in folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
         if statement:
             # the client takes a plain text, and no subclass of it
             values = [str(value) if isinstance(value, NestedValue) else value for value in parameters]
