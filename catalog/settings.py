@@ -372,6 +372,9 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting(
         "result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")
     ),
+    Setting(
+        "result-status-interval", SettingKind.DURATION, "3 s", "silence before a query's status; 0 is never"
+    ),
     # Empty: a stored catalog runs nobody's code until its user allows a module.
     Setting(
         "python.modules",

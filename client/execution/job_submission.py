@@ -42,8 +42,9 @@ def start_on_backend(query: PlannedQuery, backends: BoundedBackends) -> Result:
     if isinstance(sink, Sink) and sink.table is not None:
         return _write_to_spark(sink, query, backends)
     rows_plan = sink.inputs[0]
-    rows = backends.for_plan(rows_plan, options.backend).run(rows_plan, time_zone=options.time_zone)
-    return Result(Shape(rows_plan.schema, order=final_order(sink)), BackendStream(rows))
+    backend = backends.for_plan(rows_plan, options.backend)
+    rows = backend.run(rows_plan, time_zone=options.time_zone)
+    return Result(Shape(rows_plan.schema, order=final_order(sink)), BackendStream(rows, backend.name))
 
 
 def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) -> Result:

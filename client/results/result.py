@@ -246,6 +246,11 @@ class Result:
         """
         return self.stream.progress() if isinstance(self.stream, BackendStream) else None
 
+    @property
+    def backend(self) -> str | None:
+        """The name of the bounded backend that computes the rows; None where a job or nothing does."""
+        return self.stream.name if isinstance(self.stream, BackendStream) else None
+
     def cancel(self) -> None:
         """Stop what computes the result; a thread waiting for rows wakes up at once."""
         self.stream.close()

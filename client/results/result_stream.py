@@ -58,9 +58,10 @@ class TableStream:
 
 
 class BackendStream:
-    """The stream of rows that a bounded backend computes."""
+    """The stream of rows that a bounded backend computes; ``name`` is the backend's."""
 
-    def __init__(self, result: BoundedResult) -> None:
+    def __init__(self, result: BoundedResult, name: str) -> None:
+        self.name = name
         self._result = result
 
     def next(self, timeout_s: float | None) -> Batch | None:

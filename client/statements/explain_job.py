@@ -102,13 +102,13 @@ def silence(job: Job) -> list[str]:
         lines += _splits(operator)
     for operator in metrics.operators:
         lines += _buffered(operator)
-    return [*lines, f"so: {_verdict(job, metrics)}"]
+    return [*lines, f"so: {verdict(job, metrics)}"]
 
 
 def why_unfinished(job: Job) -> tuple[str, bool]:
     """Return a sentence about a running job's output, and whether there is any."""
     metrics = job.metrics()
-    return f"job {job.job_id}: {_verdict(job, metrics)}", bool(metrics.rows_out)
+    return f"job {job.job_id}: {verdict(job, metrics)}", bool(metrics.rows_out)
 
 
 def _splits(operator: OperatorReport) -> list[str]:
@@ -118,12 +118,12 @@ def _splits(operator: OperatorReport) -> list[str]:
     if not operator.splits:
         return []
     lines = [f"{operator.name}: {len(operator.splits)} open split{'s' if len(operator.splits) != 1 else ''}"]
-    holder = _holder(operator)
+    slowest = holder(operator)
     for name, split in sorted(operator.splits.items()):
         event = moment_text(split.last_event_us) or "none yet"
         behind = (
             " <- delays the watermark"
-            if name == holder
+            if name == slowest
             else " (idle: does not delay the watermark)"
             if split.idle
             else ""
@@ -134,7 +134,8 @@ def _splits(operator: OperatorReport) -> list[str]:
     return lines
 
 
-def _holder(operator: OperatorReport) -> str | None:
+def holder(operator: OperatorReport) -> str | None:
+    """Return the split that delays the watermark of an operator: the one furthest behind that is not idle."""
     active = [
         # a split without a watermark sorts first: the merged watermark waits for it
         (split.watermark_us is not None, split.watermark_us or 0, name)
@@ -157,7 +158,8 @@ def _buffered(operator: OperatorReport) -> list[str]:
     return [f"{held}; its next window closes at {moment_text(operator.next_close_us)}, {stands}"]
 
 
-def _verdict(job: Job, metrics: JobMetrics) -> str:
+def verdict(job: Job, metrics: JobMetrics) -> str:
+    """Return why a job has no output, or that it has some: the conclusion of EXPLAIN WHY NO OUTPUT."""
     # facts about the whole job come before conclusions about one operator
     if job.error is not None:
         return f"the job has failed: {job.error.message}"
@@ -172,8 +174,15 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
             f"no row has a key of the side of its join that was loaded first: {pruned + skipped:,} were "
             "dropped by runtime filters"
         )
+    # a restart resets the counters, and no task reports before it runs
+    if job.state is JobState.RESTARTING and (failure := job.last_failure) is not None:
+        return f"the job is being restarted after {failure.code}: {failure.message}"
+    if not metrics.operators and not job.state.terminal:
+        return "its tasks are being started"
     if not metrics.rows_in:
-        return "no source has emitted a row" + ("" if job.state.terminal else " yet")
+        sources = [operator.name for operator in metrics.operators if operator.is_source]
+        silent = f"{sources[0]} has emitted no row" if len(sources) == 1 else "no source has emitted a row"
+        return silent + ("" if job.state.terminal else " yet")
     swallowed = [
         o for o in metrics.operators if o.rows_in and not o.rows_out and not o.name.startswith("sink ")
     ]
@@ -196,9 +205,13 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
 
 def _who_holds(metrics: JobMetrics) -> str:
     for operator in metrics.operators:
-        holder = _holder(operator)
-        if holder is not None:
-            return f", and split {holder} of {operator.name} is the furthest behind"
+        slowest = holder(operator)
+        if slowest is None:
+            continue
+        # it has no watermark at all: nothing else can let the windows close
+        if operator.splits[slowest].last_event_us is None:
+            return f", and split {slowest} of {operator.name} has given no event yet"
+        return f", and split {slowest} of {operator.name} is the furthest behind"
     return ""
 
 

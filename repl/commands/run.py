@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,12 @@ from penstock.repl.launch.session_factory import (
     refusal_code,
     refuse_url,
 )
+from penstock.repl.launch.status_requests import StatusRequests, report_status
 from penstock.repl.output.messages import Messages
 
 if TYPE_CHECKING:
     from penstock.client.session import Session
+    from penstock.repl.output.printer import Printer
 
 
 def run_files(
@@ -69,10 +72,9 @@ def run_files(
         with closing(session):
             return check_files(session, arguments.files, variables, messages)
     waiter = attach_waiter(session, messages, verbose=arguments.verbose)
-    with waiter.handling_signals(), closing(session):
-        runner = ScriptRunner(
-            session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout
-        )
+    printer = printer_for(config, messages)
+    with waiter.handling_signals(), closing(session), _status_on_request(session, printer, messages):
+        runner = ScriptRunner(session, printer, messages, variables=variables, timeout_s=arguments.timeout)
         # --force starts anew over the state of another query; --take-over fences off another process.
         session.state.drop_foreign_state = arguments.force
         session.state.take_over = arguments.take_over
@@ -80,6 +82,14 @@ def run_files(
         runner.commands = ScriptCommands(config, runner)
         with following(runner):
             return _run_each(runner, waiter, arguments)
+
+
+@contextmanager
+def _status_on_request(session: Session, printer: Printer, messages: Messages) -> Iterator[None]:
+    """Report what runs at SIGUSR1 and Ctrl-T."""
+    requests = StatusRequests(lambda: report_status(printer, session.jobs(), messages.note))
+    with requests.answered(), requests.key(sys.stdin) as printer.how_to_ask:
+        yield
 
 
 def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Namespace) -> int:
@@ -119,8 +129,9 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
         messages.error(error)
         return refusal_code(error)
     waiter = attach_waiter(session, messages)
-    with waiter.handling_signals(), closing(session):
-        runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
+    printer = printer_for(config, messages)
+    with waiter.handling_signals(), closing(session), _status_on_request(session, printer, messages):
+        runner = ScriptRunner(session, printer, messages, timeout_s=arguments.timeout)
         runner.commands = ScriptCommands(config, runner)
         # The first error ends the command: jobs of earlier statements are not awaited.
         return _run_all(runner, arguments) or runner.wait_for_jobs(waiter)

@@ -14,6 +14,7 @@ from penstock.client.results.result import Result
 from penstock.client.statements.jobs import moment_text
 from penstock.engine.changelog.consolidate import Fold
 from penstock.repl.output.printer import Style, kinds_of
+from penstock.repl.output.status_reports import StatusReports
 from penstock.repl.output.table_rendering import BOLD, RESET, table_lines
 
 # more often is no smoother for the eye, and drawing takes time from the job in the same process
@@ -79,6 +80,12 @@ class LiveTable:
         self._drawn_lines = len(heading) + len(body) + 1
         self._drawn_at, self._changes_before = now, self._changes
 
+    def print_above(self, lines: list[str]) -> None:
+        """Erase the last frame and print lines in its place; the next frame comes below them."""
+        self._erase()
+        self._out.write("\n".join(lines) + "\n")
+        self._out.flush()
+
     def finish(self) -> None:
         """Erase the last frame; the caller prints the final rows."""
         self._erase()
@@ -124,17 +131,22 @@ def _watermark_text(result: Result) -> str | None:
     return f"watermark {moment}" + (f", {lag_s:.1f} s behind" if 0 <= lag_s < _LONGEST_LAG_S else "")
 
 
-def show_live(result: Result, out: TextIO, style: Style, keep: Callable[[pa.Table], None]) -> int:
-    """Show a changing result until it ends, then its final rows as a table; return their number.
-    KeyboardInterrupt stops the result and leaves its current rows on the screen. ``keep`` gets the last
-    rows.
+def show_live(
+    result: Result, out: TextIO, style: Style, status: StatusReports, keep: Callable[[pa.Table], None]
+) -> int:
+    """Show a changing result until it ends, then its final rows as a table; return their number. Its status
+    comes above the table. KeyboardInterrupt stops the result and leaves its current rows on the screen.
+    ``keep`` gets the last rows.
     """
     table = LiveTable(result, out, style, time.monotonic())
     next_frame = time.monotonic() + FRAME_S
     try:
         while not result.ended:
             # wait for rows at most until the next frame is due
-            table.take(max(0.0, next_frame - time.monotonic()))
+            if table.take(max(0.0, next_frame - time.monotonic())):
+                status.rows_came()
+            if lines := status.due():
+                table.print_above(lines)
             if (now := time.monotonic()) >= next_frame:
                 table.frame(now, _terminal_size())
                 next_frame = time.monotonic() + FRAME_S

@@ -20,10 +20,11 @@ from penstock.engine.api.slow_steps import SLOW_STEPS
 from penstock.repl.output.last_rows import LastRows
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.pager import Pager
-from penstock.repl.output.progress import progress_line, reporting_events
+from penstock.repl.output.progress import progress_line, reporting
 from penstock.repl.output.row_target import RowTarget
 from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
-from penstock.repl.output.table_rendering import Look, fits
+from penstock.repl.output.status_reports import StatusReports
+from penstock.repl.output.table_rendering import Look, fits, table_lines
 
 # Rows before such a pause were there; those behind it are new.
 _PAUSE_S = 0.5
@@ -46,7 +47,8 @@ class Style:
 
 class Printer:
     """Writes results to one stream, and notes about them to ``messages``. ``last``: the rows of the last
-    query's result. ``pager``: shows bounded results that do not fit the screen.
+    query's result. ``pager``: shows bounded results that do not fit the screen. ``status``: the status
+    reports of the result that is being printed. ``how_to_ask``: how its user asks for one.
     """
 
     def __init__(
@@ -54,9 +56,11 @@ class Printer:
         out: TextIO,
         messages: Messages,
         style: Style,
-        live: Callable[[Result, TextIO, Style, Callable[[pa.Table], None]], int] | None = None,
+        live: Callable[[Result, TextIO, Style, StatusReports, Callable[[pa.Table], None]], int] | None = None,
     ) -> None:
         self.settings: Settings | None = None
+        self.status: StatusReports | None = None
+        self.how_to_ask = ""
         self.out = out
         self.messages = messages
         self.style = style
@@ -100,10 +104,7 @@ class Printer:
         self._keeps = keep
         started = time.perf_counter()
         try:
-            with reporting_events(
-                result.job if result.has_rows and not self._draws(result) else None, self.messages
-            ):
-                rows = self._rows(result) if tail is None else self._tail(result, tail)
+            rows = self._rows_and_status(result, tail)
         except MemoryError as error:
             result.cancel()
             raise result.locate(out_of_memory(error, "hold the rows of the result")) from error
@@ -119,30 +120,46 @@ class Printer:
             count = f"{rows:,} row{'' if rows == 1 else 's'} in " if result.has_rows else ""
             self.messages.note(f"{count}{elapsed:.2f} s")
 
-    def _rows(self, result: Result) -> int:
+    def _rows_and_status(self, result: Result, tail: int | None) -> int:
         if not result.has_rows:
             return 0
+        every_ms = 0 if self.settings is None else int(self.settings.get("result-status-interval"))
+        status = self.status = StatusReports(result, every_ms / 1000, self.how_to_ask)
+        # a table that is drawn in place prints notes itself, above its frame
+        drawn = tail is None and self._draws(result)
+        try:
+            with reporting(None if drawn else result.job, None if drawn else status, self.messages):
+                return self._rows(result, status) if tail is None else self._tail(result, tail, status)
+        finally:
+            self.status = None
+
+    def _rows(self, result: Result, status: StatusReports) -> int:
         shape, style = result.shape, self.style
         changing = not shape.insert_only
         # changelog mode: every change with its op
         if changing and self._wants_changes(result):
-            return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+            changes = result.changes()
+            return self._stream(result, changes, result.change_schema, ["STRING", *kinds_of(result)], status)
         # a terminal: the table is redrawn in place
         if self._live is not None and self._draws(result):
             return self._live(
                 result,
                 self.out,
                 style,
+                status,
                 lambda rows: self._keep(rows.schema, kinds_of(result)).add_table(rows),
             )
         # an endless result has no final rows: changes, where it cannot be redrawn
         if not shape.finite and changing:
-            return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+            changes = result.changes()
+            return self._stream(result, changes, result.change_schema, ["STRING", *kinds_of(result)], status)
         # insert-only rows are final as they come
         if not shape.finite or (style.format in MACHINE_FORMATS and not shape.folds):
-            return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result))
+            return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result), status)
+        status.heading = lambda: self._heading(result.arrow_schema, kinds_of(result))
         with progress_line(result, sys.stderr):
             rows = result.final_rows()
+        status.rows_came()
         # lines of text, such as plans: without a frame
         if shape.verbatim and style.format in ("table", "vertical"):
             self.lines(rows.column(0).to_pylist())
@@ -158,7 +175,7 @@ class Printer:
             self.last = kept
         return kept
 
-    def _tail(self, result: Result, most: int) -> int:
+    def _tail(self, result: Result, most: int, status: StatusReports) -> int:
         """Print the newest rows that are there, and then what comes."""
         kinds, schema = ["STRING", *kinds_of(result)], result.change_schema
         plain = result.shape.insert_only and not result.shape.subscribed
@@ -180,7 +197,7 @@ class Printer:
             yield from rows()
 
         kinds = kinds_of(result) if plain or result.shape.subscribed else kinds
-        return self._stream(result, newest(), pa.schema(list(schema)[drop:]), kinds)
+        return self._stream(result, newest(), pa.schema(list(schema)[drop:]), kinds, status)
 
     def _draws(self, result: Result) -> bool:
         """Whether a changing result is drawn in place."""
@@ -242,16 +259,27 @@ class Printer:
             self.out.write(text.getvalue())
             self.out.flush()
 
-    def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
+    def _heading(self, schema: pa.Schema, kinds: list[str]) -> list[str]:
+        return table_lines(schema.empty_table(), kinds, replace(self._look(), color=False, show_heading=True))
+
+    def _stream(
+        self,
+        result: Result,
+        batches: Iterator[pa.RecordBatch],
+        schema: pa.Schema,
+        kinds: list[str],
+        status: StatusReports,
+    ) -> int:
         # max_rows is for complete tables: a stream is printed to its end.
         writer: Writer = writer_for(self.style.format, self.out, replace(self._look(), max_rows=None))
-        batches = iter(batches)
+        status.heading = lambda: self._heading(schema, kinds)
         # no header before an error that comes in place of rows
         first = list(itertools.islice(batches, int(result.shape.finite)))
         writer.begin(schema, kinds)
         count = 0
         kept = self._keep(schema, kinds)
         for batch in itertools.chain(first, batches):
+            status.rows_came()
             kept.add(batch)
             writer.write(batch)
             count += batch.num_rows

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from penstock.client.results.result import Result
 from penstock.repl.output.messages import Messages
+from penstock.repl.output.status_reports import StatusReports
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
@@ -63,7 +64,8 @@ def _draw(result: Result, out: TextIO, done: threading.Event, first_s: float, ev
         out.flush()
 
 
-EVENTS_EVERY_S = 0.5
+# also how late an asked status may come
+EVENTS_EVERY_S = 0.25
 
 
 class JobNotices:
@@ -95,16 +97,25 @@ class JobNotices:
 
 
 @contextmanager
-def reporting_events(job: Job | None, messages: Messages, every_s: float = EVENTS_EVERY_S) -> Iterator[None]:
-    """Report the events of the job of a result while its rows are printed."""
-    if job is None:
+def reporting(
+    job: Job | None, status: StatusReports | None, messages: Messages, every_s: float = EVENTS_EVERY_S
+) -> Iterator[None]:
+    """Report the events of the job of a result, and the result's status, while its rows are printed."""
+    notices = None if job is None else JobNotices(job, messages)
+    if notices is None and status is None:
         yield
         return
-    done, notices = threading.Event(), JobNotices(job, messages)
+    done = threading.Event()
+
+    def report() -> None:
+        if notices is not None:
+            notices.report()
 
     def report_until_done() -> None:
         while not done.wait(every_s):
-            notices.report()
+            report()
+            if status is not None and (lines := status.due()):
+                messages.note("\n".join(lines))
 
     reporter = threading.Thread(target=report_until_done, name="penstock-notices", daemon=True)
     reporter.start()
@@ -114,4 +125,4 @@ def reporting_events(job: Job | None, messages: Messages, every_s: float = EVENT
         done.set()
         # First the thread ends, then the events since its last look: report is not for two threads at once.
         reporter.join()
-        notices.report()
+        report()

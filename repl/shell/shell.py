@@ -82,6 +82,11 @@ def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
     if (refused := refuse_url(config, messages_for(arguments))) is not None:
         return refused
     shell = make_shell(config, arguments)
+    with shell.context.requests.answered():
+        return _run_until_left(shell, arguments)
+
+
+def _run_until_left(shell: Shell, arguments: argparse.Namespace) -> int:
     context = shell.context
     try:
         if sys.stdin.isatty():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.script_parts import MetaCommand, script_parts
+from penstock.repl.launch.status_requests import NOTHING_RUNS, StatusRequests, report_status
 from penstock.repl.meta_commands.context import jobs_in_words
 from penstock.repl.meta_commands.registry import check_command
 
@@ -41,6 +42,7 @@ class ShellContext:
         self.included: list[str] = []
         self.explain_mode: Callable[[], bool] = lambda: False
         self.print_above: Callable[..., None] | None = None
+        self.requests = StatusRequests(self.report_status)
         self._arguments = arguments
         self._loaded: ShellSession | None = None
         self._failure: PenstockError | None = None
@@ -100,9 +102,11 @@ class ShellContext:
         # \e and \watch repeat what the user typed, not a script that \i ran.
         if statement.source.file is None:
             self.last_statement = statement.text
-        self.printer.show(
-            session.explain(statement) if self.explain_mode() else session.run(statement, params)
-        )
+        # not at the prompt, whose editor has its own keys
+        with self.requests.key(sys.stdin) as self.printer.how_to_ask:
+            self.printer.show(
+                session.explain(statement) if self.explain_mode() else session.run(statement, params)
+            )
 
     def run_statements(self, text: str, file: str | None = None) -> bool:
         """Run the parts of a text and print their results, stopping at the first error, which is raised;
@@ -127,6 +131,22 @@ class ShellContext:
     def _parse(self, text: str, file: str | None) -> list[LocatedStatement]:
         # The session is waited for here, and not by a text of commands such as \x alone.
         return self.session.parse(text, file)
+
+    def report_status(self) -> None:
+        """Report what runs, above the prompt while there is one."""
+        loaded = self._loaded
+        write = self.note if loaded is None else loaded.messages.note
+        if loaded is None:
+            self._above_prompt(NOTHING_RUNS, write)
+        else:
+            report_status(loaded.printer, loaded.session.jobs(), lambda text: self._above_prompt(text, write))
+
+    def _above_prompt(self, text: str, write: Callable[[str], None]) -> None:
+        # a pipe has no prompt that must stay whole
+        if self.print_above is None:
+            write(text)
+        else:
+            self.print_above(text, write)
 
     def status(self) -> str:
         """Return the bottom bar's words: running jobs."""

@@ -46,6 +46,8 @@ def on_parents_death(parent: int, leave: Callable[[], None]) -> None:
     """
     # Ctrl-C reaches the whole process group; the coordinator ends its workers in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # so does SIGQUIT, which Ctrl-T sends to ask for a status
+    signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda number, frame: leave())
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)

@@ -10,6 +10,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.result_channels import ResultChannel
 from penstock.repl.output.live_table import LiveTable, show_live
 from penstock.repl.output.printer import Style
+from penstock.repl.output.status_reports import StatusReports
 from penstock.repl.output.table_rendering import Look
 
 SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT)))
@@ -71,6 +72,19 @@ def test_a_result_that_ends_leaves_its_final_rows():
     feed.offer(batch([("a", 1), ("a", 2)], [-1, 1]))
     feed.finish()
     kept = []
-    assert show_live(result, out, Style(terminal=True), kept.append) == 2
+    assert show_live(result, out, Style(terminal=True), StatusReports(result, 3.0), kept.append) == 2
     assert kept[0].num_rows == 2
     assert sorted(line.replace(" ", "") for line in out.getvalue().splitlines()[-2:]) == ["a|2", "b|1"]
+
+
+def test_a_status_stays_above_the_frames():
+    _, result = changing()
+    out = io.StringIO()
+    table = LiveTable(result, out, Style(terminal=True), started=0.0)
+    table.frame(1.0, (80, 24))
+    table.print_above(["no row yet after 3 s", "  so: nothing came"])
+    drawn = out.getvalue()
+    assert drawn.endswith("\x1b[4F\x1b[Jno row yet after 3 s\n  so: nothing came\n")
+    table.frame(2.0, (80, 24))
+    # the next frame erases nothing of it
+    assert not out.getvalue()[len(drawn) :].startswith("\x1b[")

@@ -46,7 +46,7 @@ def test_who_prints_rows_tells_of_their_job_alone(has_rows: bool, monkeypatch: p
         cancel=lambda: None,
     )
     printer = Printer(rows, Messages(told), Style())
-    monkeypatch.setattr(printer, "_rows", lambda _: 0)
+    monkeypatch.setattr(printer, "_rows", lambda *_: 0)
     printer.show(result)  # type: ignore[arg-type]  # as much of a result as is asked for
     assert told.getvalue() == ("job j: fallback: to checkpoint 1\n" if has_rows else "")
 
