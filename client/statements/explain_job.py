@@ -4,6 +4,7 @@ bottleneck.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -196,6 +197,9 @@ def verdict(job: Job, metrics: JobMetrics) -> str:
             f"every row that came to {first.name} was late; a longer delay of the watermark, or EMIT .. "
             "WITH LATENESS, accepts them"
         )
+    # it waits for no watermark
+    if first.name == "emit final" and not job.state.terminal:
+        return "emit final gives its rows when the input ends"
     if first.state_entries and job.state is JobState.RUNNING:
         return f"{first.name} buffers its rows until the watermark passes them{_who_holds(metrics)}"
     if first.state_entries:
@@ -203,7 +207,20 @@ def verdict(job: Job, metrics: JobMetrics) -> str:
     return f"{first.name} has emitted no row"
 
 
+def silent_source(metrics: JobMetrics) -> str | None:
+    """Return the name of a source without a row: all windows wait for its first watermark."""
+    # a chain's operators come one after the other: a source, then the assigner of its watermark
+    for source, assigner in itertools.pairwise(metrics.operators):
+        # one that has ended has the watermark of the end
+        waits = assigner.name.startswith("watermark ") and moment_text(assigner.watermark_us) is None
+        if source.is_source and not source.rows_out and waits:
+            return source.name
+    return None
+
+
 def _who_holds(metrics: JobMetrics) -> str:
+    if (silent := silent_source(metrics)) is not None:
+        return f", and {silent} has emitted no row yet"
     for operator in metrics.operators:
         slowest = holder(operator)
         if slowest is None:

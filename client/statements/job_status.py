@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.client.results.result import Result
-from penstock.client.statements.explain_job import holder, verdict
+from penstock.client.statements.explain_job import holder, silent_source, verdict
 from penstock.client.statements.jobs import moment_text
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_metrics import JobMetrics
+
+
+_BACKENDS = {"duckdb": "DuckDB", "spark": "Spark"}
 
 
 def query_status(result: Result) -> list[str]:
@@ -19,8 +22,7 @@ def query_status(result: Result) -> list[str]:
         return job_status(result.job, folded=result.shape.folds and result.shape.finite)
     if result.backend is None:
         return []
-    known = result.progress()
-    return [f"{result.backend} computes the query" + (f" ({known})" if known else "")]
+    return [result.progress() or f"{_BACKENDS.get(result.backend, result.backend)} computes the query"]
 
 
 def job_status(job: Job, *, folded: bool = False) -> list[str]:
@@ -50,6 +52,8 @@ def _event_time(metrics: JobMetrics) -> list[str]:
 
 
 def _watermark(metrics: JobMetrics) -> str:
+    if (silent := silent_source(metrics)) is not None:
+        return f"no watermark yet: {silent} has emitted no row"
     assigners = [operator for operator in metrics.operators if operator.splits]
     # of several sources the one whose watermark is the lowest, or that has none
     slowest = min(assigners, key=lambda one: (one.watermark_us is not None, one.watermark_us or 0))

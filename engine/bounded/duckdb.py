@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -67,8 +68,15 @@ class DuckDbBackend:
             finally:
                 connection.close()
 
-        # interrupt() may be called from another thread; the query then raises InterruptException
-        return BoundedResult(query.schema, produce, connection.interrupt)
+        def cancel() -> None:
+            import duckdb
+
+            # the query may have ended at this moment, and closed its connection
+            with contextlib.suppress(duckdb.ConnectionException):
+                connection.interrupt()
+
+        # cancel may be called from another thread; the query then raises InterruptException
+        return BoundedResult(query.schema, produce, cancel, lambda: progress_of(connection))
 
     def explain(self, plan: LogicalPlan) -> str:
         return duckdb_sql(plan).text
@@ -89,13 +97,27 @@ def connect(time_zone: str) -> Any:
     connection = duckdb.connect(
         ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": True}
     )
-    connection.execute("SET enable_progress_bar = false")
+    # DuckDB measures its progress only for a bar, which is not printed
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
     connection.execute("SET TimeZone = $1", [time_zone])
     connection.execute("SET threads = $1", [max(1, os.cpu_count() or 1)])
     # functions with Spark's meaning, which the query's text calls by name
     for macro in MACROS:
         connection.execute(macro)
     return connection
+
+
+def progress_of(connection: Any) -> str | None:
+    """Return the progress of a connection's query in a few words; None where DuckDB does not know it."""
+    import duckdb
+
+    try:
+        share = connection.query_progress()
+    # the query has ended, and its connection is closed
+    except duckdb.Error:
+        return None
+    return f"DuckDB: {share:.0f} % of the query" if share >= 0 else None
 
 
 class _DuckDbRun:

@@ -187,7 +187,8 @@ class ScriptRunner:
 
     def _run(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         try:
-            result = self.session.run(statement, params)
+            with self.printer.awaiting_result():
+                result = self.session.run(statement, params)
         except JobFailed as failed:
             statement.locate(failed.error)
             raise

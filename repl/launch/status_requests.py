@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _CTRL_T = b"\x14"
 NOTHING_RUNS = "no query gives rows and no job runs"
+PREPARING = "a statement is being prepared: its tables are opened and its plan is made"
 # BSD and macOS send SIGINFO at Ctrl-T by themselves
 _SIGNALS = [getattr(signal, name) for name in ("SIGUSR1", "SIGINFO") if hasattr(signal, name)]
 
@@ -111,4 +112,4 @@ def report_status(printer: Printer, jobs: list[Job], note: Callable[[str], None]
     for job in others:
         note("\n  ".join(job_status(job)))
     if query is None and not others:
-        note(NOTHING_RUNS)
+        note(PREPARING if printer.awaits_result else NOTHING_RUNS)

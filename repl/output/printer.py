@@ -49,6 +49,7 @@ class Printer:
     """Writes results to one stream, and notes about them to ``messages``. ``last``: the rows of the last
     query's result. ``pager``: shows bounded results that do not fit the screen. ``status``: the status
     reports of the result that is being printed. ``how_to_ask``: how its user asks for one.
+    ``awaits_result``: a statement is being run whose result is not there yet.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Printer:
         self.settings: Settings | None = None
         self.status: StatusReports | None = None
         self.how_to_ask = ""
+        self.awaits_result = False
         self.out = out
         self.messages = messages
         self.style = style
@@ -95,6 +97,15 @@ class Printer:
             style.look = replace(style.look, color=look.color, width=look.width, max_rows=look.max_rows)
             if code := opened.close():
                 self.messages.note(f"{target.lstrip('| ')} ended with exit code {code}")
+
+    @contextmanager
+    def awaiting_result(self) -> Iterator[None]:
+        """A request for a status within the block is answered by what is awaited."""
+        self.awaits_result = True
+        try:
+            yield
+        finally:
+            self.awaits_result = False
 
     def show(self, result: Result, *, keep: bool = True, tail: int | None = None) -> None:
         """Print one result to its end. KeyboardInterrupt stops the result and is raised again. ``keep``:

@@ -98,15 +98,15 @@ class ShellContext:
 
     def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         """Run a statement, or explain it in explain mode, and print its result."""
-        session = self.session
+        session, printer = self.session, self.printer
         # \e and \watch repeat what the user typed, not a script that \i ran.
         if statement.source.file is None:
             self.last_statement = statement.text
         # not at the prompt, whose editor has its own keys
-        with self.requests.key(sys.stdin) as self.printer.how_to_ask:
-            self.printer.show(
-                session.explain(statement) if self.explain_mode() else session.run(statement, params)
-            )
+        with self.requests.key(sys.stdin) as printer.how_to_ask:
+            with printer.awaiting_result():
+                result = session.explain(statement) if self.explain_mode() else session.run(statement, params)
+            printer.show(result)
 
     def run_statements(self, text: str, file: str | None = None) -> bool:
         """Run the parts of a text and print their results, stopping at the first error, which is raised;

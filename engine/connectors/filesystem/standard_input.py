@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import os
 import select
 from collections import deque
@@ -26,10 +27,14 @@ from penstock.engine.formats.json_lines import json_lines_reader
 from penstock.engine.formats.record_blocks import Block, RecordBlocks, record_ends
 
 NAME = "stdin"
+NEWS = logging.getLogger("penstock.files")
+"""Messages about reading files and stdin."""
 # bytes of one read; as much as a pipe holds
 _READ_BYTES = 1 << 16
 # a sample ends when nothing has come for so long: what `cat` or `tail` has to say at once is there by then
 _SETTLED_S = 0.1
+# a wait for the first lines that takes longer is reported
+_PATIENCE_S = 3.0
 # how often a read that waits looks whether its reader was closed
 _LOOK_S = 0.2
 # 4 MiB read ahead of the operator; behind that the pipe fills
@@ -70,10 +75,16 @@ class StandardInput:
         come for a tenth of a second, or ``most`` bytes are there.
         """
         self._refuse()
+        patience_s: float | None = _PATIENCE_S
         while not self._ended and len(self._first) < most:
-            enough = self._first.count(b"\n") >= lines
-            if enough and not self._wait(_SETTLED_S):
-                break
+            if self._first.count(b"\n") >= lines:
+                if not self._wait(_SETTLED_S):
+                    break
+            # once: from then on it waits for as long as it takes
+            elif not self._wait(patience_s):
+                patience_s = None
+                NEWS.info("waiting for the first lines of stdin, which name the columns")
+                continue
             self._fetch()
         return bytes(self._first), self._ended
 

@@ -38,6 +38,8 @@ def assigner(**splits: SplitProgress) -> OperatorReport:
 
 WINDOW = OperatorReport("a", "tumble aggregate", rows_in=9, state_entries=4, next_close_us=24 * HOUR_US)
 
+EMIT_FINAL = OperatorReport("f", "emit final", rows_in=9, state_entries=9)
+
 
 def test_a_watermark_that_one_split_delays() -> None:
     slow, fast = SplitProgress(HOUR_US, HOUR_US), SplitProgress(9 * HOUR_US, 9 * HOUR_US)
@@ -59,16 +61,34 @@ def test_a_split_without_an_event() -> None:
     assert said[2].endswith("and split none of watermark ts has given no event yet")
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_join_whose_one_side_has_no_row(ended: bool) -> None:
+    """A side that has ended delays nothing: the other side's split does."""
+    empty = assigner()
+    empty.rows_in, empty.watermark_us = 0, 2**62 if ended else None
+    full = assigner(split=SplitProgress(HOUR_US, HOUR_US))
+    join = OperatorReport("j", "interval join", rows_in=9, state_entries=9, watermark_us=None)
+    said = status(source(9, "source a"), full, source(0, "source b"), empty, join)
+    culprit = (
+        "split split of watermark ts is the furthest behind" if ended else "source b has emitted no row yet"
+    )
+    assert said[2] == f"so: interval join buffers its rows until the watermark passes them, and {culprit}"
+    reached = "watermark 1970-01-01 01:00:00, delayed by split split of watermark ts (last event 1970-01-01 01:00:00)"
+    assert said[1] == (reached if ended else "no watermark yet: source b has emitted no row")
+
+
 @pytest.mark.parametrize(
     ("operators", "why"),
     [
         ((), "its tasks are being started"),
         ((source(0),), "source t has emitted no row yet"),
         ((source(0, "source a"), source(0, "source b")), "no source has emitted a row yet"),
+        ((source(9), EMIT_FINAL), "emit final gives its rows when the input ends"),
     ],
 )
-def test_a_job_that_has_read_nothing(operators: tuple[OperatorReport, ...], why: str) -> None:
-    assert status(*operators) == ["job j is running: 0 rows read, 0 given, 0 late", f"so: {why}"]
+def test_a_job_without_event_time(operators: tuple[OperatorReport, ...], why: str) -> None:
+    read = sum(operator.rows_out for operator in operators)
+    assert status(*operators) == [f"job j is running: {read} rows read, 0 given, 0 late", f"so: {why}"]
 
 
 def test_rows_that_are_printed_at_the_end_of_the_query() -> None:

@@ -30,6 +30,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend
+from penstock.engine.bounded.duckdb import connect, progress_of
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
@@ -229,6 +230,15 @@ def test_errors_of_the_data_are_the_users(duckdb: BoundedBackend) -> None:
         and str(caught.value.kind) == "user"
         and "division by zero" in caught.value.message
     )
+
+
+def test_progress_is_known_until_the_connection_is_closed() -> None:
+    connection = connect("UTC")
+    connection.sql("SELECT sum(range) FROM range(1000000)").fetchall()
+    known = progress_of(connection)
+    assert known is None or known.startswith("DuckDB: ")
+    connection.close()
+    assert progress_of(connection) is None
 
 
 def test_cancel_ends_a_query(duckdb: BoundedBackend) -> None:

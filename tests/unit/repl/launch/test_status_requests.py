@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from penstock.repl.cli import main
-from penstock.repl.launch.status_requests import NOTHING_RUNS, StatusRequests, report_status
+from penstock.repl.launch.status_requests import NOTHING_RUNS, PREPARING, StatusRequests, report_status
 from tests.harness.patience import PATIENCE_S, await_that
 
 # the one row comes after the reporting thread has looked several times
@@ -59,11 +59,13 @@ def test_a_signal_is_answered_in_another_thread_and_its_handler_restored() -> No
     assert signal.getsignal(signal.SIGUSR1) is before
 
 
-def test_where_nothing_runs_the_answer_says_so() -> None:
+@pytest.mark.parametrize(("awaits", "answer"), [(False, NOTHING_RUNS), (True, PREPARING)])
+def test_where_no_query_gives_rows_the_answer_says_so(awaits: bool, answer: str) -> None:
     noted: list[str] = []
     ended = SimpleNamespace(state=SimpleNamespace(terminal=True))
-    report_status(SimpleNamespace(status=None), [ended], noted.append)  # type: ignore[arg-type, list-item]
-    assert noted == [NOTHING_RUNS]
+    printer = SimpleNamespace(status=None, awaits_result=awaits)
+    report_status(printer, [ended], noted.append)  # type: ignore[arg-type, list-item]
+    assert noted == [answer]
 
 
 def test_a_query_that_is_printed_is_asked_and_its_job_not_reported_twice() -> None:
@@ -114,6 +116,10 @@ def terminal() -> Iterator[Terminal]:
 
 def test_ctrl_t_and_a_signal_in_the_shell(terminal: Terminal) -> None:
     terminal.wait_for("penstock>")
+    # at the prompt, too, which comes again below the answer
+    os.kill(terminal.pid, signal.SIGUSR1)
+    terminal.wait_for(NOTHING_RUNS)
+    terminal.wait_for("penstock>")
     # an interval of 0: nothing is reported but what is asked for
     terminal.type(
         "SET 'result-status-interval' = '0'; CREATE TABLE t (a INT) WITH ('connector' = 'datagen'); "
@@ -123,15 +129,9 @@ def test_ctrl_t_and_a_signal_in_the_shell(terminal: Terminal) -> None:
     assert termios.tcgetattr(terminal.fd)[6][termios.VQUIT] == b"\x14"
     terminal.type("\x14")
     # the query may not have been started, or its job only
-    while terminal.wait_for("no row yet after ", "\rjob query-", NOTHING_RUNS) != "no row yet after ":
+    early = ("\rjob query-", NOTHING_RUNS, PREPARING)
+    while terminal.wait_for("no row yet after ", *early) in early:
         terminal.type("\x14")
     terminal.wait_for(f"Ctrl-T, or kill -USR1 {terminal.pid}, reports again")
     os.kill(terminal.pid, signal.SIGUSR1)
     terminal.wait_for("so: ")
-    terminal.type("\x03")
-    terminal.wait_for("stopped")
-    # at the prompt, too, which comes again below the answer
-    terminal.wait_for("penstock>")
-    os.kill(terminal.pid, signal.SIGUSR1)
-    terminal.wait_for(NOTHING_RUNS)
-    terminal.wait_for("penstock>")

@@ -57,11 +57,11 @@ def test_the_first_report_has_the_heading_and_how_to_ask(
     clock.advance(2_999)
     assert status.due() == []
     clock.advance(1)
-    first = "no row yet after 3 s: spark computes the query"
+    first = "no row yet after 3 s: Spark computes the query"
     assert status.due() == [" n", "---", first, "  Ctrl-T reports again"]
     computing.known = "2 tasks"
     clock.advance(6_000)
-    assert status.due() == ["no row yet after 9 s: spark computes the query (2 tasks)"]
+    assert status.due() == ["no row yet after 9 s: 2 tasks"]
 
 
 def test_the_intervals_grow_to_a_hundredfold(
@@ -79,7 +79,7 @@ def test_what_has_not_changed_is_reported_once(result: Result, clock: ManualCloc
     clock.advance(1_000_000)
     assert status.due() == []
     status.ask()
-    assert status.due() == ["no row yet after 1003 s: spark computes the query"]
+    assert status.due() == ["no row yet after 1003 s: Spark computes the query"]
     assert status.due() == []
 
 
@@ -90,7 +90,7 @@ def test_rows_end_the_reports_but_asked_ones(result: Result, clock: ManualClock)
     clock.advance(60_000)
     assert status.due() == []
     status.ask()
-    assert status.due() == ["after 60 s: spark computes the query"]
+    assert status.due() == ["after 60 s: Spark computes the query"]
 
 
 def test_an_interval_of_0_reports_only_when_asked(
@@ -99,4 +99,4 @@ def test_an_interval_of_0_reports_only_when_asked(
     status = StatusReports(result, 0.0)
     assert moments(status, clock, computing, 1_000) == []
     status.ask()
-    assert status.due() == ["no row yet after 1000 s: spark computes the query (1000 tasks)"]
+    assert status.due() == ["no row yet after 1000 s: 1000 tasks"]

@@ -80,6 +80,22 @@ def test_a_sample_waits_for_whole_lines_and_takes_nothing() -> None:
     assert stdin.next(lambda: False) == b""
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_a_long_wait_for_a_sample_is_reported_once(late: bool, caplog: pytest.LogCaptureFixture) -> None:
+    pipe = Pipe(b"id,n\n1,a\n")
+    waits: list[float | None] = []
+
+    def wait(timeout_s: float | None) -> bool:
+        waits.append(timeout_s)
+        # late: the first wait ends without a line
+        return not (late and len(waits) == 1) and pipe.wait(timeout_s)
+
+    with caplog.at_level("INFO", "penstock.files"):
+        StandardInput(pipe.read, wait, lambda: False).sample(1000, 2)
+    assert caplog.messages == ["waiting for the first lines of stdin, which name the columns"] * late
+    assert waits == ([3.0, None, 0.1] if late else [3.0, 0.1])
+
+
 def test_a_sample_is_no_longer_than_asked() -> None:
     assert Pipe(b"1\n" * 10, b"2\n" * 10).stdin().sample(15, 1) == (b"1\n" * 10, False)
 
