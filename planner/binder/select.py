@@ -18,7 +18,7 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.expressions.function_rewrites import GroupingMark
 from penstock.planner.binder.expressions.nested_access import orderable
-from penstock.planner.binder.group_by import AggregateList, Groups, group, has_aggregate
+from penstock.planner.binder.group_by import AggregateList, AggregateResult, Groups, group, has_aggregate
 from penstock.planner.binder.group_windows import windowed
 from penstock.planner.binder.grouping_sets import group_sets
 from penstock.planner.binder.over import OverList, OverResult, append_over
@@ -354,7 +354,7 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
     # a key is over the rows: SUM(v) or a call with OVER among the keys is refused by the clause's name
     sets = [
         _keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None))
-        for nodes in _sets(clause)
+        for nodes in _sets(clause, bound.items)
     ]
     having = tree.args.get("having")
     condition = None
@@ -409,11 +409,21 @@ def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
     )
 
 
-def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:
+def _sets(clause: exp.Expr | None, items: Sequence[Item]) -> list[list[exp.Expr]]:
     """Return the grouping sets of GROUP BY as trees: a single one without GROUPING SETS, ROLLUP or CUBE."""
     if clause is None:
         # SELECT SUM(v) FROM t: one set without keys, which has one row even for no input
         return [[]]
+    # GROUP BY ALL: the position of each item of the list that is not computed of groups
+    if clause.args.get("all"):
+        own = (AggregateResult, GroupingMark, OverResult)
+        return [
+            [
+                exp.Literal.number(position)
+                for position, item in enumerate(items, 1)
+                if not any(isinstance(node, own) for node in item.expression.walk())
+            ]
+        ]
     if isinstance(clause.expressions[0], GroupingSets):
         return [list(row.expressions) for row in clause.expressions[0].expressions]
     return [clause.expressions]

@@ -432,8 +432,9 @@ class QueryParser:
         begin = self._tokens.index
         self._tokens.advance()
         self._tokens.need_word("BY")
-        if self._tokens.at_words("ALL"):
-            raise self._tokens.not_yet("GROUP BY ALL", "name the columns")
+        # GROUP BY ALL: the binder, which knows the columns of *, finds the keys
+        if self._tokens.take_words("ALL"):
+            return self._tokens.spanned(begin, exp.Group(all=True))
         return self._tokens.spanned(begin, self._groupings.groups())
 
     # after the query
@@ -469,6 +470,8 @@ class QueryParser:
         begin = self._tokens.index
         self._tokens.advance()
         self._tokens.need_word("BY")
+        if self._tokens.at_words("ALL"):
+            raise self._tokens.not_yet("ORDER BY ALL", "name the columns, or their positions: ORDER BY 1, 2")
         return self._tokens.spanned(
             begin, exp.Order(expressions=self._tokens.separated(self._over.sort_item))
         )

@@ -106,3 +106,23 @@ error[SQL-1101]: there is no function percentil
   1 | SELECT PERCENTIL(price, 0.5) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^
 hint: did you mean "percentile"?
+====
+SELECT auction + SUM(price) AS x FROM bid GROUP BY ALL
+---
+error[SQL-1061]: column "auction" is neither in GROUP BY nor in an aggregate
+  1 | SELECT auction + SUM(price) AS x FROM bid GROUP BY ALL
+    |        ^^^^^^^
+hint: write any_value(auction), or GROUP BY auction
+====
+SELECT auction FROM bid GROUP BY ALL, price
+---
+error[SQL-1001]: unexpected ",": the end of the query or its next part was expected
+  1 | SELECT auction FROM bid GROUP BY ALL, price
+    |                                     ^
+====
+SELECT auction FROM bid ORDER BY ALL
+---
+error[SQL-1601]: ORDER BY ALL is not supported yet
+  1 | SELECT auction FROM bid ORDER BY ALL
+    |                                  ^^^
+hint: name the columns, or their positions: ORDER BY 1, 2

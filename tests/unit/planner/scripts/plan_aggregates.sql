@@ -78,3 +78,38 @@ Project expressions=(1) names=(x)
     Project expressions=(nothing, 1) names=(nothing, 1)
       Values rows=((0))
         : nothing INT NOT NULL
+====
+# every item that is not computed of groups is a key, those of * too
+SELECT *, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*)) AS r FROM (SELECT auction, price FROM bid) AS b GROUP BY ALL HAVING COUNT(*) > 1
+---
+Project expressions=(auction, price, count(*), over1) names=(auction, price, n, r)
+  : auction BIGINT, price DECIMAL(10, 2), n BIGINT NOT NULL, r INT NOT NULL
+  Over order=(count(*) NULLS FIRST) frame=RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW calls=(row_number()) names=(over1) timely=False
+    Filter predicate=(count(*) > 1)
+      Aggregate keys=(0, 1) aggregates=(count(*)) names=(count(*)) phase=single
+        : auction BIGINT, price DECIMAL(10, 2), count(*) BIGINT NOT NULL
+        Project expressions=(auction, price) names=(auction, price)
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+            Scan bid columns=(0, 1, 2, 3, 4)
+              : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT COUNT(*) AS n FROM bid GROUP BY ALL
+---
+Project expressions=(count(*)) names=(n)
+  : n BIGINT NOT NULL
+  Aggregate aggregates=(count(*)) names=(count(*)) phase=single
+    : count(*) BIGINT NOT NULL
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT window_start, window_end, COUNT(*) AS n FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY ALL
+---
+Project expressions=(window_start, window_end, count(*)) names=(window_start, window_end, n)
+  : window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], n BIGINT NOT NULL
+  WindowAggregate window={start_column: 5, end_column: 6} aggregates=(count(*)) names=(count(*)) phase=single
+    : count(*) BIGINT NOT NULL, window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
+    WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
