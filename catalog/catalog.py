@@ -134,7 +134,11 @@ class Catalog:
         relation = self.resolve(name, span)
         if isinstance(relation, View):
             raise PenstockError(
-                "SQL-1303", f'"{relation.name}" is a view, not a table', span=span, sqlstate="42809"
+                "SQL-1303",
+                f'"{relation.name}" is a view, not a table',
+                span=span,
+                hint=f"write VIEW: DROP VIEW {relation.name}, SHOW CREATE VIEW {relation.name}",
+                sqlstate="42809",
             )
         return relation
 
@@ -176,7 +180,7 @@ class Catalog:
             hint = (
                 "it is dropped and shown by DROP MATERIALIZED VIEW and SHOW CREATE MATERIALIZED VIEW"
                 if held
-                else None
+                else f"write TABLE: DROP TABLE {relation.name}, SHOW CREATE TABLE {relation.name}"
             )
             raise PenstockError("SQL-1303", message, span=span, hint=hint, sqlstate="42809")
         return relation

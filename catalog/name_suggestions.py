@@ -48,7 +48,9 @@ def did_you_mean_file(name: str, candidates: Iterable[str]) -> str | None:
     """Return a hint naming the nearest file; the part before the dot must be near by itself, or all
     files of one suffix were.
     """
-    match = nearest(name, candidates)
+    files = sorted(candidates)
+    # prices, where prices.csv is: other files of that stem may be beside it
+    match = next((file for file in files if file.partition(".")[0] == name), None) or nearest(name, files)
     stem = name.rpartition(".")[0] or name
     if match is None or damerau_distance(stem.lower(), (match.rpartition(".")[0] or match).lower()) > max(
         1, len(stem) // 3

@@ -19,6 +19,7 @@ from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.other_dialects import CONNECTOR_HINTS
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.secrets import MASK, names_secret, redact_url
 from penstock.catalog.tables import CatalogTable
@@ -151,7 +152,7 @@ def connector_named(name: str, span: Span | None = None) -> Connector:
         raise PenstockError(
             "SQL-1502",
             f"there is no connector '{name}'",
-            hint=did_you_mean(name, known, others=True),
+            hint=CONNECTOR_HINTS.get(name.lower()) or did_you_mean(name, known, others=True),
             span=span,
         )
     return connector

@@ -59,7 +59,9 @@ def error_code(name: str) -> ErrorCode:
         raise PenstockError(
             "CLI-6160",
             f"there is no error code {name}",
-            hint=did_you_mean(name.upper(), ERROR_CODES)
+            hint=did_you_mean(
+                next((code for code in ERROR_CODES if code[4:] == name), name.upper()), ERROR_CODES
+            )
             or "penstock explain-error without a code lists all of them",
         )
     return found

@@ -18,6 +18,7 @@ from penstock.catalog.functions.table import table_function_names
 from penstock.catalog.functions.type_rules import Function, Mismatch, Operand
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.other_dialects import FUNCTION_HINTS
 from penstock.catalog.types import DataType
 
 __all__ = [
@@ -189,7 +190,11 @@ def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> Pensto
         )
         hint = "let the source add such a value to each row; pmod(xxhash64(key), 100) < 5 keeps 5 of 100"
         raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
-    hint = did_you_mean(name, [*others, *function_names()]) or "SHOW FUNCTIONS lists every function"
+    hint = (
+        FUNCTION_HINTS.get(name.lower())
+        or did_you_mean(name, [*others, *function_names()])
+        or "SHOW FUNCTIONS lists every function"
+    )
     return PenstockError(
         "SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883"
     )

@@ -10,6 +10,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.functions.nested_type_rules import sequence
 from penstock.catalog.functions.type_rules import Mismatch, Operand, wanted
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.other_dialects import TABLE_FUNCTION_HINTS
 from penstock.catalog.schema import Field
 from penstock.catalog.types import (
     BIGINT,
@@ -253,7 +254,8 @@ def resolve_table(
         # In both cases of letters: other names, such as TUMBLE, are in capitals.
         known = [*table_function_names(), *others]
         hint = did_you_mean(name.lower(), known) or did_you_mean(name.upper(), known)
-        hint = hint or f"the table functions are {', '.join(known)}"
+        hint = TABLE_FUNCTION_HINTS.get(name.lower()) or hint
+        hint = hint or f"the table functions are {', '.join(known)}, read_csv, read_json and read_parquet"
         raise PenstockError(
             "SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883"
         )

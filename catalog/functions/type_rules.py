@@ -90,13 +90,18 @@ class Function:
     ordered: bool = field(default=False, kw_only=True)
 
 
+_TIMES = (Date, Timestamp, TimestampLtz)
+
+
 def wanted(operand: Operand, kind: DataType, position: int) -> DataType:
     """Return ``kind`` if the operand goes there by itself, else refuse."""
     # The binder casts; the rule only says to which type.
     if not implicit_cast(operand.type, kind):
         raise Mismatch(
             f"argument {position} is {operand.type}, wanted {kind}",
-            f"write CAST(.. AS {kind}) if that is meant",
+            "write time + INTERVAL '1' DAY"
+            if isinstance(operand.type, DayTimeInterval)
+            else f"write CAST(.. AS {kind}) if that is meant",
         )
     return kind
 
@@ -144,9 +149,11 @@ def comparison(operands: Sequence[Operand]) -> Typing:
     # price > 2 compares as DECIMAL with one digit for the constant, so that the column is not cast wider.
     kind = common_type(*_fitted(operands))
     if kind is None:
-        raise Mismatch(
-            f"{left} and {right} cannot be compared", f"CAST one side, for instance CAST(.. AS {left})"
-        )
+        hint = f"CAST one side, for instance CAST(.. AS {left})"
+        # ordered_at > 2024-01-01 is a difference of three numbers
+        if isinstance(left, _TIMES) and is_integer(right):
+            hint = "write DATE '2024-01-31' or TIMESTAMP '2024-01-31 10:00:00'"
+        raise Mismatch(f"{left} and {right} cannot be compared", hint)
     if not is_orderable(kind):
         raise Mismatch(f"{kind} values cannot be compared")
     return (kind, kind), BOOLEAN

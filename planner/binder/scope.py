@@ -18,6 +18,9 @@ from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.parser.syntax_nodes import span_of
 
+# characters that separate the fields of csv files
+_DELIMITERS = (";", "\t", "|", ",")
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -158,7 +161,7 @@ class Scope:
             return matches[0]
         name, span = parts[-1].name, span_of(parts[-1])
         if not matches:
-            raise self._no_column(name, parts[0].name if len(parts) > 1 else None, span)
+            raise self._no_column(parts[-1], parts[0].name if len(parts) > 1 else None)
         tables = [column.table for column in matches if column.table is not None]
         # The same table shows the name twice, so no qualifier helps.
         if len(set(tables)) < len(matches):
@@ -177,7 +180,8 @@ class Scope:
             sqlstate="42702",
         )
 
-    def _no_column(self, name: str, table: str | None, span: Span | None) -> PenstockError:
+    def _no_column(self, part: exp.Identifier, table: str | None) -> PenstockError:
+        name = part.name
         # Columns of internal tables, such as GROUP BY's window, are no suggestions.
         named = [c for c in self.columns if not (c.table or "").startswith("$")]
         within = [c.field.name for c in named if table is None or (c.table or "").lower() == table.lower()]
@@ -185,9 +189,13 @@ class Scope:
         if not self.columns:
             hint: str | None = "there is no FROM, so no column can be read"
         else:
-            hint = did_you_mean(name, within, others=True)
+            hint = _column_hint(part, within, qualified=table is not None)
         return PenstockError(
-            "SQL-1042", f'column "{name}" does not exist{where}', span=span, hint=hint, sqlstate="42703"
+            "SQL-1042",
+            f'column "{name}" does not exist{where}',
+            span=span_of(part),
+            hint=hint,
+            sqlstate="42703",
         )
 
     def _no_table(self, part: exp.Identifier) -> PenstockError:
@@ -195,6 +203,25 @@ class Scope:
         return PenstockError(
             "SQL-1044", f'table "{part.name}" is not in FROM', span=span_of(part), hint=hint, sqlstate="42P01"
         )
+
+
+def _column_hint(part: exp.Identifier, known: Sequence[str], *, qualified: bool) -> str | None:
+    name = part.name
+    if (hint := did_you_mean(name, known)) is not None or qualified:
+        return hint or did_you_mean(name, known, others=True)
+    if name.lower() in ("window_start", "window_end", "window_time"):
+        return "a window function has it: FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)"
+    # item;price: the header was read as one column
+    for column in known:
+        mark = next((mark for mark in _DELIMITERS if name in column.split(mark)), name)
+        if mark not in (column, name):
+            return f"the file's delimiter is {mark}: write delim => '{mark}', or 'csv.delimiter' = '{mark}'"
+    others = did_you_mean(name, known, others=True)
+    # "ann", or customer = ann: a text was meant
+    compared = part.parent is not None and isinstance(part.parent.parent, exp.Binary | exp.In)
+    if part.args.get("quoted") or compared:
+        return f"{others}; a text is written in single quotes: '{name}'"
+    return others
 
 
 @dataclass(frozen=True)

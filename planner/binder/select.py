@@ -189,7 +189,7 @@ def _over_source(
     plan = source.plan
     # SQL's order of evaluation: WHERE, windows of GROUP BY, the select list, OVER, QUALIFY, groups.
     if tree.args.get("where") is not None:
-        source = _where(source, tree.args["where"], context)
+        source = _where(source, tree, context)
         plan = source.plan
     if tree.args.get("group_window") is not None:
         source = windowed(source, tree, _row_fields(plan, source.scope), context)
@@ -298,12 +298,26 @@ def _refuse_marks(expressions: Sequence[Expression]) -> None:
             )
 
 
-def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClause:
-    # Each subquery becomes a semi-join, an anti-join or a joined value.
-    if has_subquery(tree):
-        return filtered(source, [tree], context)
-    # no binder of subqueries and no aggregates: WHERE allows neither here
-    condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
+def _with_alias_hint(error: PenstockError, tree: exp.Select) -> PenstockError:
+    """Say of an unknown column of WHERE that it is an alias of the select list, if it is one."""
+    if error.code == "SQL-1042":
+        aliases = {item.alias.lower() for item in tree.expressions if item.alias}
+        for name in tree.args["where"].find_all(exp.Identifier):
+            if span_of(name) == error.span and name.name.lower() in aliases:
+                error.hint = f"{name.name} is an alias of the select list: repeat its expression in WHERE"
+    return error
+
+
+def _where(source: FromClause, select: exp.Select, context: BindContext) -> FromClause:
+    tree = select.args["where"]
+    try:
+        # Each subquery becomes a semi-join, an anti-join or a joined value.
+        if has_subquery(tree):
+            return filtered(source, [tree], context)
+        # no binder of subqueries and no aggregates: WHERE allows neither here
+        condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
+    except PenstockError as error:
+        raise _with_alias_hint(error, select) from None
     # FROM a, b WHERE a.ts BETWEEN b.ts - .. AND b.ts bounds a join's time, though it is not in ON.
     joined, remaining = push_time_conditions(source, conjuncts(condition))
     # Nothing was pushed: one filter with the whole condition.

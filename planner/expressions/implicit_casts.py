@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from decimal import Context
 from decimal import Decimal as PyDecimal
@@ -15,6 +16,7 @@ from penstock.planner.expressions.nodes import Cast, Expression, Literal
 _EXACT = Context(prec=80)
 # the length of a constant that an error repeats
 SHOWN_CHARS = 40
+_DURATION = re.compile(r"\d+ (second|minute|hour|day|week|month|year)s?\b", re.IGNORECASE)
 # functions that compare their arguments: here a text may be meant as a text
 _COMPARISONS = frozenset(
     (
@@ -57,13 +59,18 @@ def coerced_argument(argument: Expression, kind: DataType, function: str) -> Exp
     ):
         # a > 'abc' where a is a number: every row would fail, so the statement does
         shown = argument.value if len(argument.value) <= SHOWN_CHARS else f"{argument.value[:SHOWN_CHARS]}.."
-        text_too = ", or compare text with text: CAST(.. AS STRING)" if function in _COMPARISONS else ""
-        message, hint = (
-            f"'{shown}' is a text that cannot be read as {kind}",
-            f"write a constant of that type{text_too}",
-        )
+        message, hint = f"'{shown}' is a text that cannot be read as {kind}", _text_hint(shown, function)
         raise PenstockError("SQL-1106", message, span=argument.span, hint=hint, sqlstate="22018")
     return coerced(argument, kind)
+
+
+def _text_hint(text: str, function: str) -> str:
+    if function in ("add", "subtract"):
+        if _DURATION.match(text):
+            return f"write INTERVAL '{text}'"
+        return "write a constant of that type; || joins texts"
+    text_too = ", or compare text with text: CAST(.. AS STRING)" if function in _COMPARISONS else ""
+    return f"write a constant of that type{text_too}"
 
 
 def _retyped(literal: Literal, kind: DataType) -> Literal | None:

@@ -414,7 +414,7 @@ class TableParser:
     def _no_condition(self, kind: str) -> PenstockError:
         error = self._tokens.unexpected("ON", "USING")
         if not error.hint:
-            error.hint = f"{kind} JOIN needs a condition; CROSS JOIN pairs every row with every row"
+            error.hint = f"write {kind} JOIN t ON a.key = b.key; CROSS JOIN pairs every row with every row"
         return error
 
     def _join_kind(self) -> str | None:

@@ -399,7 +399,9 @@ class QueryParser:
         if star is not None:
             return star
         if self._tokens.at_words("FROM"):
-            hint = 'a column named "from" must be quoted: `from`'
+            hint = "leave out the comma before it; a column of that name is quoted: `from`"
+            if self._tokens.previous.token_type is not TokenType.COMMA:
+                hint = "write SELECT *; a column of that name is quoted: `from`"
             raise PenstockError(
                 "SQL-1001",
                 "an expression is missing before FROM",

@@ -155,7 +155,7 @@ def _unterminated(mark: str, start: int) -> PenstockError:
         "SQL-1003",
         f"the {_OPEN[mark]} that begins here never ends",
         span=span,
-        hint=f"close it with {end}",
+        hint=f"close it with {end}" + ("; within a text it is doubled: 'it''s'" if mark == "'" else ""),
         sqlstate="42601",
     )
 

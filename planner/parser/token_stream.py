@@ -407,5 +407,5 @@ def _wanted(expected: list[str]) -> str:
     words += ["the end of the statement"] if "$END" in expected else []
     # a list of all keywords helps nobody: name what is no keyword
     if len(words) > 7:
-        words = [word for word in words if not word.isupper()] or ["something else"]
+        words = [word for word in words if not word.isupper()] or ["another word"]
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "something else"

@@ -13,6 +13,7 @@ from sqlglot.tokens import Token, TokenType
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.other_dialects import TYPE_HINTS
 from penstock.catalog.types import (
     BIGINT,
     BINARY,
@@ -337,7 +338,8 @@ def _simple(syntax: TypeSyntax) -> DataType:
             span=span,
         )
     hint = (
-        did_you_mean(word, TYPE_NAMES)
+        TYPE_HINTS.get(word)
+        or did_you_mean(word, TYPE_NAMES)
         or "types are BOOLEAN, INT, BIGINT, DOUBLE, DECIMAL(p, s), STRING, DATE, TIMESTAMP(3), "
         "ARRAY<..> and others"
     )

@@ -13,6 +13,7 @@ from penstock.catalog.secrets import KNOWN
 from penstock.planner.parser.hints import refuse_other_hints
 from penstock.planner.parser.query_parser import parse_query
 from penstock.planner.parser.scanner import allow_depth, check_text, scan
+from penstock.planner.parser.syntax_hints import syntax_hint
 from penstock.planner.statements.builder import StatementBuilder
 from penstock.planner.statements.grammar import parse_tree
 from penstock.planner.statements.nodes import Query, Statement
@@ -22,8 +23,8 @@ MAX_ERRORS = 20
 # statements of other engines by their first words, with what to do instead
 _NOT_YET: dict[tuple[str, ...], str] = {
     ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
-    ("UPDATE",): "rows of a stream are changed at its source",
-    ("DELETE",): "rows of a stream are changed at its source",
+    ("UPDATE",): "a query changes what it reads: SELECT if(condition, new, old) AS column .. FROM t",
+    ("DELETE",): "a query leaves rows out: SELECT .. FROM t WHERE NOT (condition)",
     ("MERGE",): "INSERT INTO a table with a primary key",
     ("TRUNCATE",): "delete the table's files",
     ("ANALYZE",): "no statistics are needed",
@@ -100,7 +101,10 @@ def parse_statement(text: str) -> Statement:
     check_text(text)
     allow_depth()
     _refuse_early(text)
-    node = _parsed(text)
+    try:
+        node = _parsed(text)
+    except PenstockError as error:
+        raise _hinted_error(error, text) from None
     # most statements have no hint: a search of the text is cheaper than a walk over the tree
     if "/*+" in text:
         refuse_other_hints(text, _hinted(node))
@@ -117,6 +121,14 @@ def _parsed(text: str) -> Statement:
         if isinstance(error.orig_exc, PenstockError):
             raise error.orig_exc from None
         raise error.orig_exc from error
+
+
+def _hinted_error(error: PenstockError, text: str) -> PenstockError:
+    """Return a syntax error with what to write instead, unless it says so already."""
+    # hints of SQL-1001 are of one place in the grammar, those of other codes are general
+    if error.span is not None and (error.code != "SQL-1001" or error.hint is None):
+        error.hint = syntax_hint(error.code, text, error.span.start) or error.hint
+    return error
 
 
 def _hinted(node: Statement) -> Iterator[exp.Expr]:

@@ -102,6 +102,22 @@ examples:
 """
 
 
+# flags that other command lines have
+_FLAG_HINTS = {
+    "--file": "write -f FILE",
+    "--input": "write -f FILE",
+    "--execute": 'write -c "SELECT 1"',
+    "--command": 'write -c "SELECT 1"',
+    "--query": 'write -c "SELECT 1"',
+    "--output": "write --format json, and > out.json",
+    "--output-format": "write --format json",
+    "--conf": "write --set key=value",
+    "--config": "write --set key=value",
+    "--define": "write --set key=value",
+    "--checkpoint-dir": "write penstock run FILE --state DIR",
+}
+
+
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors name the nearest flag."""
 
@@ -153,7 +169,9 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split()[0].split("=")[0]
             known = [flag for action in self._actions for flag in action.option_strings]
-            message, hint = f"unknown argument {word}", did_you_mean(word, known)
+            message, hint = f"unknown argument {word}", _FLAG_HINTS.get(word) or did_you_mean(word, known)
+            if not word.startswith("-"):
+                hint = 'a statement is quoted: penstock -c "SELECT 1"'
         # argument --format: invalid choice: 'cvs' (choose from ..)
         elif "invalid choice: " in message:
             word = message.split("invalid choice: ")[1].split(" ")[0].strip("'")
@@ -167,6 +185,8 @@ class Parser(argparse.ArgumentParser):
             message, hint = what, did_you_mean(word, list(choices), others=True)
         elif message.startswith("argument "):
             message = message.removeprefix("argument ")
+            if message == "-c: expected one argument":
+                hint = 'write penstock -c "SELECT 1"'
         sys.stderr.write(
             f"error[CLI-6100]: {message}\nhint: {hint or f'{self.prog} --help shows what there is'}\n"
         )
@@ -544,6 +564,6 @@ def key_values(pairs: list[str], flag: str, parser: Parser) -> dict[str, str]:
         # the value may hold further equals signs
         key, separator, value = pair.partition("=")
         if not separator or not key.strip():
-            parser.error(f"{flag} takes name=value, not {pair!r}")
+            parser.error(f"{flag} takes name=value, not {pair!r}: write {flag} {pair}=value")
         values[key.strip()] = value
     return values

@@ -26,6 +26,21 @@ if TYPE_CHECKING:
     from penstock.repl.output.printer import Printer, Style
 
 
+# words that stand for commands elsewhere
+_WORD_HINTS = {
+    "shell": "penstock alone opens the shell",
+    "sql": "penstock alone opens the shell",
+    "repl": "penstock alone opens the shell",
+    "version": "penstock --version",
+    "query": 'penstock -c "SELECT 1" runs a statement',
+    "exec": 'penstock -c "SELECT 1" runs a statement',
+    "start": "penstock run FILE runs a script",
+    "submit": "penstock run FILE runs a script",
+    "list": "penstock jobs",
+    "install": "pip install 'penstock[spark]' installs an extra",
+}
+
+
 def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
     """Return the configuration under the flags. PenstockError when a file is wrong."""
     settings = key_values(arguments.settings, "--set", parser)
@@ -113,6 +128,18 @@ def refusal_code(error: PenstockError) -> int:
     return EXIT_USAGE if error.code.startswith("SQL-14") else EXIT_QUERY
 
 
+def word_hint(word: str) -> str:
+    """Return what a word was meant to be that stands where a command does."""
+    if Path(word).exists():
+        return (
+            f"penstock run {word} runs it"
+            if Path(word).suffix == ".sql"
+            else f"penstock -c \"SELECT * FROM '{word}'\" reads it"
+        )
+    quoted = 'penstock --help lists commands; a statement is quoted: penstock -c "SELECT 1"'
+    return _WORD_HINTS.get(word.lower(), quoted)
+
+
 def refuse_url(config: Config, messages: Messages) -> int | None:
     """Report that this release has no server, or that a word is no command. Return the exit code, None
     without a URL.
@@ -134,8 +161,6 @@ def refuse_url(config: Config, messages: Messages) -> int | None:
             )
         )
         return EXIT_CONNECTION
-    hint = did_you_mean(config.url, COMMANDS) or (
-        "penstock run FILE runs a script" if Path(config.url).exists() else "penstock --help"
-    )
+    hint = did_you_mean(config.url, COMMANDS) or word_hint(config.url)
     messages.error(PenstockError("CLI-6100", f"there is no command {config.url}", hint=hint))
     return EXIT_USAGE

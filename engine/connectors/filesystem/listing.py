@@ -119,26 +119,32 @@ class FileListing:
         # the table is one file
         if info.type != pafs.FileType.Directory:
             return [info]
-        try:
-            infos = self.filesystem.get_file_info(pafs.FileSelector(self.root, recursive=True))
-        except OSError as error:
-            raise unreadable(self._shown, error) from error
-        files = [
-            info
-            for info in infos
-            if info.type != pafs.FileType.Directory and not _hidden(self.relative(info.path))
-        ]
+        files = self._listed()
         return (
             files if self._pattern is None else [info for info in files if self._pattern.fullmatch(info.path)]
         )
 
+    def _listed(self) -> list[pafs.FileInfo]:
+        """Return all files below the root."""
+        try:
+            infos = self.filesystem.get_file_info(pafs.FileSelector(self.root, recursive=True))
+        except OSError as error:
+            raise unreadable(self._shown, error) from error
+        return [
+            info
+            for info in infos
+            if info.type != pafs.FileType.Directory and not _hidden(self.relative(info.path))
+        ]
+
     def _elsewhere(self) -> str:
         """Suggest an existing path: a file of a similar name, or the directory where relative paths begin."""
         parent, _, name = self.root.rpartition("/")
-        if (
-            self._pattern is None
-            and self.filesystem.get_file_info(parent or "/").type == pafs.FileType.Directory
-        ):
+        if self.filesystem.get_file_info(self.root).type == pafs.FileType.Directory:
+            there = [self.relative(info.path) for info in self._listed()]
+            if there:
+                more = f" and {len(there) - 3} more" if len(there) > 3 else ""
+                return f"the directory has {', '.join(sorted(there)[:3])}{more}"
+        elif self.filesystem.get_file_info(parent or "/").type == pafs.FileType.Directory:
             beside = [
                 info.base_name for info in self.filesystem.get_file_info(pafs.FileSelector(parent or "/"))
             ]

@@ -14,7 +14,7 @@ from penstock.catalog.connectors.registry import file_format, option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
-from penstock.catalog.types import to_arrow
+from penstock.catalog.types import STRING, to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.api.stream_elements import Batch
@@ -139,10 +139,25 @@ class FilesystemReader:
             "DAT-4201",
             f"{redact_url(self._split.path)}, {location}{where}:{column} {record.error}",
             detail=f"record{' (the header is not counted)' if header and not ranged else ''}: {record.shown}",
-            hint="mend the file, or create the table with 'on-error' = 'skip' or 'table'",
+            hint=self._hint(record),
             kind=Kind.EXTERNAL,
             sqlstate="22000",
         )
+
+    def _hint(self, record: BadRecord) -> str:
+        """Return what to write so that the statement succeeds: the type of a text, or to skip the record."""
+        table, column = self._request.table, record.column
+        # a text that is no text has another encoding
+        place = table.schema.index_of(column) if column else None
+        if place is None or table.schema[place].type == STRING:
+            column = None
+        # FROM 'orders.csv', read_csv(..): the table is called as its path
+        if table.name == table.options.get("path"):
+            call = f"read_{file_format(table)}('{table.name}', "
+            typed = f"{call}types => '{column} STRING') reads it as text, " if column else ""
+            return f"{typed}{call}ignore_errors => TRUE) skips the record"
+        typed = f"declare {column} STRING in CREATE TABLE {table.name}" if column else "mend the file"
+        return f"{typed}, or create the table with 'on-error' = 'skip' or 'table'"
 
     def _complete(self, piece: Decoded, begin: int, end: int) -> pa.RecordBatch:
         """Return rows begin .. end of a piece with the columns that are not stored in the file."""

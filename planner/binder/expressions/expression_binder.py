@@ -486,6 +486,8 @@ class ExpressionBinder:
 
     def _no_window(self, name: str, span: Span | None) -> PenstockError:
         hint = "compute it in the select list of a subquery, give it a name, and use that name here"
+        if self.clause in ("WHERE", "HAVING"):
+            hint = "write QUALIFY, behind HAVING, for conditions on calls with OVER"
         return PenstockError(
             "SQL-1065",
             f"{name.lower()} OVER cannot be used in {self.clause}",

@@ -84,7 +84,7 @@ def path_source(
         check_options(options, spans, {entry.key: entry.value_span for entry in translated})
         inferred = _inferred(columns, options, context)
     except PenstockError as error:
-        raise _with_name_hint(error, path, context).with_span(span) from None
+        raise _with_name_hint(error, path, context, file_format).with_span(span) from None
     return FileSource(_table(path, inferred, options, _is_on(columns.get("filename"))), inferred.basis)
 
 
@@ -201,7 +201,14 @@ def _table(path: str, inferred: InferredFiles, options: Mapping[str, str], filen
     )
 
 
-def _with_name_hint(error: PenstockError, path: str, context: BindContext) -> PenstockError:
+def _with_name_hint(
+    error: PenstockError, path: str, context: BindContext, file_format: str | None
+) -> PenstockError:
+    # read_csv('orders.parquet'): a WITH clause has a format, a function is one
+    kind, _ = split_suffixes(path)
+    if error.code == "DAT-4108" and file_format is not None and kind is not None:
+        error.hint = f"write read_{kind}('{path}'), or FROM '{path}'"
+        return error
     if error.code != "DAT-4101" or (error.hint or "").startswith("did you mean"):
         return error
     error.hint = (

@@ -125,6 +125,7 @@ ALTER TABLE s CHANGE v
 error[SQL-1001]: unexpected "CHANGE": ADD, DROP, MODIFY, RENAME, RESET or SET was expected
   2 | ALTER TABLE s CHANGE v
     |               ^^^^^^
+hint: write MODIFY and the column with its new type
 ====
 CREATE TABLE s (id INT, v BIGINT, ts TIMESTAMP(3), w AS v * 2, WATERMARK FOR ts AS ts, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv');
 ALTER TABLE s RENAME v TO u
@@ -155,6 +156,7 @@ ALTER TABLE rich RENAME TO poor
 error[SQL-1303]: "rich" is a view, not a table
   2 | ALTER TABLE rich RENAME TO poor
     |             ^^^^
+hint: write VIEW: DROP VIEW rich, SHOW CREATE VIEW rich
 ====
 CREATE TABLE s (id INT, v BIGINT, ts TIMESTAMP(3), w AS v * 2, WATERMARK FOR ts AS ts, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv');
 ALTER TABLE s MODIFY ts STRING

@@ -116,6 +116,7 @@ SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A 
 error[SQL-1001]: the statement ends where DEFINE was expected
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A (B) DEFINE A AS TRUE)
     |                                                                                                      ^
+hint: a closing parenthesis is missing
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATERN (A) DEFINE A AS TRUE)
 ---

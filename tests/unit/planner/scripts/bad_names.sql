@@ -328,12 +328,14 @@ DROP VIEW bid
 error[SQL-1303]: "bid" is a table, not a view
   1 | DROP VIEW bid
     |           ^^^
+hint: write TABLE: DROP TABLE bid, SHOW CREATE TABLE bid
 ====
 DROP TABLE rich
 ---
 error[SQL-1303]: "rich" is a view, not a table
   1 | DROP TABLE rich
     |            ^^^^
+hint: write VIEW: DROP VIEW rich, SHOW CREATE VIEW rich
 ====
 INSERT INTO total SELECT 1
 ---
@@ -347,3 +349,4 @@ INSERT INTO rich SELECT 1
 error[SQL-1303]: "rich" is a view, not a table
   1 | INSERT INTO rich SELECT 1
     |             ^^^^
+hint: write VIEW: DROP VIEW rich, SHOW CREATE VIEW rich

@@ -237,7 +237,7 @@ SELECT aggregate(ARRAY[auction], DATE '2024-01-01', (s, x) -> s > x) FROM bid
 error[SQL-1103]: greater: DATE and BIGINT cannot be compared
   1 | SELECT aggregate(ARRAY[auction], DATE '2024-01-01', (s, x) -> s > x) FROM bid
     |                                                               ^^^^^
-hint: CAST one side, for instance CAST(.. AS DATE)
+hint: write DATE '2024-01-31' or TIMESTAMP '2024-01-31 10:00:00'
 ====
 SELECT aggregate(ARRAY[auction], 0, (s, x) -> ARRAY[s]) FROM bid
 ---

@@ -3,7 +3,7 @@ SELECT auction FROM bid WHERE ROW_NUMBER() OVER (ORDER BY price) = 1
 error[SQL-1065]: row_number OVER cannot be used in WHERE
   1 | SELECT auction FROM bid WHERE ROW_NUMBER() OVER (ORDER BY price) = 1
     |                                            ^^^^^^^^^^^^^^^^^^^^^
-hint: compute it in the select list of a subquery, give it a name, and use that name here
+hint: write QUALIFY, behind HAVING, for conditions on calls with OVER
 ====
 SELECT ROW_NUMBER() FROM bid
 ---

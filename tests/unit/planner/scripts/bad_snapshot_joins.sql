@@ -106,7 +106,7 @@ SELECT * FROM bid JOIN LATERAL SNAPSHOT(TABLE person, on_time => DESCRIPTOR(join
 error[SQL-1001]: the statement ends where ON or USING was expected
   1 | SELECT * FROM bid JOIN LATERAL SNAPSHOT(TABLE person, on_time => DESCRIPTOR(joined)) AS s
     |                                                                                          ^
-hint: INNER JOIN needs a condition; CROSS JOIN pairs every row with every row
+hint: write INNER JOIN t ON a.key = b.key; CROSS JOIN pairs every row with every row
 ====
 SELECT * FROM bid JOIN LATERAL SNAPSHOT(TABLE person, on_time => DESCRIPTOR(joined)) AS s ON bid.bidder IN (SELECT id FROM person)
 ---

@@ -43,6 +43,7 @@ SELECT auction FROM bid WHERE channel LIKE ANY ('a'
 error[SQL-1001]: the statement ends where ")" was expected
   1 | SELECT auction FROM bid WHERE channel LIKE ANY ('a'
     |                                                    ^
+hint: a closing parenthesis is missing
 ====
 SELECT FLOOR(ts TO FORTNIGHT) FROM bid
 ---

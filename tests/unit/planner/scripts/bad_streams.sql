@@ -169,7 +169,7 @@ UPDATE bid SET price = 1
 error[SQL-1601]: UPDATE is not supported yet
   1 | UPDATE bid SET price = 1
     | ^^^^^^
-hint: rows of a stream are changed at its source
+hint: a query changes what it reads: SELECT if(condition, new, old) AS column .. FROM t
 ====
 CREATE FUNCTION f AS 'a.b' LANGUAGE JAVA
 ---

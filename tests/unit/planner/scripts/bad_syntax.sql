@@ -73,7 +73,7 @@ SELECT price FROM bid JOIN city
 error[SQL-1001]: the statement ends where ON or USING was expected
   1 | SELECT price FROM bid JOIN city
     |                                ^
-hint: INNER JOIN needs a condition; CROSS JOIN pairs every row with every row
+hint: write INNER JOIN t ON a.key = b.key; CROSS JOIN pairs every row with every row
 ====
 SELECT price FROM bid CROSS JOIN city ON price = size
 ---
@@ -87,21 +87,21 @@ SELECT auction, FROM bid
 error[SQL-1001]: an expression is missing before FROM
   1 | SELECT auction, FROM bid
     |                 ^^^^
-hint: a column named "from" must be quoted: `from`
+hint: leave out the comma before it; a column of that name is quoted: `from`
 ====
 SELECT FROM bid
 ---
 error[SQL-1001]: an expression is missing before FROM
   1 | SELECT FROM bid
     |        ^^^^
-hint: a column named "from" must be quoted: `from`
+hint: write SELECT *; a column of that name is quoted: `from`
 ====
 SELECT auction, from FROM bid
 ---
 error[SQL-1001]: an expression is missing before FROM
   1 | SELECT auction, from FROM bid
     |                 ^^^^
-hint: a column named "from" must be quoted: `from`
+hint: leave out the comma before it; a column of that name is quoted: `from`
 ====
 SELECT price, , auction FROM bid
 ---
@@ -114,7 +114,7 @@ INSERT INTO totals SELECT FROM bid
 error[SQL-1001]: an expression is missing before FROM
   1 | INSERT INTO totals SELECT FROM bid
     |                           ^^^^
-hint: a column named "from" must be quoted: `from`
+hint: write SELECT *; a column of that name is quoted: `from`
 ====
 SELECT * FROM bid WHERE
 ---
@@ -139,6 +139,7 @@ SELECT 1) FROM bid
 error[SQL-1001]: unexpected ")": the end of the query or its next part was expected
   1 | SELECT 1) FROM bid
     |         ^
+hint: a parenthesis closes that was never opened: leave it out
 ====
 SELECT price FROM bid WHERE price > 1 2
 ---
@@ -175,6 +176,7 @@ SELECT CAST(price, INT) FROM bid
 error[SQL-1001]: unexpected ",": AS was expected
   1 | SELECT CAST(price, INT) FROM bid
     |                  ^
+hint: write CAST(.. AS INT)
 ====
 SELECT price BETWEEN 1 OR 2 FROM bid
 ---
@@ -193,6 +195,7 @@ SELECT price IS 3 FROM bid
 error[SQL-1001]: unexpected "3": NULL, NOT NULL, TRUE or FALSE was expected
   1 | SELECT price IS 3 FROM bid
     |                 ^
+hint: write = 3
 ====
 SELECT price LIKE FROM bid
 ---
@@ -246,7 +249,7 @@ SELECT 'abc
 error[SQL-1003]: the string that begins here never ends
   1 | SELECT 'abc
     |        ^
-hint: close it with '
+hint: close it with '; within a text it is doubled: 'it''s'
 ====
 SELECT `abc FROM bid
 ---
@@ -300,13 +303,14 @@ FROM bid
 error[SQL-1010]: no statement begins with "FROM"
   1 | FROM bid
     | ^^^^
-hint: statements begin with SELECT, INSERT, CREATE, DROP, EXPLAIN, SET, SHOW, DESCRIBE and others: HELP lists them
+hint: write SELECT * before FROM
 ====
 WITH a AS SELECT 1 SELECT * FROM a
 ---
 error[SQL-1001]: unexpected "SELECT": "(" was expected
   1 | WITH a AS SELECT 1 SELECT * FROM a
     |           ^^^^^^
+hint: a semicolon ends the statement before it
 ====
 WITH a (SELECT 1) SELECT * FROM a
 ---
@@ -425,6 +429,7 @@ SET 'a' 'b'
 error[SQL-1001]: unexpected 'b': "=" or the end of the statement was expected
   1 | SET 'a' 'b'
     |         ^^^
+hint: write SET 'key' = 'value'
 ====
 INSERT INTO totals SELET 1
 ---
@@ -438,12 +443,14 @@ INSERT totals SELECT 1
 error[SQL-1001]: unexpected "totals": INTO or OVERWRITE was expected
   1 | INSERT totals SELECT 1
     |        ^^^^^^
+hint: write INSERT INTO totals
 ====
 INSERT INTO totals (id,) SELECT 1
 ---
 error[SQL-1001]: unexpected ")": a name was expected
   1 | INSERT INTO totals (id,) SELECT 1
     |                        ^
+hint: leave out the comma before it
 ====
 BEGIN STATEMENT SET; END
 ---
@@ -502,3 +509,4 @@ CREATE MATERIALIZED VIEW v SELECT 1
 error[SQL-1001]: unexpected "SELECT": AS, COMMENT or "(" was expected
   1 | CREATE MATERIALIZED VIEW v SELECT 1
     |                            ^^^^^^
+hint: a semicolon ends the statement before it

@@ -49,18 +49,21 @@ CREATE TABLE t (a ROW<b INT
 error[SQL-1001]: the statement ends where "," or ">" was expected
   1 | CREATE TABLE t (a ROW<b INT
     |                            ^
+hint: a closing parenthesis is missing
 ====
 CREATE TABLE t (a ROW(b INT, c MAP<INT, STRING>
 ---
 error[SQL-1001]: the statement ends where "," or ")" was expected
   1 | CREATE TABLE t (a ROW(b INT, c MAP<INT, STRING>
     |                                                ^
+hint: a closing parenthesis is missing
 ====
 CREATE TABLE t (a ARRAY<INT b>) WITH ('connector' = 'datagen')
 ---
 error[SQL-1001]: unexpected "b": "(", ">", PRECISION, VARYING, WITH or WITHOUT was expected
   1 | CREATE TABLE t (a ARRAY<INT b>) WITH ('connector' = 'datagen')
     |                             ^
+hint: a comma is missing before b
 ====
 CREATE TABLE t (a INT COMENT 'x') WITH ('connector' = 'datagen')
 ---
@@ -95,6 +98,7 @@ SELECT CAST(price AS DECIMAL(10 2)) FROM bid
 error[SQL-1001]: unexpected "2": "," or ")" was expected
   1 | SELECT CAST(price AS DECIMAL(10 2)) FROM bid
     |                                 ^
+hint: a comma is missing before 2
 ====
 CREATE TABLE t (a ROW<b INT, b INT>) WITH ('connector' = 'datagen')
 ---
@@ -107,12 +111,14 @@ CREATE TABLE t (a INT b INT) WITH ('connector' = 'datagen')
 error[SQL-1001]: unexpected "b": ",", "(" or ")" was expected
   1 | CREATE TABLE t (a INT b INT) WITH ('connector' = 'datagen')
     |                       ^
+hint: a comma is missing before b
 ====
 CREATE TABLE t (a INT,) WITH ('connector' = 'datagen')
 ---
 error[SQL-1001]: unexpected ")": CONSTRAINT, a name, PRIMARY or WATERMARK was expected
   1 | CREATE TABLE t (a INT,) WITH ('connector' = 'datagen')
     |                       ^
+hint: leave out the comma before it
 ====
 CREATE TABLE t () WITH ('connector' = 'datagen')
 ---
@@ -132,7 +138,7 @@ CREATE TABLE t (a INT, b AS c + 1) WITH ('connector' = 'datagen')
 error[SQL-1042]: column "c" does not exist in t
   1 | CREATE TABLE t (a INT, b AS c + 1) WITH ('connector' = 'datagen')
     |                             ^
-hint: there is a
+hint: there is a; a text is written in single quotes: 'c'
 ====
 CREATE TABLE t (a INT, b AS a +) WITH ('connector' = 'datagen')
 ---
@@ -297,12 +303,14 @@ CREATE TABLE t (a INT) WITH (connector = 'datagen')
 error[SQL-1001]: unexpected "connector": ")" or a text in single quotes was expected
   1 | CREATE TABLE t (a INT) WITH (connector = 'datagen')
     |                              ^^^^^^^^^
+hint: keys and values are texts in single quotes: 'connector' = '..'
 ====
 CREATE TABLE t (a INT) WITH ('connector' = 5)
 ---
 error[SQL-1001]: unexpected "5": a text in single quotes was expected
   1 | CREATE TABLE t (a INT) WITH ('connector' = 5)
     |                                            ^
+hint: a value is a text in single quotes: '5'
 ====
 CREATE TABLE table (a INT) WITH ('connector' = 'datagen')
 ---

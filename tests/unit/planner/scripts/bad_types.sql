@@ -31,7 +31,7 @@ SELECT ts > 5 FROM bid
 error[SQL-1103]: greater: TIMESTAMP(3) and INT cannot be compared
   1 | SELECT ts > 5 FROM bid
     |        ^^^^^^
-hint: CAST one side, for instance CAST(.. AS TIMESTAMP(3))
+hint: write DATE '2024-01-31' or TIMESTAMP '2024-01-31 10:00:00'
 ====
 SELECT NOT price FROM bid
 ---
@@ -325,7 +325,7 @@ SELECT auction + 'one' FROM bid
 error[SQL-1106]: 'one' is a text that cannot be read as BIGINT
   1 | SELECT auction + 'one' FROM bid
     |                  ^^^^^
-hint: write a constant of that type
+hint: write a constant of that type; || joins texts
 ====
 SELECT CASE auction WHEN 'x' THEN 1 END FROM bid
 ---

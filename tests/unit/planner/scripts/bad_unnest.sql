@@ -121,6 +121,7 @@ SELECT * FROM bid LATERAL VIEW explode(array(1) t AS x
 error[SQL-1001]: unexpected "t": ")" was expected
   1 | SELECT * FROM bid LATERAL VIEW explode(array(1) t AS x
     |                                                 ^
+hint: a comma is missing before t
 ====
 SELECT e FROM UNNEST(t.a) AS u(e), (SELECT array(1) AS a) AS t
 ---
@@ -168,4 +169,4 @@ SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder]) AS u(x) ON y >
 error[SQL-1042]: column "y" does not exist
   1 | SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder]) AS u(x) ON y > 1
     |                                                                              ^
-hint: there is auction, bidder, channel, price, ts, x
+hint: there is auction, bidder, channel, price, ts, x; a text is written in single quotes: 'y'

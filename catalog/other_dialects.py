@@ -1,0 +1,99 @@
+"""Names of functions, types and connectors that other engines have: what to write in their place."""
+
+from __future__ import annotations
+
+_FUNCTIONS = {
+    "getdate sysdate sysdatetime utcnow": "write now()",
+    "curtime current_time": "write date_format(now(), 'HH:mm:ss')",
+    "strftime to_char to_varchar format_date format_timestamp": "write date_format(time, 'yyyy-MM-dd HH:mm')",
+    "strptime parse_date parse_timestamp str_to_date todate": "write to_timestamp(text, 'dd.MM.yyyy')",
+    "datetime timestamp": "write to_timestamp(text), or TIMESTAMP '2024-01-01 00:00:00'",
+    "timestamp_diff timediff": "write timestampdiff(SECOND, a, b)",
+    "datepart datename": "write EXTRACT(HOUR FROM time), or date_format(time, 'EEEE')",
+    "to_unixtime unixepoch epoch": "write unix_timestamp(time)",
+    "time_bucket date_bin": "write date_trunc('HOUR', time)",
+    "group_concat": "write string_agg(x, ', ')",
+    "list array_aggregate": "write array_agg(x)",
+    "approx_distinct uniq": "write approx_count_distinct(x)",
+    "quantile quantile_cont median_approx": "write percentile_cont(0.5) WITHIN GROUP (ORDER BY x)",
+    "sum_if sumif": "write SUM(x) FILTER (WHERE condition)",
+    "arbitrary": "write any_value(x)",
+    "to_number tonumber toint64 int": "write CAST(x AS DECIMAL(10, 2)), or TRY_CAST",
+    "convert safe_cast try_convert": "write CAST(x AS INT), or TRY_CAST for NULL where it cannot be read",
+    "tostring str": "write CAST(x AS STRING)",
+    "strpos charindex position": "write instr(text, part)",
+    "regexp_matches regexp_match match": "write regexp_like(text, pattern), or regexp_extract",
+    "sha256 sha512": "write sha2(text, 256)",
+    "format printf sprintf": "write format_string('%s', x)",
+    "replicate": "write repeat(text, n)",
+    "truncate": "write floor(x), or round(x, 2)",
+    "isfinite": "write NOT isnan(x)",
+    "safe_divide": "write try_divide(a, b)",
+    "iif": "write if(condition, a, b)",
+    "array_length list_length": "write size(array)",
+    "list_contains array_has": "write array_contains(array, x)",
+    "array_to_string list_aggregate": "write array_join(array, ', ')",
+    "string_to_array string_split": "write split(text, ',')",
+    "list_value": "write ARRAY[1, 2, 3]",
+    "struct_pack object_construct": "write named_struct('a', 1)",
+    "json_extract json_extract_string json_extract_scalar": "write json_value(text, '$.a')",
+    "parse_json": "write from_json(text, 'a INT'), or json_value(text, '$.a')",
+    "top": "write LIMIT n at the end of the query",
+    "watermark current_row_timestamp": "write CURRENT_WATERMARK(ts), or WATERMARK FOR in CREATE TABLE",
+    "typeof pg_typeof": "DESCRIBE t shows types",
+    "version": "penstock --version prints it",
+}
+
+_TABLE_FUNCTIONS = {
+    "read_excel read_xlsx st_read": "save the sheet as csv: FROM 'orders.csv'",
+    "read_csv_auto csv_scan": "write read_csv('orders.csv')",
+    "parquet_scan read_orc": "write read_parquet('orders.parquet')",
+    "read_json_auto read_ndjson json_scan": "write read_json('orders.json')",
+    "glob read_text": "a pattern names files: FROM 'logs/*.csv'",
+    "flatten json_array_elements": "write UNNEST(array) AS t (x)",
+}
+
+_TYPES = {
+    "DATETIME DATETIME2 SMALLDATETIME TIMESTAMP_NTZ TIMESTAMP_S TIMESTAMP_MS": "write TIMESTAMP(3)",
+    "TIMESTAMPTZ TIMESTAMP_TZ DATETIMEOFFSET": "write TIMESTAMP_LTZ(3)",
+    "JSON JSONB VARIANT OBJECT": "write STRING: json_value(text, '$.a') reads it; or ROW<a INT>",
+    "SERIAL BIGSERIAL INT8 INT64 LONG UBIGINT UINT64 HUGEINT": "write BIGINT",
+    "INT4 INT32 MEDIUMINT UINT32 UINTEGER": "write INT, or BIGINT for larger values",
+    "INT2 INT16 SHORT UINT16 USMALLINT": "write SMALLINT",
+    "UINT8 UTINYINT BYTE": "write TINYINT, or SMALLINT for larger values",
+    "NUMBER MONEY SMALLMONEY BIGNUMERIC": "write DECIMAL(10, 2)",
+    "FLOAT4 FLOAT32": "write FLOAT",
+    "FLOAT8 FLOAT64": "write DOUBLE",
+    "UUID UNIQUEIDENTIFIER ENUM NVARCHAR VARCHAR2 NCHAR": "write STRING",
+    "LONGTEXT MEDIUMTEXT TINYTEXT CLOB STR CHARACTER OBJECTID": "write STRING",
+    "BLOB BYTEA IMAGE": "write BYTES",
+    "BIT BOOL8": "write BOOLEAN",
+    "LIST VECTOR": "write ARRAY<INT>",
+    "OBJECT_MAP DICT HSTORE": "write MAP<STRING, STRING>",
+}
+
+_CONNECTORS = {
+    "file files fs s3 hdfs gcs local hive": "write 'connector' = 'filesystem' and 'path' = '..'",
+    "jdbc mysql": "there is postgres, sqlite, duckdb; connector 'spark' reads what Spark's JDBC reads",
+    "kafka upsert-kafka pulsar kinesis": "there is socket for a TCP server; filesystem watches a directory",
+    "stdin stdout console": "write 'connector' = 'filesystem', 'path' = '-', or 'print' to show rows",
+    "values memory inline": "write FROM (VALUES (1, 'a')) AS t (id, name)",
+    "null none dev-null": "write 'connector' = 'blackhole'",
+    "random generator faker sequence rowgen": "write 'connector' = 'datagen'",
+}
+
+
+def _by_name(hints: dict[str, str]) -> dict[str, str]:
+    return {name: hint for names, hint in hints.items() for name in names.split()}
+
+
+FUNCTION_HINTS = _by_name(_FUNCTIONS)
+"""Hints by the names of functions, in lower case."""
+TABLE_FUNCTION_HINTS = _by_name(_TABLE_FUNCTIONS)
+"""Hints by the names of table functions, in lower case."""
+TYPE_HINTS = _by_name(_TYPES)
+"""Hints by the names of types, in upper case."""
+CONNECTOR_HINTS = _by_name(_CONNECTORS)
+"""Hints by the names of connectors, in lower case."""
+for _format in ("csv", "json", "parquet", "arrow"):
+    CONNECTOR_HINTS[_format] = f"write 'connector' = 'filesystem', 'format' = '{_format}' and 'path' = '..'"

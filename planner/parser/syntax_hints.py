@@ -1,0 +1,339 @@
+"""Hints for syntax errors: what to write in place of the spellings of other dialects and of frequent slips.
+
+A rule is a pattern of the tokens around the one that was not accepted. A pattern's token is a word or symbol,
+several with ``|`` between them, or one of ``<word>``, ``<number>``, ``<string>`` and ``<any>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from penstock.planner.parser.keywords import RESERVED
+from penstock.planner.parser.scanner import scan
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+
+
+class _Rule(NamedTuple):
+    """The tokens before the culprit, those from the culprit on, and the hint. ``first`` is the statement's
+    first word, ``inside`` the word before the innermost parenthesis that is open.
+    """
+
+    before: str
+    here: str
+    hint: str
+    first: str = ""
+    inside: str = ""
+
+
+_FILES = "a file is read as FROM 'orders.csv'; INSERT INTO t SELECT * FROM 'orders.csv' copies its rows to t"
+_TRANSACTION = "there are no transactions: an INSERT commits by itself, so leave {here} out"
+_SHELL = "that is a command of the system's shell: leave by \\q, or run it there"
+_UNITS = "units are SECOND, MINUTE, HOUR, DAY, MONTH and YEAR: INTERVAL '1' DAY"
+_OPTIONS = "write WITH ('connector' = 'filesystem', 'path' = '..', 'format' = 'csv')"
+_LATERAL = "write CROSS JOIN LATERAL (..), or LEFT JOIN LATERAL (..) ON TRUE to keep every row"
+_KEY = "write PRIMARY KEY ({column}) NOT ENFORCED as an item of its own, behind a comma"
+_UNCHECKED = "leave it out: no constraint is checked; PRIMARY KEY (..) NOT ENFORCED is a promise"
+_TIME_UNITS = (
+    "SECOND|SECONDS|MINUTE|MINUTES|HOUR|HOURS|DAY|DAYS|WEEK|WEEKS|MONTH|MONTHS|YEAR|YEARS|MILLISECOND"
+    "|MILLISECONDS|SEC|MIN"
+)
+
+# words that other engines begin a statement with
+_FIRST_WORDS = (
+    _Rule("", "COPY", _FILES.replace("; INSERT", "; CREATE TABLE t WITH (..) AS SELECT writes one; INSERT")),
+    _Rule("", "LOAD|IMPORT|UNLOAD|EXPORT", _FILES),
+    _Rule(
+        "",
+        "PRAGMA|INFO|LIST",
+        "DESCRIBE orders shows a table's columns, SHOW TABLES lists tables, SET settings",
+    ),
+    _Rule(
+        "",
+        "GRANT|REVOKE",
+        "there are no users: who may read a table is a matter of its files, so leave {here} out",
+    ),
+    _Rule(
+        "", "EXEC|CALL", "there are no procedures: SHOW TABLES, SHOW FUNCTIONS and HELP list what there is"
+    ),
+    _Rule("", "COMMIT|ROLLBACK|START|ABORT", _TRANSACTION),
+    _Rule(
+        "",
+        "REFRESH|CACHE|UNCACHE|VACUUM|OPTIMIZE|MSCK|CHECKPOINT",
+        "nothing is cached: leave the statement out",
+    ),
+    _Rule(
+        "",
+        "ATTACH",
+        "CREATE TABLE t WITH ('connector' = 'sqlite', ..) reads a database; so do duckdb, postgres",
+    ),
+    _Rule("", "INSTALL", "extras are installed outside: pip install 'penstock[spark]'"),
+    _Rule("", "REPLACE|UPSERT", "write INSERT INTO: a table with a PRIMARY KEY keeps the last row of a key"),
+    _Rule("", "DECLARE|PREPARE", "parameters are those of a program: cursor.execute('SELECT ?', [1])"),
+    _Rule("", "GO|DELIMITER", "leave it out: a statement ends with a semicolon"),
+    _Rule("", "FROM", "write SELECT * before FROM"),
+    _Rule("", "SOURCE|RUN|@", "in the shell \\i FILE runs a script; outside it is penstock run FILE"),
+    _Rule("", ".", "SHOW TABLES lists tables; in the shell \\? lists commands"),
+    _Rule("", "\\", "a command of the shell is alone on its line: \\? lists them"),
+    _Rule("", "!", "that is a command of the system's shell: leave by \\q, or run it there"),
+    _Rule(
+        "",
+        "PENSTOCK",
+        "that is a command of the system's shell: leave by \\q, or \\i FILE runs a script here",
+    ),
+    _Rule(
+        "", "LS|CD|DIR|PWD|PIP|PYTHON|PYTHON3|CAT|CLEAR|CLS|SUDO|GIT|UV|MKDIR|RM|ECHO|LESS|HEAD|TAIL", _SHELL
+    ),
+)
+
+# behind CREATE and DROP
+_OBJECTS = (
+    _Rule("CREATE|DROP", "INDEX|UNIQUE", "there are no indexes: leave the statement out"),
+    _Rule(
+        "CREATE",
+        "STREAM|SOURCE|SINK",
+        "write CREATE TABLE: its connector makes it a stream, a source or a sink",
+    ),
+    _Rule("CREATE", "TEMP", "write CREATE TEMPORARY"),
+    _Rule("CREATE", "SCHEMA", "write CREATE DATABASE"),
+    _Rule(
+        "CREATE", "EXTERNAL|FOREIGN|UNLOGGED|GLOBAL|LOCAL", "leave {here} out: WITH says where the rows are"
+    ),
+    _Rule("CREATE", "IF NOT EXISTS", "write CREATE TABLE IF NOT EXISTS and the name"),
+    _Rule("DROP", "IF EXISTS", "write DROP TABLE IF EXISTS and the name"),
+    _Rule("OR REPLACE", "TABLE <word>", "write DROP TABLE IF EXISTS {next}; and then CREATE TABLE {next}"),
+    _Rule(
+        "REPLACE TEMPORARY",
+        "TABLE <word>",
+        "write DROP TEMPORARY TABLE IF EXISTS {next}; and then CREATE TEMPORARY TABLE {next}",
+    ),
+    _Rule(
+        "CREATE", "<word>", "TABLE, VIEW, MATERIALIZED VIEW, FUNCTION, DATABASE and CATALOG can be created"
+    ),
+    _Rule(
+        "TABLE|VIEW|DATABASE <word>",
+        "IF NOT EXISTS",
+        "write IF NOT EXISTS before the name: IF NOT EXISTS {last}",
+    ),
+    _Rule("TABLE|VIEW|DATABASE <word>", "IF EXISTS", "write IF EXISTS before the name: IF EXISTS {last}"),
+    _Rule(
+        "FUNCTION <word>",
+        "(",
+        "a function is written in Python: CREATE FUNCTION {last} AS 'module.name' LANGUAGE PYTHON",
+    ),
+)
+
+# columns and options of tables
+_TABLES = (
+    _Rule("WITH (", "<word>", "keys and values are texts in single quotes: '{here}' = '..'"),
+    _Rule(
+        "<string> ,", "<word>", "keys and values are texts in single quotes: '{here}' = '..'", first="CREATE"
+    ),
+    _Rule("<string> =", "<number>|<word>", "a value is a text in single quotes: '{here}'"),
+    _Rule("<string>", ":", "write = between the key and the value"),
+    _Rule(
+        "<any>",
+        "USING <word>",
+        "write WITH ('connector' = 'filesystem', 'format' = '{next}', 'path' = '..')",
+        first="CREATE",
+    ),
+    _Rule("<any>", "OPTIONS|TBLPROPERTIES|STORED|LOCATION|ROW|CLUSTERED|ENGINE", _OPTIONS, first="CREATE"),
+    _Rule(
+        "<any>",
+        "AUTO_INCREMENT|AUTOINCREMENT|IDENTITY|GENERATED",
+        "leave {here} out: who writes the table gives its values",
+        first="CREATE",
+    ),
+    _Rule(
+        "<any>",
+        "DEFAULT",
+        "leave DEFAULT out: COALESCE({column}, ..) in a query replaces NULL",
+        first="CREATE",
+    ),
+    _Rule("<any>", "PRIMARY KEY", _KEY, first="CREATE"),
+    _Rule("<any>", "UNIQUE|REFERENCES|CHECK", _UNCHECKED, first="CREATE"),
+    _Rule("KEY (", "<word>", _UNCHECKED, first="CREATE"),
+    _Rule("ADD COLUMN <word>", "<any>", "write ADD {last} {here}"),
+    _Rule("ADD COLUMNS", "(", "write ADD (..)"),
+    _Rule("DROP COLUMN", "<word>", "write DROP {here}"),
+    _Rule("RENAME COLUMN", "<word>", "write RENAME {here} TO .."),
+    _Rule("MODIFY COLUMN <word>", "<any>", "write MODIFY {last} {here}"),
+    _Rule("<word>", "ALTER|CHANGE|REPLACE", "write MODIFY and the column with its new type", first="ALTER"),
+    _Rule("INSERT", "<word>", "write INSERT INTO {here}"),
+    _Rule(",", ")", "leave out the comma before it"),
+    _Rule("<word>", "<word> <word>", "a comma is missing before {here}", first="CREATE", inside="<word>"),
+    _Rule(")", "<word> <word>", "a comma is missing before {here}", first="CREATE", inside="<word>"),
+)
+
+# the small statements
+_COMMANDS = (
+    _Rule("BEGIN", "TRANSACTION|WORK", _TRANSACTION),
+    _Rule("BEGIN", "", "there are no transactions: an INSERT commits by itself, so leave BEGIN out"),
+    _Rule(
+        "EXPLAIN ANALYZE",
+        "SELECT|INSERT|WITH|VALUES",
+        "leave ANALYZE out to see the plan; EXPLAIN ANALYZE JOB 'id' measures a running job",
+    ),
+    _Rule(
+        "EXPLAIN",
+        "VERBOSE|FORMATTED|EXTENDED|COST|CODEGEN|FORMAT",
+        "write EXPLAIN, or EXPLAIN JSON, and the query",
+    ),
+    _Rule("<any>", "TO|:", "write SET 'key' = 'value'", first="SET"),
+    _Rule("<any>", "<number>|<string>|<word>", "write SET 'key' = 'value'", first="SET"),
+    _Rule("SHOW", "SCHEMAS", "write SHOW DATABASES"),
+    _Rule("SHOW", "VARIABLES|ALL|PARAMETERS|CONFIG", "SET alone lists all settings"),
+    _Rule("SHOW", "PROCESSLIST|QUERIES|STREAMS", "SHOW JOBS lists what runs"),
+    _Rule("SHOW CREATE", "<word>", "write SHOW CREATE TABLE {here}"),
+)
+
+# queries
+_QUERIES = (
+    _Rule("IN", "[", "a list is in parentheses: IN (1, 2)"),
+    _Rule("<any>", "[", "an array is written ARRAY[1, 2, 3]"),
+    _Rule("<any>", "{", "a map is written MAP['key', 1], a row ROW(1, 2)"),
+    _Rule("<any>", "!", "write NOT"),
+    _Rule("&", "&", "write AND"),
+    _Rule("<any>", "& &", "write AND"),
+    _Rule("<any>", "= >", "write >="),
+    _Rule("=", "=", "write ="),
+    _Rule("<any>", "= <", "write <="),
+    _Rule("*", "*", "write power(a, b)"),
+    _Rule("<any>", "~", "write RLIKE for a regular expression, LIKE or ILIKE for % and _"),
+    _Rule("<any>", "@", "write the value; a program writes ? and passes it: cursor.execute('SELECT ?', [1])"),
+    _Rule("TOP", "<number>", "write LIMIT {here} at the end of the query"),
+    _Rule("IN|=|<|>|FROM|JOIN|EXISTS|(", "SELECT", "a subquery is in parentheses: (SELECT ..)"),
+    _Rule("CROSS|OUTER", "APPLY", _LATERAL),
+    _Rule("GROUP|ORDER|PARTITION", "<any>", "write {last} BY"),
+    _Rule("<any>", ", <word>", "write {inside}(.. AS {next})", inside="CAST|TRY_CAST"),
+    _Rule("(", "* ,", "close the parenthesis: {inside}(*)", inside="<word>"),
+    _Rule("INTERVAL <string>|<number>", "<word>", _UNITS),
+    _Rule("<number>", _TIME_UNITS, "write INTERVAL '{last}' {here}"),
+    _Rule("IS", "<string>|<number>", "write = {here}"),
+    _Rule("IS NOT", "<string>|<number>", "write <> {here}"),
+    _Rule("<any>", "INTO <word>", "write INSERT INTO {next} before SELECT"),
+    _Rule(
+        "<any>",
+        "SELECT|INSERT|CREATE|DROP|ALTER|SET|SHOW|EXPLAIN",
+        "a semicolon ends the statement before it",
+    ),
+)
+_TYPE_FIRST = _Rule(
+    "INT|INTEGER|BIGINT|STRING|VARCHAR|TEXT|DOUBLE|FLOAT|DATE|TIMESTAMP|BOOLEAN",
+    "<word>",
+    "the name comes before its type: {here} {last}",
+    first="CREATE",
+)
+_RULES = {
+    "SQL-1001": (*_OBJECTS, *_TABLES, *_COMMANDS, *_QUERIES),
+    "SQL-1010": _FIRST_WORDS,
+    "SQL-1204": (_TYPE_FIRST,),
+}
+
+_CLAUSES = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "QUALIFY", "ORDER", "LIMIT")
+_ORDER = "the order of clauses is FROM, WHERE, GROUP BY, HAVING, QUALIFY, ORDER BY, LIMIT"
+
+
+def syntax_hint(code: str, text: str, position: int) -> str | None:
+    """Return what to write for an error of a code, where a statement's text was not accepted at a position;
+    ``None`` where no rule knows it.
+    """
+    tokens, culprit = [], 0
+    for kind, start, end in scan(text):
+        culprit += end <= position
+        tokens.append(_Token(kind, text[start:end]))
+    inside = _open_parentheses(tokens[:culprit])
+    for rule in _RULES.get(code, ()):
+        if _matches(rule, tokens, culprit, inside):
+            return _filled(rule.hint, tokens, culprit, inside)
+    return _structure_hint(tokens, culprit, inside) if code == "SQL-1001" else None
+
+
+def _matches(rule: _Rule, tokens: list[_Token], culprit: int, inside: list[int]) -> bool:
+    before, here = rule.before.split(), rule.here.split()
+    # an empty pattern is an edge of the statement
+    if (not before and culprit) or (not here and culprit < len(tokens)):
+        return False
+    if rule.first and tokens[0].text.upper() != rule.first:
+        return False
+    if rule.inside and not (inside and inside[-1] and _is(tokens[inside[-1] - 1], rule.inside)):
+        return False
+    return _all_are(tokens[max(0, culprit - len(before)) : culprit], before) and _all_are(
+        tokens[culprit : culprit + len(here)], here
+    )
+
+
+def _all_are(tokens: Sequence[_Token], patterns: list[str]) -> bool:
+    return len(tokens) == len(patterns) and all(map(_is, tokens, patterns))
+
+
+def _is(token: _Token, pattern: str) -> bool:
+    for word in pattern.split("|"):
+        if word in ("<any>", token.text.upper()) or word == f"<{token.kind}>":
+            return True
+        if word == "<word>" and token.kind == "quoted":
+            return True
+    return False
+
+
+def _open_parentheses(tokens: Sequence[_Token]) -> list[int]:
+    """Return where the parentheses stand that nothing closes, the innermost last."""
+    found: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            found.append(index)
+        elif token.text == ")" and found:
+            found.pop()
+    return found
+
+
+def _filled(hint: str, tokens: list[_Token], culprit: int, inside: list[int]) -> str:
+    def shown(index: int) -> str:
+        return tokens[index].text.strip('"`') if 0 <= index < len(tokens) else ".."
+
+    column = culprit
+    # the item of a list that the culprit is in begins behind a comma or a parenthesis
+    while column > 0 and tokens[column - 1].text not in ("(", ","):
+        column -= 1
+    return hint.format(
+        here=shown(culprit),
+        next=shown(culprit + 1),
+        last=shown(culprit - 1),
+        column=shown(column),
+        inside=shown(inside[-1] - 1) if inside else "..",
+    )
+
+
+def _structure_hint(tokens: list[_Token], culprit: int, inside: list[int]) -> str | None:
+    if culprit >= len(tokens):
+        return "a closing parenthesis is missing" if inside else None
+    here = tokens[culprit]
+    if here.text == ")" and not inside:
+        return "a parenthesis closes that was never opened: leave it out"
+    # the clauses of the query that the culprit is in, not those of subqueries before it
+    clauses = [
+        token.text.upper()
+        for index, token in enumerate(tokens[:culprit])
+        if token.text.upper() in _CLAUSES and _open_parentheses(tokens[:index]) == inside
+    ]
+    word = here.text.upper()
+    if word in _CLAUSES and clauses and _CLAUSES.index(word) < _CLAUSES.index(clauses[-1]):
+        return _ORDER
+    in_a_list = (clauses and clauses[-1] == "SELECT") or (inside and not clauses)
+    if (
+        in_a_list
+        and culprit
+        and _is_value(here)
+        and (_is_value(tokens[culprit - 1]) or tokens[culprit - 1].text == ")")
+    ):
+        return f"a comma is missing before {here.text}"
+    return None
+
+
+def _is_value(token: _Token) -> bool:
+    word = token.kind == "word" and token.text.upper() not in RESERVED
+    return word or token.kind in ("quoted", "number", "string")
