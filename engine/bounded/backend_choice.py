@@ -59,8 +59,8 @@ def spark_is_up(settings: Settings) -> bool:
 
 
 def candidates(wanted: str) -> tuple[str, ...]:
-    """Return the backends that may run a plan. A plan that one of them can express is theirs, whichever is
-    chosen when it runs: so a job's operators do not depend on the size of files.
+    """Return the backends that may run a plan. A plan that one of them can express is theirs, whichever
+    is chosen when it runs. So a job's operators do not depend on the size of files.
     """
     if wanted != AUTO:
         return (wanted,)

@@ -15,8 +15,8 @@ Parameters = Sequence[object] | Mapping[str, object]
 
 
 def check_parameters(trees: Sequence[exp.Expr], parameters: Parameters, span: Span) -> None:
-    """Raise SQL-1013 unless the values are those that the placeholders of a statement ask for: as many as
-    there are ``?``, or one for each name and no other.
+    """Raise SQL-1013 unless the values are those that the placeholders of a statement ask for. There are
+    as many as ``?``, or one for each name and no other.
     """
     placeholders = [node for tree in trees for node in tree.find_all(exp.Placeholder)]
     named = [node for node in placeholders if node.this]

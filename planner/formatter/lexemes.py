@@ -35,8 +35,9 @@ class Lexeme:
     """One token of SQL. ``before``: comments on lines of their own, where an empty text is an empty line;
     ``after``: comments behind it on its line. ``touches``: no white space separates it from the one before.
 
-    Kinds are those of the scanner, and ``unary`` (a sign), ``angle`` (a bracket of a type), ``pattern`` (of
-    a row pattern), ``command`` (a line of the shell) and ``verbatim`` (the rest of a statement).
+    Kinds are those of the scanner, and ``unary`` (a sign), ``angle`` (a bracket of a type) and
+    ``pattern`` (of a row pattern). Two more are ``command`` (a line of the shell) and ``verbatim`` (the
+    rest of a statement).
     """
 
     kind: str
@@ -185,8 +186,8 @@ def _in_name(lexeme: Lexeme) -> bool:
 
 
 def _move_comments(lexemes: list[Lexeme]) -> None:
-    """Move a comment at a line's end behind the comma or semicolon that follows it: ``a -- of x`` and then
-    ``, b`` become ``a, -- of x`` and ``b``.
+    """Move a comment at a line's end behind the comma or semicolon that follows it. ``a -- of x`` and
+    then ``, b`` become ``a, -- of x`` and ``b``.
     """
     for lexeme, following in pairwise(lexemes):
         if following.text in (",", ";") and lexeme.ends_line and not following.before:

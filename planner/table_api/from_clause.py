@@ -23,8 +23,8 @@ LEFT, RIGHT = "left", "right"
 class FromTable:
     """One table of FROM: of the catalog by its ``path``, else a bound ``relation`` with its text.
 
-    ``origin`` is the number of the Table object it comes from and ``ancestors`` those of the objects before
-    it: ``t["a"]`` finds its side of a join by them.
+    ``origin`` is the number of the Table object it comes from and ``ancestors`` those of the objects
+    before it. ``t["a"]`` finds its side of a join by them.
     """
 
     name: str | None

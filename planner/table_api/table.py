@@ -258,9 +258,9 @@ class Table(Executable):
     ) -> Table:
         """Return the join with another table.
 
-        ``on`` is a column that both have, a list of such columns, or a condition over both. A condition names
-        columns as ``a["x"]`` and ``b["y"]``, or in SQL text by table name; tables without a name, or of
-        one name, are ``left`` and ``right``. ``how`` is inner, left, right, full, semi, anti or cross.
+        ``on`` is a column that both have, a list of such columns, or a condition over both. A condition
+        names columns as ``a["x"]`` and ``b["y"]``, or in SQL text by table name. Tables without a name,
+        or of one name, are ``left`` and ``right``. ``how`` is inner, left, right, full, semi, anti or cross.
         ``as_of``: join the version of that time (FOR SYSTEM_TIME AS OF). Raises SQL-1601 for another kind.
         """
         kind = _JOINS.get(how.lower())

@@ -174,7 +174,7 @@ class _Run:
     def _replace_with_watermarks(
         self, given: TableInput, table: CatalogTable, pieces: list[pa.Table]
     ) -> None:
-        """Replace a table by a view over given rows with a further column, which carries the watermarks: the
+        """Replace a table by a view over rows with a further column, which carries the watermarks. The
         last row of each piece has the watermark that follows it.
         """
         name = given.table

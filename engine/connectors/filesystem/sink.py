@@ -225,8 +225,8 @@ class FilesystemSink:
         )
 
     def _located(self, item: Committable) -> Committable:
-        """Return a committable with the name to commit it under: its final name, or a hidden one until all
-        subtasks have committed theirs and files are merged.
+        """Return a committable with the name to commit it under. That is its final name, or a hidden one
+        until all subtasks have committed theirs and files are merged.
         """
         hidden = {**item, "final": hidden_path(self._files.folder_of(item), item["final"])}
         usual, other = (hidden, item) if self._compacts else (item, hidden)

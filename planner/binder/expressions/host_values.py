@@ -34,8 +34,8 @@ _ACCEPTED = (
 
 
 def host_value(value: Any, call: Caller, span: Span | None) -> Expression:
-    """Return a Python value as a typed literal: a list as an ARRAY, a dict as a ROW where its keys are
-    strings, else as a MAP. Raises SQL-1014 for a Python type without an SQL type.
+    """Return a Python value as a typed literal. A list is an ARRAY; a dict is a ROW where its keys are
+    strings, else a MAP. Raises SQL-1014 for a Python type without an SQL type.
     """
     value = _plain(value)
     match value:
