@@ -5,6 +5,7 @@ in their order, and each answers what stands below it.
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 import signal
@@ -16,15 +17,13 @@ from pathlib import Path
 import pytest
 
 import penstock
+from bench.tutorial_recording import follow, open_terminal
 from penstock.repl.cli import main
 from penstock.repl.output.cell_text import text_column
-from tests.harness.page_files import write_page_files
+from tests.harness.page_files import page_steps, write_page_files
 from tests.harness.patience import PATIENCE_S, await_that
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "TUTORIAL.md"
-_BLOCK = re.compile(r"^```\n((?:\$|penstock>) .*?)^```$", re.MULTILINE | re.DOTALL)
-# what is typed goes on in lines that are set in as far as the prompt
-_STEP = re.compile(r"^(\$|penstock>) (.+\n(?: {10}.+\n)*)((?:(?!\$ |penstock> ).+\n)*)", re.MULTILINE)
 _TIMES = re.compile(r"\d+(\.\d+)? m?s\b")
 
 
@@ -130,9 +129,25 @@ def cells(text: str) -> list[list[str]]:
 
 
 def test_every_step_answers_as_the_page_says(directory: Path, reader: Reader) -> None:
-    steps = [
-        step for block in _BLOCK.findall(PAGE.read_text(encoding="utf-8")) for step in _STEP.findall(block)
-    ]
+    steps = page_steps(PAGE)
     for prompt, typed, expected in steps:
-        reader.follow(prompt, typed.strip(), expected)
+        reader.follow(prompt, typed, expected)
     assert len(steps) == 18
+
+
+def test_the_statements_are_typed_on_a_terminal(directory: Path) -> None:
+    """As ``python -m bench.tutorial_recording`` does with the whole page."""
+    (directory / "inbox").mkdir()
+    (directory / "orders.csv").rename(directory / "inbox" / "orders.csv")
+    terminal = open_terminal(directory, [sys.executable, "-m", "penstock.repl.cli"], "penstock>", 0.0)
+    try:
+        terminal.program = "penstock"
+        steps = [step for step in page_steps(PAGE) if step[0] == "penstock>"]
+        for step in steps:
+            follow(terminal, *step)
+    finally:
+        terminal.close()
+    terminal.write_recording(directory / "shell.cast", "the shell", idle_s=1.0)
+    header, *events = (directory / "shell.cast").read_text(encoding="utf-8").splitlines()
+    assert len(steps) == 4 and json.loads(header)["version"] == 2
+    assert "its next window closes at" in "".join(json.loads(event)[2] for event in events)
