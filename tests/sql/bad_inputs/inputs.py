@@ -109,7 +109,7 @@ def run_script(text: str, **settings: str) -> str:
             try:
                 result = connection.session.run(statement)
                 told = (
-                    "\n".join(map(str, result.final_rows(30).to_pylist()))
+                    "\n".join(map(str, result.final_rows(300).to_pylist()))
                     if result.has_rows
                     else result.note or ""
                 )
