@@ -46,13 +46,25 @@ class Relation:
 @dataclass(frozen=True)
 class ScopeColumn:
     """A visible column: its position in the input, its field and its table name. A ``merged`` column (USING)
-    is visible with its table name only.
+    is visible with its table name only. ``qualifier``: what FROM wrote before the table's name, such as the
+    database of ``db.t``.
     """
 
     index: int
     field: Field
     table: str | None = None
     merged: bool = False
+    qualifier: tuple[str, ...] = ()
+
+    def table_path_length(self, parts: Sequence[exp.Identifier]) -> int:
+        """Return how many of ``parts`` name the column's table by its qualifier too: 2 for ``db.t``; 0 if
+        they do not.
+        """
+        names = [part.name.lower() for part in parts]
+        path = [name.lower() for name in (*self.qualifier, self.table or "")]
+        # catalog.db.t may be called db.t too
+        lengths = range(len(path), 1, -1)
+        return next((n for n in lengths if len(names) > n and names[:n] == path[-n:]), 0)
 
 
 def check_readable(column: ScopeColumn, span: Span | None) -> None:
@@ -74,10 +86,15 @@ class Scope:
     outer: Scope | None = None
 
     @staticmethod
-    def of(relation: Relation, table: str | None) -> Scope:
+    def of(relation: Relation, table: str | None, qualifier: tuple[str, ...] = ()) -> Scope:
         """Return the scope of one relation under a table name."""
         # by position: the plan may have more columns behind those of the relation
-        return Scope(tuple(ScopeColumn(index, field, table) for index, field in enumerate(relation.fields)))
+        return Scope(
+            tuple(
+                ScopeColumn(index, field, table, qualifier=qualifier)
+                for index, field in enumerate(relation.fields)
+            )
+        )
 
     @property
     def tables(self) -> list[str]:
@@ -135,7 +152,14 @@ class Scope:
 
     def resolves(self, parts: Sequence[exp.Identifier]) -> bool:
         """Return whether a path begins with a visible table or column."""
-        return (len(parts) > 1 and self.has_table(parts[0].name)) or bool(self.find(parts[0].name))
+        return (
+            (len(parts) > 1 and self.has_table(parts[0].name))
+            or bool(self.find(parts[0].name))
+            or self._qualified_table(parts) > 0
+        )
+
+    def _qualified_table(self, parts: Sequence[exp.Identifier]) -> int:
+        return max((column.table_path_length(parts) for column in self.columns), default=0)
 
     def resolve(self, parts: Sequence[exp.Identifier]) -> tuple[ScopeColumn, int]:
         """Return the column of a path and how many parts of the path it consumed; the rest are fields of
@@ -150,6 +174,12 @@ class Scope:
             return self._one(self.find(parts[1].name, first), parts[:2]), 2
         # c, or c.field of a row column
         matches = self.find(first)
+        # db.t.c, where db is neither a table nor a column
+        if not matches and (length := self._qualified_table(parts)):
+            name = parts[length].name.lower()
+            within = [c for c in self.columns if c.table_path_length(parts) == length]
+            matches = [c for c in within if c.field.name.lower() == name]
+            return self._one(matches, parts[length - 1 : length + 1]), length + 1
         # a.b, where a is neither a table nor a column
         if not matches and len(parts) > 1:
             raise self._no_table(parts[0])

@@ -58,15 +58,16 @@ MAX_VIEW_DEPTH = 50
 
 @dataclass(frozen=True)
 class Source:
-    """One table reference of FROM: its relation and its visible name."""
+    """One table reference of FROM: its relation, its visible name, and the parts written before that name."""
 
     relation: Relation
     name: str | None
+    qualifier: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:
         """The columns it makes visible."""
-        return Scope.of(self.relation, self.name)
+        return Scope.of(self.relation, self.name, self.qualifier)
 
 
 def bind_source(tree: exp.Expr, context: BindContext) -> Source:
@@ -81,7 +82,10 @@ def bind_source(tree: exp.Expr, context: BindContext) -> Source:
     )
     relation = _relation(tree, context)
     columns = alias.args.get("columns") if alias is not None else None
-    return Source(renamed(relation, columns, span_of(alias)) if columns else relation, name)
+    # an alias hides the name of the table, and its database with it
+    qualifier = tree.this.name.split(".")[:-1] if alias is None and isinstance(tree, exp.Table) else ()
+    shown = renamed(relation, columns, span_of(alias)) if columns else relation
+    return Source(shown, name, tuple(qualifier))
 
 
 def renamed(relation: Relation, columns: Sequence[exp.Identifier], span: Span | None) -> Relation:

@@ -66,6 +66,22 @@ def test_names_are_looked_for_from_where_one_is() -> None:
         assert made.execute("SELECT t.a FROM sales.t WHERE t.a > 1").fetchall() == [(2,)]
 
 
+def test_a_column_is_found_by_what_from_wrote_before_its_table() -> None:
+    with opened() as made:
+        made.executescript(f"CREATE DATABASE sales; {table('sales.t', 2)} {table('u', 3)}")
+        for text in (
+            "SELECT sales.t.a FROM sales.t WHERE SALES.T.A > 0",
+            "SELECT default_catalog.sales.t.a FROM default_catalog.sales.t WHERE sales.t.a > 0",
+            "SELECT sales.t.a FROM sales.t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = sales.t.a)",
+            "SELECT sales.t.a FROM sales.t JOIN u ON u.a = sales.t.a",
+        ):
+            assert sorted(made.execute(text).fetchall(timeout=60)) == [(1,), (2,)], text
+        assert told(made, "SELECT sales.t.b FROM sales.t") == "SQL-1042"
+        # an alias hides the name, and a table of another place is none of this query's
+        assert told(made, "SELECT sales.t.a FROM sales.t AS x") == "SQL-1044"
+        assert told(made, "SELECT other.t.a FROM sales.t") == "SQL-1044"
+
+
 def test_a_view_reads_where_it_was_created() -> None:
     with opened() as made:
         made.executescript(
