@@ -286,3 +286,60 @@ def test_a_character_that_an_encoding_lacks_is_not_written(connection: penstock.
     )
     with pytest.raises(PenstockError, match="the character € of a value cannot be written in iso8859-1"):
         connection.session.execute("INSERT INTO o2 VALUES ('€')").job.wait()
+
+
+def write_files(directory: Path) -> dict[str, str]:
+    """Write one set of rows in each way that columns are inferred from; return what FROM says of each."""
+    rows = pa.table(
+        {
+            "id": pa.array([1, 2, 3], pa.int64()),
+            "what": ["tea", None, "a, b"],
+            "price": [2.5, 3.0, None],
+            "ok": [True, False, None],
+            "day": pa.array([19000, None, 19002], pa.date32()),
+            "at": pa.array([0, 1_000_000, None], pa.timestamp("us")),
+            "part": ["x", "y", "x"],
+        }
+    )
+    pq.write_table(rows, directory / "plain.parquet")
+    lines = "\n".join(
+        [
+            "id,what,price,ok,day,at,part",
+            "1,tea,2.5,true,2022-01-08,1970-01-01 00:00:00,x",
+            "2,,3.0,false,,1970-01-01 00:00:01,y",
+            '3,"a, b",,,2022-01-10,,x\n',
+        ]
+    )
+    (directory / "plain.csv").write_text(lines)
+    (directory / "packed.csv.gz").write_bytes(gzip.compress(lines.encode()))
+    records = [
+        '{"id": 1, "what": "tea", "price": 2.5, "tags": ["a", "b"], "inner": {"x": 1}}',
+        '{"id": 2, "what": null, "price": 3, "tags": [], "inner": null}',
+        '{"id": 3, "price": null, "inner": {"x": 3}}',
+    ]
+    (directory / "plain.json").write_text("\n".join(records) + "\n")
+    pq.write_to_dataset(rows, directory / "parts", partition_cols=["part"])
+    return {
+        name: f"'{directory}/{name}'"
+        for name in ("plain.parquet", "plain.csv", "packed.csv.gz", "plain.json")
+    } | {"parts": f"READ_PARQUET('{directory}/parts', hive_partitioning => TRUE)"}
+
+
+@pytest.mark.spark
+def test_inferred_columns_are_the_same_on_the_stream_on_duckdb_and_on_spark(tmp_path: Path) -> None:
+    files = write_files(tmp_path)
+    answers: dict[str, dict[str, tuple[str, list[str]]]] = {}
+    for settings in (
+        {"bounded.backend": "duckdb"},
+        {"bounded.backend": "spark"},
+        {"execution.runtime-mode": "streaming"},
+    ):
+        with penstock.connect(settings=settings) as connection:
+            for name, source in files.items():
+                with connection.execute(f"SELECT * FROM {source}") as cursor:
+                    rows = sorted(map(repr, cursor.fetchall()))
+                    answers.setdefault(name, {})[str(settings)] = (repr(cursor.schema), rows)
+    for name, by_reader in answers.items():
+        first, *others = by_reader.values()
+        assert len(first[1]) == 3, name
+        assert all(other == first for other in others), (name, by_reader)
