@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.execution.session_jobs import CANCEL_S, check_end
 from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
+from penstock.repl.launch.interrupts import is_postponed
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import JobNotices
 
@@ -31,8 +30,6 @@ _POLL_S = 0.1
 _STATUS_S = 1.0
 # a shorter step is not shown beside the run: it would round to 0.0 s
 _SHOWN_S = 0.05
-# so short that a user notices no delay; the signal is sent again until no import runs
-_AGAIN_S = 0.01
 
 
 class JobFailed(Exception):
@@ -95,15 +92,10 @@ class JobWaiter:
                 signal.signal(number, handler)
 
     def handle_signal(self, signum: int, frame: FrameType | None) -> None:
-        """Handle a signal: count it while a job is waited for, else raise KeyboardInterrupt. In the middle
-        of an import, send it again a moment later. An exception there can leave Python's import lock
-        acquired for ever, and the threads of jobs import too.
+        """Handle a signal: count it while a job is waited for, else raise KeyboardInterrupt where no lock is
+        left behind.
         """
-        # an exception inside an import can leave the import lock acquired for ever
-        if not self._waiting and in_import(frame):
-            again = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), signum))
-            again.daemon = True
-            again.start()
+        if not self._waiting and is_postponed(signum, frame):
             return
         # only counted: _poll acts on it, outside the handler
         self.interrupts += 1
@@ -273,16 +265,6 @@ class FollowedJob:
         if self.job.finished_before:
             return f"job {self.job.job_id}: had finished before, nothing was written"
         return summary(self.job, time.monotonic() - self._started)
-
-
-def in_import(frame: FrameType | None) -> bool:
-    """Return whether a frame belongs to an import, or to what an import runs."""
-    # from the interrupted frame outwards
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def summary(job: Job, elapsed_s: float) -> str:

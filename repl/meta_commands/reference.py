@@ -75,6 +75,7 @@ empty `PAGER`, prints everything at once.
 | → at the end | takes the grey suggestion from the history |
 | Ctrl-R, ↑, ↓ | search the history |
 | Ctrl-C | while typing: drops the text; while rows come: stops the result |
+| Ctrl-T | while a query runs: reports what it does and why no row has come ([OPERATIONS](OPERATIONS.md)) |
 | Ctrl-D on an empty line | leaves; warns once when jobs would stop |
 | F2, F3, F4, F5 | completion while typing, several lines, vi or emacs, EXPLAIN of every query |
 | Ctrl-X Ctrl-E | edits the text in `$EDITOR` |

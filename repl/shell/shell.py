@@ -10,6 +10,7 @@ from typing import TextIO
 from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.interrupts import raised_between_locks
 from penstock.repl.launch.script_parts import is_finished
 from penstock.repl.shell.shell_context import ShellContext
 
@@ -82,7 +83,7 @@ def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
     if (refused := refuse_url(config, messages_for(arguments))) is not None:
         return refused
     shell = make_shell(config, arguments)
-    with shell.context.requests.answered():
+    with raised_between_locks(), shell.context.requests.answered():
         return _run_until_left(shell, arguments)
 
 

@@ -135,3 +135,6 @@ def test_ctrl_t_and_a_signal_in_the_shell(terminal: Terminal) -> None:
     terminal.wait_for(f"Ctrl-T, or kill -USR1 {terminal.pid}, reports again")
     os.kill(terminal.pid, signal.SIGUSR1)
     terminal.wait_for("so: ")
+    # Ctrl-C right behind an answer, while the query's threads contend for its rows
+    terminal.type("\x03")
+    terminal.wait_for("stopped")
