@@ -388,7 +388,8 @@ class Cursor:
         """Return rows that were read and not fetched."""
         rows = self._rows.take_arrow(limit)
         if rows is None:
-            return self.result.arrow_schema.empty_table()
+            # empty_table of a schema would import pandas
+            return pa.Table.from_batches([], self.result.arrow_schema)
         self._taken += rows.num_rows
         return rows
 

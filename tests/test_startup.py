@@ -41,7 +41,7 @@ def modules_after(code: str) -> set[str]:
 
 def first_row_of(query: str) -> str:
     code = f"import penstock\nconnection = penstock.connect()\nconnection.execute({TICKS!r})\n"
-    return code + f"assert connection.execute({query!r}).fetchone()\nconnection.close()"
+    return code + f"assert next(connection.execute({query!r}).changes())\nconnection.close()"
 
 
 def command_line(*words: str) -> str:

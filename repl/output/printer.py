@@ -271,7 +271,9 @@ class Printer:
             self.out.flush()
 
     def _heading(self, schema: pa.Schema, kinds: list[str]) -> list[str]:
-        return table_lines(schema.empty_table(), kinds, replace(self._look(), color=False, show_heading=True))
+        return table_lines(
+            pa.Table.from_batches([], schema), kinds, replace(self._look(), color=False, show_heading=True)
+        )
 
     def _stream(
         self,

@@ -200,7 +200,7 @@ class TableWriter:
     def end(self) -> None:
         # no batch has come: the heading alone
         if self._widths is None:
-            empty = self._schema.empty_table()
+            empty = pa.Table.from_batches([], self._schema)
             self._out.write("\n".join(table_lines(empty, self._kinds, self._look)) + "\n")
         self._out.flush()
 

@@ -70,9 +70,17 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
     "a delimiter at the end of records": (b"id,name\n1,tea,\n2,mug,\n", "DAT-4122", "sed 's/,$//'"),
     "a backslash before a quote": (b'id,name\n1,"say \\"hi\\""\n2,mug\n', "DAT-4122", "sed "),
     "a column twice": (b"id,id\n1,2\n", "DAT-4208", "rename"),
-    "a record that is short": (b"id,name,price\n1,tea,4.5\n2,mug\n3,pot,30\n", "DAT-4201", "'on-error'"),
-    "a record that is long": (b"id,name,price\n1,tea,4.5\n2,mug,1,x\n3,pot,30\n", "DAT-4201", "'on-error'"),
-    "a quote that does not end": (b'id,name\n1,"tea\n2,mug\n', "DAT-4201", "'on-error'"),
+    "a record that is short": (
+        b"id,name,price\n1,tea,4.5\n2,mug\n3,pot,30\n",
+        "DAT-4201",
+        "ignore_errors => TRUE",
+    ),
+    "a record that is long": (
+        b"id,name,price\n1,tea,4.5\n2,mug,1,x\n3,pot,30\n",
+        "DAT-4201",
+        "ignore_errors => TRUE",
+    ),
+    "a quote that does not end": (b'id,name\n1,"tea\n2,mug\n', "DAT-4201", "ignore_errors => TRUE"),
 }
 READERS = ["", " /*+ OPTIONS('source.replay' = 'true') */"]
 

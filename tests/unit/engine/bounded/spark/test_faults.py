@@ -194,13 +194,13 @@ def test_text_that_is_no_utf_8() -> None:
 
 
 def test_a_text_no_python_can_have_is_said_to_be_one() -> None:
-    from penstock.client.cursor import _values
+    from penstock.client.results.row_buffer import tuples
 
     text = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(b"\x00\x00\x00\x00\x02\x00\x00\x00"), pa.py_buffer(b"\xc3\x28")]
     )
-    with pytest.raises(penstock.DataError, match="no UTF-8"):
-        _values(Schema((Field("s", STRING),)).to_arrow().field(0), text)
+    with pytest.raises(PenstockError, match="no UTF-8"):
+        tuples(pa.RecordBatch.from_arrays([text], schema=Schema((Field("s", STRING),)).to_arrow()))
 
 
 class EndedMachine:
