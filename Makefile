@@ -19,7 +19,7 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@rm -rf out/flights out/state
 	@$(BIN)/penstock run --verbose --set bounded.backend=spark queries/flights.sql --state out/state
 
-test: $(VENV)/.installed ## set up, then run all tests and checks (less than ten minutes on two quiet cores)
+test: $(VENV)/.installed ## set up, then run all tests and checks (ten to sixteen minutes on two cores)
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the inner loop

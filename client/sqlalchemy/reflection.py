@@ -50,6 +50,7 @@ class ReflectingDialect(DefaultDialect):
         names = {name.lower() for name in self.get_schema_names(connection)}
         return schema_name.lower() in names
 
+    @reflection.cache
     def has_table(
         self, connection: Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> bool:
@@ -114,7 +115,6 @@ class ReflectingDialect(DefaultDialect):
                 "type": column_type(kinds[name]),
                 "nullable": null == "yes",
                 "default": None,
-                "autoincrement": False,
             }
             for name, _, null, *_ in described
         ]

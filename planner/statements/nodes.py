@@ -290,7 +290,7 @@ class ShowKind(StrEnum):
     SETTINGS = "settings"
 
 
-IN_NAMESPACE = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
+IN_NAMESPACE = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS, ShowKind.MATERIALIZED_VIEWS)
 """Kinds of SHOW that accept IN: the objects of a catalog or of a database."""
 
 

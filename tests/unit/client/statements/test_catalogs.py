@@ -82,6 +82,15 @@ def test_a_column_is_found_by_what_from_wrote_before_its_table() -> None:
         assert told(made, "SELECT other.t.a FROM sales.t") == "SQL-1044"
 
 
+def test_materialized_views_of_another_database_are_listed() -> None:
+    with opened() as made:
+        made.executescript(f"CREATE DATABASE sales; {table('sales.t', 2)} USE sales")
+        made.execute("CREATE MATERIALIZED VIEW m AS SELECT COUNT(*) AS n FROM t")
+        made.execute("USE default_database")
+        assert listed(made, "SHOW MATERIALIZED VIEWS") == []
+        assert len(listed(made, "SHOW MATERIALIZED VIEWS IN sales")) == 1
+
+
 def test_a_view_reads_where_it_was_created() -> None:
     with opened() as made:
         made.executescript(
