@@ -4,8 +4,10 @@ blocking, and its position.
 
 from __future__ import annotations
 
+import re
+import zlib
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -61,12 +63,27 @@ class SplitReader(Protocol):
         """Release what is open."""
 
 
+@runtime_checkable
+class LagReader(Protocol):
+    """A split reader that also knows how far its split's end is. A reader without this method has no lag."""
+
+    def lag(self) -> int | None:
+        """Return how many records of the split are not returned yet, ``None`` while that is unknown. Called
+        about once a second between two polls: it must not block.
+        """
+
+
 class SourceConnector(Protocol):
-    """Lists the splits of a table and opens them."""
+    """Lists the splits of a table and opens them. One object a subtask; every subtask lists all splits and
+    reads its own.
+    """
 
     def splits(self) -> list[str]:
         """Return the stable ids of all splits there are now, sorted. A split keeps its id for as long as
         its content is the same.
+
+        The first call lists what a new job begins with, unless ``recall`` came before it. Every other call
+        is a discovery.
         """
 
     def recall(self, split_ids: list[str]) -> None:
@@ -80,7 +97,28 @@ class SourceConnector(Protocol):
         """
 
     def discover_every_ms(self) -> int | None:
-        """Return how often to ask ``splits`` again for new ones; ``None`` when there will be none."""
+        """Return how often to ask ``splits`` again for new ones; ``None`` when there will be none.
+
+        Only an unbounded table discovers splits, the first time right after a restore. A bounded one ends
+        when the splits of its first listing have.
+        """
 
     def rows_per_second(self) -> int:
         """Return the rate all subtasks together should keep; 0: as fast as possible."""
+
+
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
+
+
+def split_owner(split_id: str, parallelism: int) -> int:
+    """Return the subtask that reads a split: a stable hash of its id. Ids that differ in their last number
+    alone, such as the partitions of a topic, go round the subtasks.
+    """
+    numbered = _NUMBERED.fullmatch(split_id)
+    text, number = numbered.groups() if numbered is not None else (split_id, "0")
+    return (zlib.crc32(text.encode()) + int(number)) % parallelism
+
+
+def lag_of(reader: SplitReader) -> int | None:
+    """Return how many records of its split a reader has not returned, ``None`` when it does not know."""
+    return reader.lag() if isinstance(reader, LagReader) else None

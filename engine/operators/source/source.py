@@ -4,7 +4,6 @@ reads a materialized view.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +27,7 @@ from penstock.engine.api.operator import (
     SplitEventKind,
 )
 from penstock.engine.api.scan_pruning import Skipping
-from penstock.engine.api.source import Position, ScanRequest, SplitReader
+from penstock.engine.api.source import Position, ScanRequest, SplitReader, split_owner
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
@@ -92,8 +91,8 @@ class SourceOperator(HeadOperator, ListState):
     need little state.
 
     Every split of the subtask counts as open from the start, so its watermark cannot pass unread rows. The
-    splits of a bounded table are assigned in the order of their ids. Those of a watched folder are assigned
-    by a stable hash of the id.
+    splits of a bounded table are listed once and assigned in the order of their ids. Those of a table that
+    discovers splits are assigned by a stable hash of the id.
     """
 
     def __init__(self, spec: OperatorSpec[Scan, SourceFacts], options: JobOptions) -> None:
@@ -109,11 +108,6 @@ class SourceOperator(HeadOperator, ListState):
         # announced splits that are not finished
         self._live: list[_Split] = []
         self._open_readers = 0
-        # a folder with 'source.monitor-interval': new files become new splits
-        self._watched = (
-            boundedness(spec.node.table) is Boundedness.UNBOUNDED
-            and spec.node.table.connector == "filesystem"
-        )
         self._keep = (
             None
             if spec.node.predicate is None
@@ -135,7 +129,9 @@ class SourceOperator(HeadOperator, ListState):
         )
         self._skipping = Skipping(context.metrics) if self._facts.skips else None
         self._connector = source_connector(ScanRequest(*request, self._skipping))
-        self._discover_ms = self._connector.discover_every_ms()
+        # a table that ends is listed once: a subtask that has read its splits ends, and could not read more
+        endless = boundedness(table) is Boundedness.UNBOUNDED
+        self._discover_ms = self._connector.discover_every_ms() if endless else None
         self._next_discovery_ms = 0.0
         self._rate = 0.0
         # token bucket: `_emitted` rows of what was due since this time
@@ -201,14 +197,14 @@ class SourceOperator(HeadOperator, ListState):
                 split.reader.close()
 
     def _assign(self, split_ids: list[str]) -> None:
-        """Assign splits: add those of the ids that are this subtask's. The ids are all of a bounded table, or
-        the new ones of a watched folder.
+        """Assign splits: add those of the ids that are this subtask's. The ids are all of a table, or the
+        newly discovered ones.
         """
         own, all_ = self._context.subtask, self._context.parallelism
         for index, split_id in enumerate(split_ids):
-            # New files change the order of ids, but not a hash: a file stays with its subtask.
-            owner = zlib.crc32(split_id.encode()) if self._watched else index
-            if owner % all_ == own:
+            # New splits change the order of ids, but not a hash: a split stays with its subtask.
+            owner = split_owner(split_id, all_) if self._discover_ms is not None else index % all_
+            if owner == own:
                 self._splits.append(_Split(len(self._splits), split_id))
         self._known.update(split_ids)
         share = len(self._splits) / max(1, len(self._known))  # a discovery without new splits changes nothing

@@ -4,14 +4,18 @@ a rate that is kept; and a followed view.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.types import BIGINT
 from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.source import Position, ScanRequest
+from penstock.engine.connectors.registry import SOURCES
+from penstock.engine.operators.source.source import SourceOperator
 from penstock.planner.expressions.nodes import Column
 from tests.harness.reading import Taken, drain, open_source, table_of
 from tests.unit.optimizer.plans import call, lit
@@ -101,3 +105,97 @@ def test_a_rate_is_kept_and_what_was_missed_is_caught_up_on_for_a_second_at_most
 def test_a_subtask_without_splits_ends_at_once(subtask: int) -> None:
     operator = open_source(numbers(1), subtask=subtask, parallelism=2)
     assert operator.poll(Taken()).ended is (subtask == 1)
+
+
+class Topic:
+    """A source whose splits are added while it is read: each split has the rows 0 and 1."""
+
+    listed: ClassVar[list[str]] = []
+
+    def __init__(self, request: ScanRequest) -> None:
+        self.recalled: list[str] = []
+
+    def splits(self) -> list[str]:
+        return sorted(self.listed)
+
+    def recall(self, split_ids: list[str]) -> None:
+        self.recalled = split_ids
+
+    def open(self, split_id: str, position: Position | None) -> Any:
+        return Partition(split_id, (position or {"row": 0})["row"])
+
+    def discover_every_ms(self) -> int | None:
+        return 1000
+
+    def rows_per_second(self) -> int:
+        return 0
+
+
+class Partition:
+    """Two rows, then nothing, and never an end."""
+
+    ended = False
+
+    def __init__(self, split_id: str, row: int) -> None:
+        self.number, self.row = int(split_id.rpartition("/")[2]), row
+
+    def poll(self, max_rows: int) -> pa.RecordBatch | None:
+        if self.row == 2:
+            return None
+        self.row += 1
+        return pa.record_batch({"n": [10 * self.number + self.row - 1]})
+
+    def position(self) -> Position:
+        return {"row": self.row}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def topic(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    listed = [f"orders/{number}" for number in range(4)]
+    monkeypatch.setattr(Topic, "listed", listed)
+    monkeypatch.setitem(SOURCES, "datagen", Topic)
+    return listed
+
+
+def poll_all(operators: list[SourceOperator], out: Taken) -> list[dict[str, Any]]:
+    """Poll so often that all there is was read; return what a checkpoint holds then."""
+    for operator in operators:
+        for _ in range(50):
+            assert not operator.poll(out).ended
+    return [item for operator in operators for item in operator.snapshot_items()]
+
+
+def test_splits_of_any_connector_are_discovered_and_stay_with_their_subtask(topic: list[str]) -> None:
+    table, clock, out = table_of({"n": BIGINT}, {"connector": "datagen"}), ManualClock(), Taken()
+    operators = [open_source(table, subtask=n, parallelism=2, clock=clock) for n in range(2)]
+    poll_all(operators, out)
+    assert [len(operator.snapshot_items()) for operator in operators] == [2, 2]
+    # sorts before the others: by place in the list every split would change its subtask
+    topic.insert(0, "0rders/7")
+    clock.advance(1001)
+    items = poll_all(operators, out)
+    assert sorted(values(out)) == [0, 1, 10, 11, 20, 21, 30, 31, 70, 71]
+    assert sorted(item["split"] for item in items) == sorted(topic)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_a_split_that_was_added_while_the_job_was_down_is_found(topic: list[str], parallelism: int) -> None:
+    table, clock, out = table_of({"n": BIGINT}, {"connector": "datagen"}), ManualClock(), Taken()
+    items = poll_all([open_source(table, subtask=n, parallelism=2, clock=clock) for n in range(2)], out)
+    topic.append("orders/4")
+    operators = [
+        open_source(table, subtask=n, parallelism=parallelism, clock=clock) for n in range(parallelism)
+    ]
+    for operator in operators:
+        operator.restore_items(items)
+    poll_all(operators, out)
+    assert sorted(values(out)) == [0, 1, 10, 11, 20, 21, 30, 31, 40, 41]
+
+
+def test_a_table_that_ends_discovers_nothing(topic: list[str]) -> None:
+    bounded = table_of({"n": BIGINT}, {"connector": "datagen", "number-of-rows": "8"})
+    operator = open_source(bounded, clock=ManualClock())
+    assert operator._discover_ms is None
