@@ -46,8 +46,16 @@ def debezium_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader
 class EnvelopeParser:
     """Turns bytes of whole lines into changes (``before``, ``after`` and ``op``), and changes into rows."""
 
-    def __init__(self, wanted: tuple[Field, ...], declared: tuple[Field, ...], in_payload: bool) -> None:
+    def __init__(
+        self,
+        wanted: tuple[Field, ...],
+        declared: tuple[Field, ...],
+        in_payload: bool,
+        unit: str = "line",
+    ) -> None:
         self._wanted = wanted
+        # what a record is called in errors
+        self._unit = unit
         self._read = wanted or declared[:1]  # which side of a change is there shows only in a column
         self._in_payload = in_payload
         self._types = pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self._read])
@@ -148,7 +156,7 @@ class EnvelopeParser:
         try:
             change = json.loads(raw)
         except (ValueError, RecursionError):
-            return JsonParser(self._read).explain(raw)
+            return JsonParser(self._read, self._unit).explain(raw)
         if self._in_payload and isinstance(change, dict):
             if "payload" not in change:
                 return (

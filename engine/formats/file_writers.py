@@ -128,7 +128,7 @@ class TextLines:
         try:
             return "".join(self._lines(rows).to_pylist())
         except pa.ArrowInvalid:
-            raise _not_text(rows, self._kind) from None
+            raise not_text(rows, self._kind) from None
 
     def _lines(self, rows: pa.RecordBatch) -> pa.Array:
         if self._kind == "debezium-json":
@@ -249,14 +249,14 @@ def open_writer(kind: str, task: WriteTask) -> FileWriter:
     return ArrowWriter(task) if kind == "arrow" else TextWriter(task, kind)
 
 
-def _not_text(rows: pa.RecordBatch, kind: str) -> PenstockError:
-    """Return the error for rows with bytes in them that files of text cannot hold."""
+def not_text(rows: pa.RecordBatch, kind: str, holder: str = "a file") -> PenstockError:
+    """Return the error for rows with bytes in them that files (or messages) of text cannot hold."""
     name = next(
         (name for name, column in zip(rows.schema.names, rows.columns, strict=True) if not _is_text(column)),
         "?",
     )
     message = (
-        f"a value of column {name} is bytes that are no text (UTF-8), which a file of {kind} cannot hold"
+        f"a value of column {name} is bytes that are no text (UTF-8), which {holder} of {kind} cannot hold"
     )
     return PenstockError(
         "DAT-4607",

@@ -40,8 +40,10 @@ def json_lines_reader(
 class JsonParser:
     """Turns bytes of whole JSON lines into a batch of the wanted columns."""
 
-    def __init__(self, wanted: tuple[Field, ...]) -> None:
+    def __init__(self, wanted: tuple[Field, ...], unit: str = "line") -> None:
         self._wanted = wanted
+        # what a record is called in errors
+        self._unit = unit
         # maps are read by DuckDB, out of the lines; all other columns by Arrow
         self._maps = {field.name: MapColumn(field) for field in wanted if holds_map(field.type)}
         plain = [field for field in wanted if field.name not in self._maps]
@@ -108,14 +110,14 @@ class JsonParser:
         try:
             value = json.loads(raw)
         except UnicodeDecodeError as error:
-            return None, f"not UTF-8: byte {error.start + 1} of the line is 0x{raw[error.start]:02x}"
+            return None, f"not UTF-8: byte {error.start + 1} of the {self._unit} is 0x{raw[error.start]:02x}"
         except json.JSONDecodeError as error:
             return None, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]} at character {error.colno}"
         except (RecursionError, ValueError):
             return None, "not JSON that can be read: nested too deep, or a number with too many digits"
         # valid JSON, but no object
         if not isinstance(value, dict):
-            return None, f"{_KINDS[type(value)]} is where a line must contain one object"
+            return None, f"{_KINDS[type(value)]} is where a {self._unit} must contain one object"
         # column by column: the first that fails alone is at fault
         for field in self._wanted:
             try:
@@ -128,7 +130,7 @@ class JsonParser:
             # {"a": 1}{"a": 2} in one line
             if rows.num_rows != 1:
                 break
-        return None, "a line must contain exactly one object"
+        return None, f"a {self._unit} must contain exactly one object"
 
 
 def begins_with_null(data: bytes) -> bool:

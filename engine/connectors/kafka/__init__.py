@@ -1,1 +1,0 @@
-"""Apache Kafka by librdkafka; may import message formats and the interfaces of sources and sinks."""

@@ -1,0 +1,91 @@
+"""The deserializer and the serializer of each message format. A format is imported with the first table that
+uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.catalog.connectors.message_formats import MessageFormat
+from penstock.catalog.schema import Field
+from penstock.engine.formats.messages.interfaces import Deserializer, Serializer
+
+_Fields = tuple[Field, ...]
+
+
+def _json_in(_form: MessageFormat, wanted: _Fields, _declared: _Fields) -> Deserializer:
+    from penstock.engine.formats.messages.text_messages import json_deserializer
+
+    return json_deserializer(wanted)
+
+
+def _csv_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+    from penstock.engine.formats.messages.text_messages import csv_deserializer
+
+    return csv_deserializer(form, wanted, declared)
+
+
+def _raw_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+    from penstock.engine.formats.messages.raw import RawDeserializer
+
+    return RawDeserializer(form, wanted, declared)
+
+
+def _debezium_json_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+    from penstock.engine.formats.messages.text_messages import debezium_json_deserializer
+
+    return debezium_json_deserializer(form, wanted, declared)
+
+
+def _json_out(_form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.text_messages import JsonSerializer
+
+    return JsonSerializer()
+
+
+def _csv_out(form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.text_messages import CsvSerializer
+
+    return CsvSerializer(form)
+
+
+def _raw_out(form: MessageFormat, fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.raw import RawSerializer
+
+    return RawSerializer(form, fields)
+
+
+def _debezium_json_out(form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.changes import DebeziumJsonSerializer
+
+    return DebeziumJsonSerializer(form)
+
+
+DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields], Deserializer]] = {
+    "json": _json_in,
+    "csv": _csv_in,
+    "raw": _raw_in,
+    "debezium-json": _debezium_json_in,
+}
+SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
+    "json": _json_out,
+    "csv": _csv_out,
+    "raw": _raw_out,
+    "debezium-json": _debezium_json_out,
+}
+
+
+def deserializer(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+    """Return the deserializer of a format. ``wanted``: the columns to decode, in order; ``declared``: all
+    columns of the table that are in this part (value or key) of a message.
+
+    DAT-52xx for columns that do not match the format.
+    """
+    return DESERIALIZERS[form.name](form, wanted, declared)
+
+
+def serializer(form: MessageFormat, fields: _Fields, subject: str) -> Serializer:
+    """Return the serializer of a format for rows of ``fields``. ``subject``: the name under which a schema
+    registry knows the schema, such as ``orders-value``.
+    """
+    return SERIALIZERS[form.name](form, fields, subject)
