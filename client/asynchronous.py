@@ -7,6 +7,7 @@ never blocked.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -125,6 +126,10 @@ class AsyncConnection:
             self._connection.register, name, source, time_column=time_column, delay=delay, stream=stream
         )
         await in_thread(call)
+
+    async def unregister(self, name: str) -> None:
+        """Remove a table that ``register`` made. Raises ProgrammingError when there is none."""
+        await in_thread(partial(self._connection.unregister, name))
 
     async def create_function(self, function: PythonFunction, name: str | None = None) -> None:
         """Make a decorated Python function callable from SQL."""
@@ -348,8 +353,8 @@ def _start(call: Callable[[], T]) -> asyncio.Future[T]:
             result = call()
         except BaseException as raised:  # noqa: BLE001  the awaiting task raises it
             error = raised
-        # the loop may be closed by now: then nobody waits
-        if not loop.is_closed():
+        # a loop that is closed by now refuses the call: nobody waits
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, result, error)
 
     EngineThread(run, "penstock-await").start()

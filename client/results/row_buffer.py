@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ class RowBuffer:
 
     def __init__(self) -> None:
         self._rows: deque[Row] = deque()
-        # what the tuples were made of: their last rows are those of _rows
-        self._arrow: list[pa.Table] = []
+        # what the tuples were made of: the last rows of these tables are those of _rows
+        self._tables: deque[pa.Table] = deque()
+        self._table_rows = 0
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -26,32 +28,39 @@ class RowBuffer:
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Append rows. CLI-6011 or CLI-6014 for a value that Python has no object for."""
         table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-        if not self._rows:
-            self._arrow.clear()
         self._rows.extend(tuples(table))
-        self._arrow.append(table)
+        self._tables.append(table)
+        self._table_rows += table.num_rows
 
     def take(self, count: int) -> list[Row]:
         """Return up to ``count`` rows."""
-        return [self._rows.popleft() for _ in range(min(count, len(self._rows)))]
+        if count >= len(self._rows):
+            taken = list(self._rows)
+            self.clear()
+            return taken
+        taken = [self._rows.popleft() for _ in range(count)]
+        # an endless result is never empty: its tables are dropped once all their rows are taken
+        while self._table_rows - self._tables[0].num_rows >= len(self._rows):
+            self._table_rows -= self._tables.popleft().num_rows
+        return taken
 
     def take_arrow(self, limit: int | None = None) -> pa.Table | None:
         """Return the rows, or the first ``limit`` of them, as Arrow; None where there are none."""
         if not self._rows:
             return None
-        read = pa.concat_tables(self._arrow)
-        rows = read.slice(read.num_rows - len(self._rows), limit)
+        rows = pa.concat_tables(self._tables).slice(self._table_rows - len(self._rows), limit)
         self.take(rows.num_rows)
         return rows
 
     def first(self, count: int) -> list[Row]:
         """Return up to ``count`` rows, which stay in the buffer."""
-        return [self._rows[index] for index in range(min(count, len(self._rows)))]
+        return list(islice(self._rows, count))
 
     def clear(self) -> None:
         """Drop all rows."""
         self._rows.clear()
-        self._arrow.clear()
+        self._tables.clear()
+        self._table_rows = 0
 
 
 def tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:

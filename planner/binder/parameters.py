@@ -26,8 +26,8 @@ def check_parameters(trees: Sequence[exp.Expr], parameters: Parameters, span: Sp
         _check_names(named, parameters, span)
     elif isinstance(parameters, Mapping) and (placeholders or parameters):
         _refuse_names(parameters, placeholders, span)
-    elif len(placeholders) != len(parameters):
-        wanted, given = len(placeholders), len(parameters)
+    elif (wanted := sum(map(positional_count, trees))) != len(parameters):
+        given = len(parameters)
         message = (
             f"the statement has {wanted} parameter{'s' if wanted != 1 else ''}, "
             f"{given} {'is' if given == 1 else 'are'} given"
@@ -37,7 +37,8 @@ def check_parameters(trees: Sequence[exp.Expr], parameters: Parameters, span: Sp
 
 def positional_count(tree: exp.Expr) -> int:
     """Return the number of ``?`` in a query."""
-    return sum(1 for node in tree.find_all(exp.Placeholder) if not node.this)
+    # a clause that the parser copies has its ? twice in the tree: one number, one value
+    return len({node.meta["index"] for node in tree.find_all(exp.Placeholder) if not node.this})
 
 
 def values_of(tree: exp.Expr, parameters: Mapping[str, object]) -> Mapping[str, object]:

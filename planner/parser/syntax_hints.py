@@ -79,7 +79,7 @@ _FIRST_WORDS = (
     _Rule("", "SOURCE|RUN|@", "in the shell \\i FILE runs a script; outside it is penstock run FILE"),
     _Rule("", ".", "SHOW TABLES lists tables; in the shell \\? lists commands"),
     _Rule("", "\\", "a command of the shell is alone on its line: \\? lists them"),
-    _Rule("", "!", "that is a command of the system's shell: leave by \\q, or run it there"),
+    _Rule("", "!", _SHELL),
     _Rule(
         "",
         "PENSTOCK",
@@ -281,14 +281,31 @@ def _is(token: _Token, pattern: str) -> bool:
 
 
 def _open_parentheses(tokens: Sequence[_Token]) -> list[int]:
-    """Return where the parentheses stand that nothing closes, the innermost last."""
+    """Return the positions of the parentheses that nothing closes, the innermost last."""
     found: list[int] = []
     for index, token in enumerate(tokens):
-        if token.text == "(":
-            found.append(index)
-        elif token.text == ")" and found:
-            found.pop()
+        _track_parentheses(found, index, token)
     return found
+
+
+def _track_parentheses(found: list[int], index: int, token: _Token) -> None:
+    """Bring the positions of open parentheses behind one more token."""
+    if token.text == "(":
+        found.append(index)
+    elif token.text == ")" and found:
+        found.pop()
+
+
+def _clauses_of(tokens: Sequence[_Token], inside: list[int]) -> list[str]:
+    """Return the first words of the clauses that begin within exactly these open parentheses."""
+    found: list[int] = []
+    clauses = []
+    # one pass: a long statement has thousands of clauses
+    for index, token in enumerate(tokens):
+        if found == inside and token.text.upper() in _CLAUSES:
+            clauses.append(token.text.upper())
+        _track_parentheses(found, index, token)
+    return clauses
 
 
 def _filled(hint: str, tokens: list[_Token], culprit: int, inside: list[int]) -> str:
@@ -315,11 +332,7 @@ def _structure_hint(tokens: list[_Token], culprit: int, inside: list[int]) -> st
     if here.text == ")" and not inside:
         return "a parenthesis closes that was never opened: leave it out"
     # the clauses of the query that the culprit is in, not those of subqueries before it
-    clauses = [
-        token.text.upper()
-        for index, token in enumerate(tokens[:culprit])
-        if token.text.upper() in _CLAUSES and _open_parentheses(tokens[:index]) == inside
-    ]
+    clauses = _clauses_of(tokens[:culprit], inside)
     word = here.text.upper()
     if word in _CLAUSES and clauses and _CLAUSES.index(word) < _CLAUSES.index(clauses[-1]):
         return _ORDER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class ScriptCheck:
 
     def _errors_between(self, sql: str, start: int, end: int, file: str | None) -> list[PenstockError]:
         # Blank instead of cut: positions are those of the file.
-        before = "".join("\n" if letter == "\n" else " " for letter in sql[:start])
+        before = re.sub(r"[^\n]", " ", sql[:start])
         return check_script(self._session, before + sql[start:end], file, self._missing)
 
     def _errors_of_included(self, command: MetaCommand, name: str) -> list[PenstockError]:

@@ -11,7 +11,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.repl.launch.script_parts import MetaCommand
 from penstock.repl.meta_commands.context import MetaContext
-from penstock.repl.meta_commands.query_file import read_queries, write_queries
+from penstock.repl.meta_commands.query_file import changed_queries, read_queries
 
 _NAME = re.compile(r"[\w-]+")
 # A value behind the name: a text in quotes, or up to the next space.
@@ -44,19 +44,18 @@ def save_named(context: MetaContext, command: MetaCommand) -> None:
     # A query that is no SQL is found now and not when it is needed.
     context.session.parse(text)
     path = context.config.named_queries
-    queries = read_queries(path)
-    verb = "replaced" if name in queries else "saved"
-    write_queries(path, {**queries, name: text})
+    with changed_queries(path) as queries:
+        verb = "replaced" if name in queries else "saved"
+        queries[name] = text
     context.note(f"{name} {verb} in {path}")
 
 
 def drop_named(context: MetaContext, command: MetaCommand) -> None:
     """Drop a named query."""
     path = context.config.named_queries
-    queries = read_queries(path)
-    _query(queries, command.argument)
-    del queries[command.argument]
-    write_queries(path, queries)
+    with changed_queries(path) as queries:
+        _query(queries, command.argument)
+        del queries[command.argument]
     context.note(f"{command.argument} dropped")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -33,24 +35,44 @@ def read_queries(path: Path) -> dict[str, str]:
     return {name: str(query) for name, query in queries.items()}
 
 
-def write_queries(path: Path, queries: Mapping[str, str]) -> None:
-    """Write all queries; CLI-6131 when the file cannot be written."""
+@contextmanager
+def changed_queries(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the queries to change, and write them afterwards; another session waits until then. CLI-6120 when
+    the file cannot be read, CLI-6131 when it cannot be written.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # a file of its own: the file of queries is replaced while others wait for it
+        lock = path.with_name(path.name + ".lock").open("ab")
+    except OSError as error:
+        raise _not_written(path, error) from error
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        queries = read_queries(path)
+        yield queries
+        try:
+            _write(path, queries)
+        except OSError as error:
+            raise _not_written(path, error) from error
+
+
+def _write(path: Path, queries: Mapping[str, str]) -> None:
     # A text of JSON is a text of TOML.
     lines = [f"{json.dumps(name)} = {json.dumps(query)}\n" for name, query in sorted(queries.items())]
     beside = path.with_name(path.name + ".new")
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Nobody else may read it: a query may contain a password.
-        with os.fdopen(
-            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-        ) as file:
-            file.writelines(lines)
-        # Whole: a session that ends here leaves the old file.
-        beside.replace(path)
-    except OSError as error:
-        raise PenstockError(
-            "CLI-6131",
-            f"cannot write {path}: {(error.strerror or str(error)).lower()}",
-            kind=Kind.EXTERNAL,
-            sqlstate="58030",
-        ) from error
+    # Nobody else may read it: a query may contain a password.
+    with os.fdopen(
+        os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+    ) as file:
+        file.writelines(lines)
+    # Whole: a session that ends here leaves the old file.
+    beside.replace(path)
+
+
+def _not_written(path: Path, error: OSError) -> PenstockError:
+    return PenstockError(
+        "CLI-6131",
+        f"cannot write {path}: {(error.strerror or str(error)).lower()}",
+        kind=Kind.EXTERNAL,
+        sqlstate="58030",
+    )
