@@ -28,7 +28,8 @@ class ScanRequest:
     """What one subtask asks of a connector: ``columns`` are positions of ``table.source_schema``;
     ``predicate`` reads positions of ``columns``.
 
-    ``skipping``: what is learned of the wanted rows during the scan.
+    ``skipping``: what is learned of the wanted rows during the scan. ``resumes`` False: the job keeps no
+    checkpoints, so nothing resumes from one.
     """
 
     table: CatalogTable
@@ -39,6 +40,7 @@ class ScanRequest:
     services: Services
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     skipping: Skipping | None = None
+    resumes: bool = True
 
 
 class SplitReader(Protocol):
@@ -71,6 +73,14 @@ class LagReader(Protocol):
         """Return how many records of the split are not returned yet, ``None`` while that is unknown. Called
         about once a second between two polls: it must not block.
         """
+
+
+@runtime_checkable
+class CheckpointListener(Protocol):
+    """A split reader whose outside holds data back until a checkpoint has it, such as a replication slot."""
+
+    def checkpoint_completed(self, position: Position) -> None:
+        """A checkpoint with this position of the split is durable: what precedes it is never read again."""
 
 
 class SourceConnector(Protocol):

@@ -27,7 +27,13 @@ from penstock.engine.api.operator import (
     SplitEventKind,
 )
 from penstock.engine.api.scan_pruning import Skipping
-from penstock.engine.api.source import Position, ScanRequest, SplitReader, split_owner
+from penstock.engine.api.source import (
+    CheckpointListener,
+    Position,
+    ScanRequest,
+    SplitReader,
+    split_owner,
+)
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
@@ -108,6 +114,8 @@ class SourceOperator(HeadOperator, ListState):
         # announced splits that are not finished
         self._live: list[_Split] = []
         self._open_readers = 0
+        # by checkpoint, in their order: positions of the readers that want to know that it is durable
+        self._reported: dict[int, list[tuple[_Split, Position]]] = {}
         self._keep = (
             None
             if spec.node.predicate is None
@@ -128,7 +136,7 @@ class SourceOperator(HeadOperator, ListState):
             context.metrics,
         )
         self._skipping = Skipping(context.metrics) if self._facts.skips else None
-        self._connector = source_connector(ScanRequest(*request, self._skipping))
+        self._connector = source_connector(ScanRequest(*request, self._skipping, context.keeps_snapshots))
         # a table that ends is listed once: a subtask that has read its splits ends, and could not read more
         endless = boundedness(table) is Boundedness.UNBOUNDED
         self._discover_ms = self._connector.discover_every_ms() if endless else None
@@ -190,6 +198,22 @@ class SourceOperator(HeadOperator, ListState):
             split.again_ms = now_ms + EMPTY_PAUSE_MS
             out.split(SplitEvent(SplitEventKind.EMPTY, split.origin, split.split_id))
         return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        reported = [
+            (split, split.item()["position"])
+            for split in self._splits
+            if isinstance(split.reader, CheckpointListener)
+        ]
+        if reported:
+            self._reported[checkpoint_id] = reported
+
+    def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        # an earlier checkpoint that was never reported complete is contained in this one
+        for done in [known for known in self._reported if known <= checkpoint_id]:
+            for split, position in self._reported.pop(done):
+                if isinstance(split.reader, CheckpointListener):
+                    split.reader.checkpoint_completed(position)
 
     def close(self) -> None:
         for split in self._splits:

@@ -199,3 +199,38 @@ def test_a_table_that_ends_discovers_nothing(topic: list[str]) -> None:
     bounded = table_of({"n": BIGINT}, {"connector": "datagen", "number-of-rows": "8"})
     operator = open_source(bounded, clock=ManualClock())
     assert operator._discover_ms is None
+
+
+class Listening:
+    """A reader that records what it is told of checkpoints."""
+
+    ended = False
+
+    def __init__(self) -> None:
+        self.row, self.told = 0, list[dict[str, Any]]()
+
+    def poll(self, max_rows: int) -> None:
+        self.row += 1
+
+    def position(self) -> dict[str, Any]:
+        return {"row": self.row}
+
+    def checkpoint_completed(self, position: dict[str, Any]) -> None:
+        self.told.append(position)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_reader_hears_of_the_position_of_each_durable_checkpoint() -> None:
+    operator, out, reader = open_source(numbers(1)), Taken(), Listening()
+    operator._connector.open = lambda split, position: reader
+    for checkpoint in (1, 2, 3):
+        operator.poll(out)
+        operator._splits[0].again_ms = 0
+        operator.before_barrier(checkpoint, out)
+    # the first was never reported complete: the second contains it
+    operator.on_checkpoint_complete(2)
+    assert reader.told == [{"row": 1}, {"row": 2}]
+    operator.on_checkpoint_complete(3)
+    assert reader.told[2:] == [{"row": 3}] and not operator._reported
