@@ -77,6 +77,8 @@ def _labels(metric: Metric) -> str:
             "operator_id": metric.operator_id,
             "subtask": str(metric.subtask),
         }
+    if metric.split:
+        labels["split"] = metric.split
     if metric.source:
         labels["source"] = metric.source
     if metric.quantile and metric.quantile not in ("count", "sum"):

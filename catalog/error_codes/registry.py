@@ -10,6 +10,7 @@ from penstock.catalog.error_codes.bounded import BOUNDED
 from penstock.catalog.error_codes.client import CLIENT
 from penstock.catalog.error_codes.data import DATA
 from penstock.catalog.error_codes.formats import FORMATS
+from penstock.catalog.error_codes.kafka import KAFKA
 from penstock.catalog.error_codes.runtime import RUNTIME
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
@@ -46,7 +47,7 @@ class ErrorCode:
 ERROR_CODES: dict[str, ErrorCode] = {
     code: ErrorCode(code, cause, cure)
     for code, (cause, cure) in sorted(
-        (SYNTAX | TABLES | STREAMING | DATA | FORMATS | BOUNDED | CLIENT | RUNTIME | STATE).items(),
+        (SYNTAX | TABLES | STREAMING | DATA | FORMATS | KAFKA | BOUNDED | CLIENT | RUNTIME | STATE).items(),
         key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
     )
 }

@@ -122,4 +122,8 @@ STATE: dict[str, tuple[str, str]] = {
         "Restore the table penstock_staged, or begin without state.",
     ),
     "STA-3504": ("A later attempt writes to the table.", "Nothing is to be done: this run ends."),
+    "STA-3505": (
+        "The table has rows of later checkpoints than the one the job resumes from.",
+        "Resume from the checkpoint it names, or start the job under another name and empty the table.",
+    ),
 }

@@ -80,6 +80,8 @@ def _counts(operator: OperatorReport) -> str:
             if operator.state_bytes
             else f"state {operator.state_entries:,}"
         )
+    if operator.lag is not None:
+        words.append(f"lag {operator.lag:,}")
     if operator.late_rows:
         words.append(f"late {operator.late_rows:,}")
     if operator.windows_closed:

@@ -35,9 +35,23 @@ def job_status(job: Job, *, folded: bool = False) -> list[str]:
     return [
         f"job {job.job_id} is {job.state.lower()}: {metrics.rows_in:,} rows read, "
         f"{metrics.rows_out:,} given, {metrics.late_rows:,} late",
+        *_lags(metrics),
         *_event_time(metrics),
         f"so: {why}",
     ]
+
+
+def _lags(metrics: JobMetrics) -> list[str]:
+    """Return a line a source that knows its lag, with the split that has most of it."""
+    lines = []
+    for operator in metrics.operators:
+        if operator.lag:
+            split = max(operator.reads, key=lambda name: operator.reads[name].lag or 0)
+            lines.append(
+                f"{operator.name}: {operator.lag:,} records behind, "
+                f"{operator.reads[split].lag:,} of them in split {split}"
+            )
+    return lines
 
 
 def _event_time(metrics: JobMetrics) -> list[str]:

@@ -433,6 +433,8 @@ def read_metrics(
 
 
 def _display_name(metric: Metric) -> str:
+    if metric.split:
+        return f"{metric.name} of {metric.split}"
     if not metric.quantile:
         return metric.name
     # count and sum have no percentile: their names are used as they are

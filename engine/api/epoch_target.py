@@ -68,5 +68,8 @@ class EpochTarget(Protocol):
         iterated once. STA-3504 when a later attempt has fenced this one off.
         """
 
+    def retire(self, writer: EpochWriter) -> None:
+        """Forget a writer whose job has ended and keeps no checkpoints. A target may keep it all the same."""
+
     def close(self) -> None:
         """Close what is open."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.engine.api.operator import Services
+from penstock.engine.api.operator import KeyedState, Services
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
@@ -37,7 +37,7 @@ class SinkRequest:
     ``owner`` with the operator id is unique: a sink knows by it what it has staged. It may publish what
     another owner staged if its checkpoint (``origin``) says so, but never deletes it: that job may be
     running. ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nothing resumes
-    from one.
+    from one. ``key_group``: one of the key groups that the subtask owns.
     """
 
     table: CatalogTable | None
@@ -52,6 +52,7 @@ class SinkRequest:
     owner: str = ""
     origin: Origin | None = None
     resumes: bool = True
+    key_group: int = 0
 
 
 def writer_name(owner: str, operator_id: str) -> str:
@@ -67,10 +68,16 @@ class SinkWriter(Protocol):
     another process.
     """
 
+    def keyed_states(self) -> dict[str, KeyedState]:
+        """Return the state of the writer that checkpoints hold, by name."""
+
     def recover(self, pending: list[Committable]) -> None:
         """Drop what earlier attempts of this subtask left behind, except ``pending``, which belongs to a
         completed checkpoint. Called before the first row.
         """
+
+    def on_restored(self) -> None:
+        """All state is restored: commit what a writer keeps in its keyed state."""
 
     def write(self, batch: Batch) -> None:
         """Write rows."""
@@ -103,8 +110,14 @@ class SinkWriter(Protocol):
 class DirectSink:
     """The base of sinks that publish as they write: they prepare and commit nothing."""
 
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {}
+
     def recover(self, pending: list[Committable]) -> None:
         """Nothing is left behind."""
+
+    def on_restored(self) -> None:
+        """Nothing is to be committed."""
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         return []

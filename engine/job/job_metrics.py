@@ -10,7 +10,7 @@ from functools import cached_property
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.coordinator import CheckpointCoordinator, CheckpointInfo
 from penstock.engine.job.job_events import JobEvent
-from penstock.engine.metrics.operator_metrics import SplitProgress
+from penstock.engine.metrics.operator_metrics import SplitProgress, SplitReads
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 from penstock.engine.network.admission import Refusals
 from penstock.engine.task_manager.task_executor import TaskHandle
@@ -36,7 +36,14 @@ class OperatorReport:
     watermark_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     splits: dict[str, SplitProgress] = field(default_factory=dict)
+    reads: dict[str, SplitReads] = field(default_factory=dict)
     next_close_us: int | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """Records of a source's splits that were not read yet; ``None`` when its connector knows of none."""
+        lags = [reads.lag for reads in self.reads.values() if reads.lag is not None]
+        return sum(lags) if lags else None
 
 
 @dataclass(frozen=True)
@@ -166,6 +173,9 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
         )
     # Each split is read by one subtask only.
     report.splits |= figures.splits
+    for name, reads in figures.reads.items():
+        known = report.reads.get(name)
+        report.reads[name] = reads if known is None else _sum(known, reads)
     if figures.next_close_us is not None:
         report.next_close_us = min(
             figures.next_close_us,
@@ -173,6 +183,13 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
         )
     for name, count in figures.counters.items():
         report.counters[name] = report.counters.get(name, 0) + count
+
+
+def _sum(one: SplitReads, other: SplitReads) -> SplitReads:
+    lags = [reads.lag for reads in (one, other) if reads.lag is not None]
+    return SplitReads(
+        one.rows + other.rows, one.rows_per_second + other.rows_per_second, sum(lags) if lags else None
+    )
 
 
 def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:

@@ -4,12 +4,15 @@ metrics uses it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US
 from penstock.engine.job.job_metrics import JobMetrics
+from penstock.engine.metrics.operator_metrics import OTHER_SPLITS, SPLITS_SHOWN, SplitProgress
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 
 
@@ -24,11 +27,12 @@ class MetricKind(StrEnum):
 
 
 class MetricScope(StrEnum):
-    """The scope of a metric: a job, a subtask of a chain, or a subtask of one operator."""
+    """The scope of a metric: a job, a subtask of a chain, a subtask of one operator, or a split it reads."""
 
     JOB = "job"
     TASK = "task"
     OPERATOR = "operator"
+    SPLIT = "split"
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class MetricDeclaration:
 @dataclass(frozen=True)
 class Metric:
     """One metric of a running job. Those of the job have no ``operator`` and no ``subtask``; ``source`` and
-    ``quantile`` identify a latency.
+    ``quantile`` identify a latency, ``split`` a metric of a split.
 
     ``operator_id`` distinguishes operators of one name. For a task it is its chain, and ``operator`` names
     all operators of that chain.
@@ -64,6 +68,7 @@ class Metric:
     scope: MetricScope
     source: str = ""
     quantile: str = ""
+    split: str = ""
 
 
 def _declare(*rows: tuple[str, MetricScope, MetricKind, str, str]) -> dict[str, MetricDeclaration]:
@@ -241,6 +246,36 @@ METRICS: dict[str, MetricDeclaration] = _declare(
         "us",
         "how long latency markers took from a source to this sink",
     ),
+    # Of each split of a source.
+    (
+        "pendingRecords",
+        MetricScope.SPLIT,
+        _GAUGE,
+        "records",
+        "the lag: records of the split that were not read yet; absent where a connector does not know",
+    ),
+    ("recordsRead", MetricScope.SPLIT, _COUNTER, "rows", "rows read of the split"),
+    (
+        "recordsReadPerSecond",
+        MetricScope.SPLIT,
+        _GAUGE,
+        "rows/s",
+        "rows read of the split in the last second in which its source was not blocked",
+    ),
+    (
+        "splitWatermark",
+        MetricScope.SPLIT,
+        _GAUGE,
+        "ms",
+        "the watermark of the split, milliseconds since 1970; absent before the first",
+    ),
+    (
+        "splitIdle",
+        MetricScope.SPLIT,
+        _GAUGE,
+        "",
+        "1 while the split is idle, so that no watermark waits for it; of all other splits how many are",
+    ),
 )
 _PLAIN_COUNTER = "counted by the operator itself"
 
@@ -264,6 +299,9 @@ def metrics_of(job_id: str, numbers: JobMetrics) -> Iterator[Metric]:
             for name, value in _of_operator(operator, numbers.read_at_ms):
                 yield _metric(name, job_id, operator.name, operator.operator_id, task.subtask, value)
             yield from _latencies(job_id, operator, task.subtask)
+            for split, name, value in _of_splits(operator):
+                metric = _metric(name, job_id, operator.name, operator.operator_id, task.subtask, value)
+                yield replace(metric, split=split)
 
 
 def _metric(
@@ -331,6 +369,30 @@ def _of_operator(operator: OperatorFigures, read_at_ms: int) -> Iterator[tuple[s
         # an operator's own counters are snake_case; metric names are camelCase
         first, *others = name.split("_")
         yield first + "".join(word.capitalize() for word in others), count
+
+
+def _of_splits(operator: OperatorFigures) -> Iterator[tuple[str, str, float]]:
+    """Yield split, metric and value: of a source what was read, of a watermark generator the event time."""
+    for split, reads in operator.reads.items():
+        if reads.lag is not None:
+            yield split, "pendingRecords", reads.lag
+        yield split, "recordsRead", reads.rows
+        yield split, "recordsReadPerSecond", reads.rows_per_second
+    for split, progress in itertools.islice(operator.splits.items(), SPLITS_SHOWN):
+        if (watermark_ms := _watermark_ms(progress)) is not None:
+            yield split, "splitWatermark", watermark_ms
+        yield split, "splitIdle", progress.idle
+    hidden = list(itertools.islice(operator.splits.values(), SPLITS_SHOWN, None))
+    if hidden:
+        reached = [watermark_ms for one in hidden if (watermark_ms := _watermark_ms(one)) is not None]
+        # the one furthest behind is what a watermark waits for
+        if reached:
+            yield OTHER_SPLITS, "splitWatermark", min(reached)
+        yield OTHER_SPLITS, "splitIdle", sum(progress.idle for progress in hidden)
+
+
+def _watermark_ms(progress: SplitProgress) -> int | None:
+    return None if progress.watermark_us is None else progress.watermark_us // 1000
 
 
 def _latencies(job_id: str, operator: OperatorFigures, subtask: int) -> Iterator[Metric]:

@@ -77,13 +77,33 @@ class SplitProgress:
     idle: bool = False
 
 
+SPLITS_SHOWN = 200
+"""Splits of a subtask that have figures of their own. A dashboard cannot show more, and Prometheus keeps a
+series for each.
+"""
+# the name under which all other splits are summed
+OTHER_SPLITS = "(others)"
+
+
+@dataclass(frozen=True)
+class SplitReads:
+    """How far one split of a source has been read. ``rows``: in this deployment; ``lag``: records that are in
+    the split and were not read yet, ``None`` when its connector does not know.
+    """
+
+    rows: int
+    rows_per_second: int
+    lag: int | None = None
+
+
 @dataclasses.dataclass
 class OperatorMetrics:
     """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts
     (bad records, files committed ..).
 
-    ``splits``: of a watermark generator, the open ones. ``next_close_us``: the end of the first open window.
-    ``latency``: of a sink, how long latency markers took, by source.
+    ``splits``: of a watermark generator, the open ones. ``reads``: of a source, the open ones, and the sum of
+    all others. ``next_close_us``: the end of the first open window. ``latency``: of a sink, how long latency
+    markers took, by source.
     """
 
     rows_in: int = 0
@@ -97,6 +117,7 @@ class OperatorMetrics:
     counters: dict[str, int] = field(default_factory=dict)
     late_log: LateLog | None = None
     splits: dict[str, SplitProgress] = field(default_factory=dict)
+    reads: dict[str, SplitReads] = field(default_factory=dict)
     next_close_us: int | None = None
     latency: dict[str, LatencyHistogram] = field(default_factory=dict)
 

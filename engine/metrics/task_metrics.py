@@ -12,6 +12,7 @@ from penstock.engine.metrics.operator_metrics import (
     LatencyFigures,
     OperatorMetrics,
     SplitProgress,
+    SplitReads,
     TaskMetrics,
 )
 
@@ -46,6 +47,7 @@ class OperatorFigures:
     next_close_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     splits: dict[str, SplitProgress] = field(default_factory=dict)
+    reads: dict[str, SplitReads] = field(default_factory=dict)
     latency: dict[str, LatencyFigures] = field(default_factory=dict)
 
 
@@ -94,6 +96,7 @@ class TaskFigures:
                 **{
                     **operator,
                     "splits": {name: SplitProgress(**split) for name, split in operator["splits"].items()},
+                    "reads": {name: SplitReads(**reads) for name, reads in operator["reads"].items()},
                     "latency": {
                         source: LatencyFigures(**latency) for source, latency in operator["latency"].items()
                     },
@@ -153,5 +156,6 @@ def _operator(operator_id: str, name: str, metrics: OperatorMetrics) -> Operator
         # copies: the slot's thread may add a name while another thread reads
         metrics.counters.copy(),
         metrics.splits.copy(),
+        metrics.reads.copy(),
         {source: histogram.figures() for source, histogram in metrics.latency.copy().items()},
     )

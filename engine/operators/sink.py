@@ -75,6 +75,7 @@ class SinkOperator(Operator, ListState):
             if context.restored is None
             else Origin(context.restored.owner, spec.operator_id, context.restored.checkpoint_id),
             context.keeps_snapshots,
+            context.key_groups.start,
         )
         self._writer = sink_writer(self._request)
 
@@ -88,6 +89,13 @@ class SinkOperator(Operator, ListState):
 
     def list_states(self) -> dict[str, ListState]:
         return {"pending": self}
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return self._writer.keyed_states()
+
+    def copied_states(self) -> frozenset[str]:
+        # which subtask commits an epoch does not follow key groups
+        return frozenset(self.keyed_states())
 
     def snapshot_items(self) -> list[dict[str, Any]]:
         return list(self._pending)
@@ -103,6 +111,9 @@ class SinkOperator(Operator, ListState):
         for item in items[context.subtask :: context.parallelism]:
             self._writer.commit(item["items"])
         failpoint("R2b")
+
+    def on_restored(self) -> None:
+        self._writer.on_restored()
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         self._start()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.operator import KeyedState
 from penstock.engine.api.sink import Committable, SinkRequest, SinkWriter
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors import registry
@@ -25,6 +26,12 @@ class LogSink:
         self._log = Log(Path(request.table.options["path"]))
         self._txn: int | None = None
         self._epoch = 0
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {}
+
+    def on_restored(self) -> None:
+        """Nothing: restored items have been committed."""
 
     def recover(self, pending: list[Committable]) -> None:
         self._epoch = self._log.take_over(

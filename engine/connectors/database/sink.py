@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.operator import KeyedState
 from penstock.engine.api.row_pieces import batches_of
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.api.stream_elements import Batch
@@ -61,6 +62,12 @@ class DatabaseSink:
         self._bytes = 0
         self._prepared: list[Committable] = []
         self._ended = False
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {}
+
+    def on_restored(self) -> None:
+        """Nothing: restored items have been committed."""
 
     def recover(self, pending: list[Committable]) -> None:
         self._again(lambda: self._transactions.take_over(pending))

@@ -23,6 +23,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.operator import KeyedState
 from penstock.engine.api.sink import Committable, SinkRequest, writer_name
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
@@ -125,6 +126,12 @@ class FilesystemSink:
             self._bytes_per_file if target is None else int(target),
             MergeTask(self._format, written),
         )
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {}
+
+    def on_restored(self) -> None:
+        """Nothing: restored items have been committed."""
 
     def recover(self, pending: list[Committable]) -> None:
         self._commits.start()

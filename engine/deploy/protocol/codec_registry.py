@@ -48,7 +48,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.bad_records import RejectedRecord
 from penstock.engine.metrics.busy_time import TimeShares
-from penstock.engine.metrics.operator_metrics import SplitProgress
+from penstock.engine.metrics.operator_metrics import SplitProgress, SplitReads
 from penstock.engine.network.admission import Refusals
 from penstock.engine.operators.factory import OPERATOR_CLASSES
 
@@ -89,6 +89,7 @@ _SINGLE: tuple[type, ...] = (
     Batch,
     Refusals,
     SplitProgress,
+    SplitReads,
     TimeShares,
 )
 

@@ -41,6 +41,7 @@ from penstock.engine.connectors.registry import source_connector
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
 from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.formats.decoded_batch import empty_columns
+from penstock.engine.operators.source.split_meter import SplitMeter
 from penstock.engine.state.rows.table_contents import Contents
 from penstock.planner.expressions.nodes import expression_of
 from penstock.planner.logical.scan import Scan, SourceFacts
@@ -75,7 +76,7 @@ _MORE = SourceStatus(more=True)
 @dataclass(eq=False)
 class _Split:
     """One split of this subtask. ``time_us``: the event time it has reached; ``again_ms``: when to poll an
-    empty one again.
+    empty one again; ``rows``: those read in this deployment.
     """
 
     origin: int
@@ -85,6 +86,7 @@ class _Split:
     reader: SplitReader | None = None
     time_us: int = MIN_WATERMARK_US
     again_ms: float = 0.0
+    rows: int = 0
 
     def item(self) -> dict[str, Any]:
         """Return the split as an item of state."""
@@ -146,6 +148,7 @@ class SourceOperator(HeadOperator, ListState):
         self._budget_from_ms: float | None = None
         self._emitted = 0
         self._rows_at_once = self._options.batch_max_rows
+        self._meter = SplitMeter(context.metrics, context.clock.monotonic_ms())
 
     def list_states(self) -> dict[str, ListState]:
         return {"splits": self}
@@ -178,6 +181,7 @@ class SourceOperator(HeadOperator, ListState):
         self._look()
         self._discover(now_ms)
         self._announce(out)
+        self._meter.measure(now_ms, self._live)
         allowed, refill_ms = self._allowance(now_ms)
         split = self._next_split(now_ms)
         # nothing to read now: say when to poll again
@@ -268,6 +272,7 @@ class SourceOperator(HeadOperator, ListState):
 
     def _emit(self, rows: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
         self._emitted += rows.num_rows
+        split.rows += rows.num_rows
         batch = (
             Batch(rows, origin=split.origin)
             if isinstance(rows, pa.RecordBatch)
@@ -290,6 +295,7 @@ class SourceOperator(HeadOperator, ListState):
             self._open_readers -= 1
         split.reader, split.finished = None, True
         self._live.remove(split)
+        self._meter.end(split)
         self._context.metrics.count("splits_finished")
         out.split(SplitEvent(SplitEventKind.ENDED, split.origin, split.split_id))
 

@@ -9,7 +9,7 @@ import pytest
 from penstock.client.statements.job_status import job_status
 from penstock.engine.job.job_metrics import JobMetrics, OperatorReport
 from penstock.engine.job.job_state import JobState
-from penstock.engine.metrics.operator_metrics import SplitProgress
+from penstock.engine.metrics.operator_metrics import SplitProgress, SplitReads
 
 HOUR_US = 3_600_000_000
 
@@ -98,3 +98,9 @@ def test_rows_that_are_printed_at_the_end_of_the_query() -> None:
         "so: later input may change its rows, so they are printed when the query ends",
         "so: there is output: 5 rows have reached the sinks",
     ]
+
+
+def test_a_source_that_is_behind() -> None:
+    reads = {"orders/0": SplitReads(5, 1, 70), "orders/1": SplitReads(4, 1, 1_000), "new": SplitReads(0, 0)}
+    said = status(OperatorReport("s", "source orders", is_source=True, rows_out=9, reads=reads))
+    assert said[1] == "source orders: 1,070 records behind, 1,000 of them in split orders/1"

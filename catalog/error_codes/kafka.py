@@ -1,0 +1,29 @@
+"""Causes and cures of errors: Kafka."""
+
+from __future__ import annotations
+
+KAFKA: dict[str, tuple[str, str]] = {
+    "DAT-5100": ("The package of Kafka's client is not installed.", "Run: pip install 'penstock[kafka]'."),
+    "DAT-5101": (
+        "The Kafka client refuses a property of a table.",
+        "Read the detail, and correct the option 'properties.*' it names.",
+    ),
+    "DAT-5102": (
+        "No Kafka broker answers.",
+        "Start the broker, or correct properties.bootstrap.servers and properties.security.protocol.",
+    ),
+    "DAT-5103": ("A topic or a partition does not exist.", "Correct 'topic', or create the topic first."),
+    "DAT-5104": (
+        "The broker does not permit this user to use a topic, a group or a transactional id.",
+        "Ask for the right, or use another user.",
+    ),
+    "DAT-5105": (
+        "The broker refuses the user or the password, or the TLS connection.",
+        "Correct 'properties.sasl.*', 'properties.ssl.*' and properties.security.protocol.",
+    ),
+    "DAT-5106": (
+        "The offset to read next is not stored by the broker any more, or not yet.",
+        "Begin without the job's state, or set properties.auto.offset.reset and lose the messages between.",
+    ),
+    "DAT-5107": ("A broker answers with another error.", "Read the detail, and the broker's log."),
+}

@@ -1,0 +1,1 @@
+"""Apache Kafka by librdkafka; may import message formats and the interfaces of sources and sinks."""

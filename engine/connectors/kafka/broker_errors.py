@@ -1,0 +1,122 @@
+"""What brokers and librdkafka answer, as errors of penstock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+
+# Names of errors as librdkafka writes them, and the code, the sentence and the hint of each.
+_BY_NAME: dict[str, tuple[str, str, str]] = {
+    "UNKNOWN_TOPIC_OR_PART": (
+        "DAT-5103",
+        "{where}: there is no such topic or partition",
+        "correct 'topic', or create the topic first",
+    ),
+    "TOPIC_AUTHORIZATION_FAILED": (
+        "DAT-5104",
+        "{where}: the broker does not permit this user to use the topic",
+        "ask for the right, or use other 'properties.sasl.*'",
+    ),
+    "GROUP_AUTHORIZATION_FAILED": (
+        "DAT-5104",
+        "{where}: the broker does not permit this user to use the group",
+        "ask for the right, or use another 'properties.group.id'",
+    ),
+    "CLUSTER_AUTHORIZATION_FAILED": (
+        "DAT-5104",
+        "{where}: the broker does not permit this user to do that",
+        "ask for the right, or use other 'properties.sasl.*'",
+    ),
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": (
+        "DAT-5104",
+        "{where}: the broker does not permit this user to use the transactional id",
+        "ask for the right on the prefix of the option 'sink.transactional-id-prefix'",
+    ),
+    "SASL_AUTHENTICATION_FAILED": (
+        "DAT-5105",
+        "{where}: the broker refuses the user or the password",
+        "correct 'properties.sasl.username' and 'properties.sasl.password'",
+    ),
+    "OFFSET_OUT_OF_RANGE": (
+        "DAT-5106",
+        "{where}: the next offset is not stored by the broker any more",
+        "'properties.auto.offset.reset' = 'earliest' continues at the first offset there is",
+    ),
+}
+_BY_NAME |= {
+    "_UNKNOWN_TOPIC": _BY_NAME["UNKNOWN_TOPIC_OR_PART"],
+    "_UNKNOWN_PARTITION": _BY_NAME["UNKNOWN_TOPIC_OR_PART"],
+    "UNKNOWN_TOPIC_ID": _BY_NAME["UNKNOWN_TOPIC_OR_PART"],
+    "TOPIC_EXCEPTION": _BY_NAME["UNKNOWN_TOPIC_OR_PART"],
+    "_AUTHENTICATION": _BY_NAME["SASL_AUTHENTICATION_FAILED"],
+    "_AUTO_OFFSET_RESET": _BY_NAME["OFFSET_OUT_OF_RANGE"],
+    "_SSL": (
+        "DAT-5105",
+        "{where}: no TLS connection to the broker",
+        "correct 'properties.ssl.ca.location' and 'properties.security.protocol'",
+    ),
+}
+_UNREACHABLE = frozenset(
+    (
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "_RESOLVE",
+        "_TIMED_OUT",
+        "_TIMED_OUT_QUEUE",
+        "_WAIT_COORD",
+        "_WAIT_CACHE",
+        "REQUEST_TIMED_OUT",
+        "NETWORK_EXCEPTION",
+        "BROKER_NOT_AVAILABLE",
+        "LEADER_NOT_AVAILABLE",
+        "NOT_LEADER_FOR_PARTITION",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "OFFSET_NOT_AVAILABLE",
+        "REPLICA_NOT_AVAILABLE",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "KAFKA_STORAGE_ERROR",
+    )
+)
+
+
+def may_pass(name: str) -> bool:
+    """Return whether an error (``rd_kafka_err2name``) is one of connections, which the client tries again."""
+    return name in _UNREACHABLE
+
+
+def unreachable(bootstrap: str, seconds: float, detail: str = "") -> PenstockError:
+    """Return the error of brokers that do not answer within a time."""
+    return PenstockError(
+        "DAT-5102",
+        f"no broker of {bootstrap} answers within {seconds:g} s",
+        detail=detail or None,
+        hint="start the broker, or correct 'properties.bootstrap.servers' and 'properties.security.protocol'",
+        kind=Kind.EXTERNAL,
+        retriable=True,
+    )
+
+
+def broker_error(name: str, text: str, where: str) -> PenstockError:
+    """Return the error of what a broker or librdkafka answered: its name, its text, and of what it was."""
+    known = _BY_NAME.get(name)
+    if known is not None:
+        code, sentence, hint = known
+        return PenstockError(code, sentence.format(where=where), detail=text, hint=hint, kind=Kind.EXTERNAL)
+    return PenstockError(
+        "DAT-5107",
+        f"{where}: the broker answers {name}",
+        detail=text,
+        hint="read the detail; look into the broker's log",
+        kind=Kind.EXTERNAL,
+        retriable=may_pass(name),
+    )
+
+
+def kafka_exception(error: Any, where: str) -> PenstockError:
+    """Return the error of a KafkaException, or of the KafkaError in it."""
+    inner = error.args[0] if getattr(error, "args", None) and hasattr(error.args[0], "name") else error
+    return broker_error(str(inner.name()), str(inner.str()), where)

@@ -1,0 +1,248 @@
+"""A Kafka broker over the wire, started from the package noida-db: one a test process, or the one that the
+environment variable ``PENSTOCK_KAFKA`` names.
+
+The broker is a stranger's young project, so it is used by tests only. A test that needs it is skipped with a
+reason where the package is missing or does not start.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import importlib.util
+import itertools
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.patience import await_that
+
+PENSTOCK_KAFKA = "PENSTOCK_KAFKA"
+_numbers = itertools.count()
+
+Record = tuple[bytes | None, bytes | None] | dict[str, Any]
+
+
+class KafkaBroker:
+    """A broker process with a directory of its own. ``kill`` ends it with SIGKILL; ``start`` starts it again
+    at the same port with what it has on disk.
+    """
+
+    def __init__(self, program: Path, directory: Path) -> None:
+        self._program, self._directory = program, directory
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = _free_port()
+
+    @property
+    def bootstrap(self) -> str:
+        """Its address, as bootstrap.servers has it."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process is there."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process and wait until it answers."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        words = [
+            "--only",
+            "kafka",
+            "--kafka-port",
+            str(self.port),
+            "--data-dir",
+            str(self._directory / "data"),
+        ]
+        with (self._directory / "broker.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._program, "start", *words],
+                stdout=log,
+                stderr=log,
+                cwd=self._directory,
+            )
+        await_that(lambda: not self.runs or _answers(self.port), "the broker")
+        if not self.runs:
+            raise RuntimeError((self._directory / "broker.log").read_text(errors="replace")[-500:])
+
+    def kill(self) -> None:
+        """End it at once, with SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it in order: it writes what it has to disk."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, with_signal: signal.Signals) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(with_signal)
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> None:
+        """Let it answer nothing, until ``thaw``."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+
+class KafkaTopics:
+    """Topics at a broker: made, written and read with the package's own client."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    @functools.cached_property
+    def admin(self) -> Any:
+        """The AdminClient."""
+        from confluent_kafka.admin import AdminClient
+
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    @functools.cached_property
+    def producer(self) -> Any:
+        """A Producer that waits 5 ms for more rows."""
+        from confluent_kafka import Producer
+
+        return Producer({"bootstrap.servers": self.bootstrap, "log_level": 0, "linger.ms": 5})
+
+    def transactional(self, transactional_id: str) -> Any:
+        """Return a Producer of a transactional id, whose former one is fenced."""
+        from confluent_kafka import Producer
+
+        made = Producer(
+            {"bootstrap.servers": self.bootstrap, "log_level": 0, "transactional.id": transactional_id}
+        )
+        made.init_transactions(30)
+        return made
+
+    def create(self, name: str | None = None, partitions: int = 1, **config: str) -> str:
+        """Create a topic whose records never expire and return its name; a new name where none is given."""
+        from confluent_kafka.admin import NewTopic
+
+        topic = name or f"t{os.getpid()}-{next(_numbers)}"
+        settings = {"retention.ms": "-1"} | {key.replace("_", "."): text for key, text in config.items()}
+        made = self.admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])
+        made[topic].result(30)
+        return topic
+
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """Raise the number of partitions of a topic to so many."""
+        from confluent_kafka.admin import NewPartitions
+
+        self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic."""
+        self.admin.delete_topics([topic])[topic].result(30)
+
+    def produce(self, topic: str, records: Iterable[Record], partition: int = -1) -> None:
+        """Write records, (key, value) or the keyword arguments of ``Producer.produce``, and wait for them."""
+        for record in records:
+            fields = record if isinstance(record, dict) else {"key": record[0], "value": record[1]}
+            while True:
+                try:
+                    self.producer.produce(topic, **({"partition": partition} | fields))
+                    break
+                except BufferError:
+                    self.producer.poll(0.05)
+        assert self.producer.flush(60) == 0
+
+    def read(self, topic: str, *, isolation: str = "read_committed") -> list[Any]:
+        """Return the messages of a topic up to its present end, partition by partition, with the stock
+        client.
+        """
+        from confluent_kafka import Consumer, TopicPartition
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": f"read-{os.getpid()}-{next(_numbers)}",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": isolation,
+                "log_level": 0,
+            }
+        )
+        partitions = sorted(consumer.list_topics(topic, 30).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+        open_, messages = set(partitions), []
+        while open_:
+            for message in consumer.consume(10_000, 1.0):
+                if message.error() is None:
+                    messages.append(message)
+                else:
+                    # the end of a partition
+                    open_.discard(message.partition())
+        consumer.close()
+        return sorted(messages, key=lambda message: (message.partition(), message.offset()))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def _program() -> Path | None:
+    spec = importlib.util.find_spec("noida_db")
+    if spec is None or spec.origin is None:
+        return None
+    program = Path(spec.origin).parent / ("noida-db.exe" if os.name == "nt" else "noida-db")
+    return program if program.exists() else None
+
+
+def new_broker() -> KafkaBroker:
+    """Return a broker of the caller's own that runs, for tests that kill it. Skips where there is none."""
+    pytest.importorskip("confluent_kafka", reason="needs the package confluent-kafka")
+    program = _program()
+    if program is None:
+        pytest.skip("needs the package noida-db, a Kafka broker for tests")
+    directory = Path(tempfile.mkdtemp(prefix="penstock-kafka-"))
+    broker = KafkaBroker(program, directory)
+    atexit.register(_remove, broker, directory)
+    try:
+        broker.start()
+    except (OSError, RuntimeError) as error:
+        pytest.skip(f"noida-db does not start here: {error}")
+    return broker
+
+
+def _remove(broker: KafkaBroker, directory: Path) -> None:
+    broker.kill()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@functools.cache
+def _shared() -> KafkaBroker:
+    return new_broker()
+
+
+def shared_topics() -> KafkaTopics:
+    """Return the topics of the broker of this test process, started at the first call. Skips where there is
+    none. Tests use topics of their own, and never stop it.
+    """
+    if named := os.environ.get(PENSTOCK_KAFKA):
+        pytest.importorskip("confluent_kafka", reason="needs the package confluent-kafka")
+        return KafkaTopics(named)
+    return KafkaTopics(_shared().bootstrap)

@@ -1,0 +1,28 @@
+"""What brokers answer, as codes and sentences."""
+
+from __future__ import annotations
+
+from penstock.engine.connectors.kafka.broker_errors import broker_error, may_pass, unreachable
+
+
+def test_each_answer_has_its_code() -> None:
+    codes = {
+        "UNKNOWN_TOPIC_OR_PART": "DAT-5103",
+        "_UNKNOWN_TOPIC": "DAT-5103",
+        "TOPIC_AUTHORIZATION_FAILED": "DAT-5104",
+        "_AUTHENTICATION": "DAT-5105",
+        "_AUTO_OFFSET_RESET": "DAT-5106",
+        "INVALID_MSG": "DAT-5107",
+    }
+    for name, code in codes.items():
+        error = broker_error(name, "as the broker says", "topic t")
+        assert (error.code, error.detail) == (code, "as the broker says")
+        assert error.message.startswith("topic t")
+        assert error.hint
+
+
+def test_what_is_of_connections_may_pass() -> None:
+    assert may_pass("_TRANSPORT")
+    assert not may_pass("TOPIC_AUTHORIZATION_FAILED")
+    assert broker_error("NETWORK_EXCEPTION", "", "topic t").retriable
+    assert "host:9092 answers within 30 s" in unreachable("host:9092", 30.0).message
