@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from penstock.catalog.connectors.common_options import SCAN_OPTIONS, SINK_OPTIONS
 from penstock.catalog.connectors.connector import Connector
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.registry import CONNECTORS
@@ -111,7 +112,11 @@ def settings_page() -> str:
 def connectors_page() -> str:
     """Return the page of connectors and their options as Markdown."""
     public = [connector for connector in CONNECTORS.values() if not connector.internal]
-    return _CONNECTORS + "\n".join(map(_connector, public))
+    every = [
+        _option_section("Of every table that tasks of a job read", SCAN_OPTIONS),
+        _option_section("Of every table that is written", SINK_OPTIONS),
+    ]
+    return _CONNECTORS + "\n".join([*map(_connector, public), *every])
 
 
 def errors_page() -> str:
@@ -139,6 +144,10 @@ def _connector(connector: Connector) -> str:
     heading = f"{connector.help[0].upper()}{connector.help[1:]}. Can be {' and '.join(uses)}."
     if not connector.options:
         return f"## {connector.name}\n\n{heading}\n"
+    return _option_section(connector.name, connector.options, heading)
+
+
+def _option_section(title: str, options: tuple[Option, ...], heading: str = "") -> str:
     rows = (
         (
             option.key,
@@ -146,9 +155,9 @@ def _connector(connector: Connector) -> str:
             "required" if option.required else _default(option),
             option.help,
         )
-        for option in connector.options
+        for option in options
     )
-    return _section(connector.name, ("option", "value", "default", "meaning"), rows, heading)
+    return _section(title, ("option", "value", "default", "meaning"), rows, heading)
 
 
 def _default(option: Option) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.catalog.connectors.common_options import SCAN_PARALLELISM
+from penstock.catalog.connectors.registry import scan_parallelism, sink_parallelism
+from penstock.catalog.errors import PenstockError
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.distribution import (
@@ -19,22 +22,46 @@ from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sink import Sink
-from penstock.planner.physical.chaining import subtasks
+from penstock.planner.logical.sort import Sort
+from penstock.planner.physical.chaining import lies_as_read, subtasks
 
 
 def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None) -> LogicalPlan:
     """Return the plan with an Exchange wherever rows must leave their subtask; where there is none, the edge
-    is forward.
+    is forward. Raise SQL-1407 when one table is read by two numbers of subtasks.
 
     With one subtask nothing moves. The side of a join that a hint wants copied goes to every subtask, so that
-    the other side stays where it is.
+    the other side stays where it is. Where a table declares its own number of subtasks, what is row by row
+    above it has that number, too; an exchange then spreads the rows over the subtasks of the job.
     """
-    if parallelism <= 1:
+    _refuse_unlike_scans(plan)
+    if parallelism <= 1 and not any(map(_declares, plan.walk())):
         return plan
     known = facts or PlanFacts()
     return plan.transform(lambda node: _lay(node, parallelism, known))
+
+
+def _declares(node: LogicalPlan) -> bool:
+    if isinstance(node, Sink):
+        return node.table is not None and sink_parallelism(node.table) is not None
+    return isinstance(node, Scan) and scan_parallelism(node.table) is not None
+
+
+def _refuse_unlike_scans(plan: LogicalPlan) -> None:
+    # scans of one table with the same options share one source, which has one number of subtasks
+    wanted: dict[str, int | None] = {}
+    for node in plan.walk():
+        if isinstance(node, Scan):
+            number = scan_parallelism(node.table)
+            if wanted.setdefault(node.table.name, number) != number:
+                raise PenstockError(
+                    "SQL-1407",
+                    f"table {node.table.name} is read with two values of '{SCAN_PARALLELISM}' in one job",
+                    hint="give all its readers the same OPTIONS hint, or set the option of the table",
+                )
 
 
 def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]:
@@ -51,24 +78,63 @@ def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
     # Several inputs: their subtasks must be the same number.
     if isinstance(node, BinaryJoin | TemporalJoin | Union):
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
-    edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))
+    if isinstance(node, Sink):
+        edge = _sink_edge(node, wants[0], parallelism, facts)
+    else:
+        edge = _edge(node, wants[0], parallelism, facts)
     return node if edge is None else node.with_inputs((Exchange(node.inputs[0], edge), *node.inputs[1:]))
 
 
-def _edge(
-    child: LogicalPlan, want: Requirement, parallelism: int, meeting_is_enough: bool = False
-) -> Edge | None:
-    """Return the edge that gives one input what it wants; None when rows may stay where they are."""
+def _edge(node: LogicalPlan, want: Requirement, parallelism: int, facts: PlanFacts) -> Edge | None:
+    """Return the edge that gives the one input of a node what it wants; None when rows may stay where they
+    are.
+    """
+    child = node.inputs[0]
     alone = subtasks(child, parallelism) == 1
-    # One subtask has all keys already.
-    if want == ANY or alone:
+    moves = _must_move(child, parallelism)
+    if want == ANY:
+        # what is row by row stays with its source, and a Sort has no operator
+        return _spread(child, facts) if moves and not (node.is_row_wise or isinstance(node, Sort)) else None
+    # One subtask has all keys already; that of a source that declares one is left for the job's subtasks.
+    if alone and not (moves and want != SINGLE):
         return None
     # A partition by no column has one value: all rows go to one subtask.
     if want == SINGLE:
         return Partition(())
-    # A sink has no keyed state: rows of a key need only meet. State moves by the hash of exactly its keys.
-    satisfied = is_gathered_by(child, want.keys) if meeting_is_enough else is_partitioned_by(child, want.keys)
-    return None if satisfied else Partition(want.keys)
+    # State moves by the hash of exactly its keys.
+    return None if not moves and is_partitioned_by(child, want.keys) else Partition(want.keys)
+
+
+def _sink_edge(sink: Sink, want: Requirement, parallelism: int, facts: PlanFacts) -> Edge | None:
+    """Return the edge into a sink, to as many subtasks as its table declares."""
+    child = sink.input
+    have = subtasks(child, parallelism)
+    declared = None if sink.table is None else sink_parallelism(sink.table)
+    # rows of a source with its own number go to as many as the job has, unless one must write them all
+    wanted = declared or (parallelism if _must_move(child, parallelism) and want != SINGLE else have)
+    if want == SINGLE:
+        return None if have == 1 else Partition(())
+    if wanted == 1:
+        return None if have == 1 else Partition(())
+    if want == ANY:
+        return None if have == wanted else _spread(child, facts)
+    # A sink has no keyed state: rows of a key need only meet.
+    stays = have == wanted and (have == 1 or is_gathered_by(child, want.keys))
+    return None if stays else Partition(want.keys)
+
+
+def _must_move(child: LogicalPlan, parallelism: int) -> bool:
+    """Whether rows lie over another number of subtasks than the job has, because their table declares it."""
+    return lies_as_read(child) and subtasks(child, parallelism) != parallelism
+
+
+def _spread(child: LogicalPlan, facts: PlanFacts) -> Edge:
+    """Return the edge that spreads rows over other subtasks: new rows in turn, changes by the key that
+    identifies their row, for their order counts. Changes without a key go to one subtask.
+    """
+    if facts.insert_only(child):
+        return Shuffle()
+    return Partition(facts.upsert_key(child) or ())
 
 
 def _lay_ports(
@@ -76,7 +142,8 @@ def _lay_ports(
 ) -> tuple[LogicalPlan, ...]:
     """Lay the edges of a node with several inputs, which all end in the same number of subtasks."""
     alone = [subtasks(child, parallelism) == 1 for child in node.inputs]
-    if all(alone):
+    # those of sources that declare one subtask are spread, unless the job has one
+    if all(alone) and not any(_must_move(child, parallelism) for child in node.inputs):
         return node.inputs
     # One port needs all rows in one subtask, so the others go there, too.
     if SINGLE in wants:
@@ -85,21 +152,22 @@ def _lay_ports(
             for child, one in zip(node.inputs, alone, strict=True)
         )
     return tuple(
-        _port(child, want, one, facts) for child, want, one in zip(node.inputs, wants, alone, strict=True)
+        _port(child, want, parallelism, facts) for child, want in zip(node.inputs, wants, strict=True)
     )
 
 
-def _port(child: LogicalPlan, want: Requirement, alone: bool, facts: PlanFacts) -> LogicalPlan:
+def _port(child: LogicalPlan, want: Requirement, parallelism: int, facts: PlanFacts) -> LogicalPlan:
     """Lay the edge of one port. Changes of one task stay in one, for their order counts; new rows may be
     spread.
     """
+    stays = subtasks(child, parallelism) == parallelism
     # The side that a hint wants copied.
     if want == ALL:
         return Exchange(child, Broadcast())
+    if want == ANY and not stays:
+        # literal rows and results of a backend were in one task
+        spreads = lies_as_read(child) or facts.insert_only(child)
+        return Exchange(child, _spread(child, facts) if spreads else Partition(()))
     if want == ANY:
-        return (
-            child if not alone else Exchange(child, Shuffle() if facts.insert_only(child) else Partition(()))
-        )
-    return (
-        child if not alone and is_partitioned_by(child, want.keys) else Exchange(child, Partition(want.keys))
-    )
+        return child
+    return child if stays and is_partitioned_by(child, want.keys) else Exchange(child, Partition(want.keys))

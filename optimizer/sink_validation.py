@@ -13,6 +13,7 @@ from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
+from penstock.planner.physical.chaining import subtasks
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
@@ -61,7 +62,7 @@ def _check_key(sink: Sink, table: CatalogTable, facts: PlanFacts) -> None:
     )
 
 
-def check_order(laid: LogicalPlan, facts: PlanFacts) -> None:
+def check_order(laid: LogicalPlan, facts: PlanFacts, parallelism: int) -> None:
     """Raise SQL-1319 for a plan with edges that sends an upsert table the changes of one key from several
     subtasks, in no order among them.
     """
@@ -77,6 +78,7 @@ def check_order(laid: LogicalPlan, facts: PlanFacts) -> None:
         if (
             isinstance(node.input, Exchange)
             and isinstance(node.input.edge, Partition)
+            and subtasks(node.input.input, parallelism) > 1
             and not is_gathered_by(node.input.input, node.input.edge.keys)
         ):
             names = ", ".join(node.table.primary_key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
+from penstock.catalog.connectors.common_options import SCAN_OPTIONS, SINK_OPTIONS
 from penstock.catalog.connectors.option import Option, OptionValue
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
@@ -80,6 +81,8 @@ class Connector:
     options: tuple[Option, ...] = ()
     source: bool = False
     sink: bool = False
+    # Tasks of a job read it; only a bounded backend reads the others.
+    read_by_tasks: bool = True
     # The planner may move a filter into the scan.
     pushes_filters: bool = False
     # A split can be read again from a position that a checkpoint has.
@@ -97,4 +100,10 @@ class Connector:
 
     def option(self, key: str) -> Option | None:
         """Return the declaration of a key, or ``None``."""
-        return next((option for option in self.options if option.matches(key)), None)
+        return next((option for option in self.all_options if option.matches(key)), None)
+
+    @property
+    def all_options(self) -> tuple[Option, ...]:
+        """The connector's own options, then those that every table takes."""
+        scan = SCAN_OPTIONS if self.source and self.read_by_tasks else ()
+        return (*self.options, *scan, *(SINK_OPTIONS if self.sink else ()))

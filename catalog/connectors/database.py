@@ -225,6 +225,7 @@ def _declared(name: str, help_text: str, location: tuple[Option, ...]) -> Connec
         (*location, RELOAD_OPTION, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS),
         source=True,
         sink=True,
+        read_by_tasks=False,
         pushes_filters=True,
         # One transaction adds the staged rows and records the epoch: a repeated commit changes nothing.
         exactly_once=True,

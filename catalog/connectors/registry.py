@@ -4,6 +4,7 @@ join reads it.
 
 from __future__ import annotations
 
+from penstock.catalog.connectors.common_options import SCAN_PARALLELISM, SCAN_RATE, SINK_PARALLELISM
 from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.database import DATABASE_CONNECTORS, DATABASES, LOOKUP_OPTIONS
 from penstock.catalog.connectors.filesystem import (
@@ -54,7 +55,13 @@ _ALL = (
     NEXMARK,
     *DATABASE_CONNECTORS,
     Connector(
-        SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True
+        SPARK,
+        "a table of Spark's own catalogs",
+        SPARK_OPTIONS,
+        source=True,
+        sink=True,
+        read_by_tasks=False,
+        pushes_filters=True,
     ),
     SOCKET,
     Connector(
@@ -185,6 +192,27 @@ def boundedness(table: CatalogTable) -> Boundedness:
     return connector_of(table).boundedness(options_of(table))
 
 
+def scan_parallelism(table: CatalogTable) -> int | None:
+    """Return how many subtasks a table wants to be read by, ``None`` for as many as the job has."""
+    return _declared_number(table, SCAN_PARALLELISM)
+
+
+def sink_parallelism(table: CatalogTable) -> int | None:
+    """Return how many subtasks a table wants to be written by, ``None`` for as many as its query has."""
+    return _declared_number(table, SINK_PARALLELISM)
+
+
+def scan_rate(table: CatalogTable) -> int:
+    """Return the rows a second that all subtasks together may read of a table; 0 for any number."""
+    return _declared_number(table, SCAN_RATE) or 0
+
+
+def _declared_number(table: CatalogTable, key: str) -> int | None:
+    # most tables have none of these, and tests make tables without a connector
+    value = option(table, key) if key in table.options else None
+    return value if isinstance(value, int) else None
+
+
 def is_in_database(table: CatalogTable) -> bool:
     """Return whether a table is one of a database, which the engine queries by SQL."""
     return table.connector in DATABASES
@@ -234,6 +262,10 @@ def check_options(
                 hint=hint,
                 span=spans.get("connector"),
             )
+    if options.get("path") in STANDARD_OUTPUT and options.get(SINK_PARALLELISM, "1").strip() != "1":
+        message = f"'{SINK_PARALLELISM}' excludes path '{options['path']}': two writers would mix rows"
+        hint = f"leave out '{SINK_PARALLELISM}': one subtask writes to stdout"
+        raise PenstockError("SQL-1507", message, hint=hint, span=spans.get(SINK_PARALLELISM))
     connector.check_options(options, spans, values)
 
 
@@ -246,7 +278,7 @@ def _declared(connector: Connector, key: str, span: Span | None) -> Option:
     if declared is None:
         # The hint has the user's own column: fields.price.mn suggests fields.price.min.
         column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
-        known = [o.key.replace("*", column) for o in connector.options]
+        known = [o.key.replace("*", column) for o in connector.all_options]
         hint = did_you_mean(key, known, others=True) or f"connector '{connector.name}' takes no options"
         raise PenstockError(
             "SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span

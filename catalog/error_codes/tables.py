@@ -145,6 +145,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "Workers need a certificate, its key and its authority, and one is missing.",
         "SET all three settings, or none of them.",
     ),
+    "SQL-1407": (
+        "One job reads a table with two values of 'scan.parallelism'; scans of a table share one source.",
+        "Give all readers the same OPTIONS hint, or set the option of the table itself.",
+    ),
     "SQL-1501": (
         "The WITH clause names no connector.",
         "Write 'connector' = 'filesystem', or another one of the hint.",

@@ -118,7 +118,7 @@ class QueryPipeline:
         check_sinks(plan, facts)
         with_exchanges = lay_edges(plan, options.parallelism, facts=facts)
         # an upsert table at parallelism > 1: do the changes of a key stay in order?
-        check_order(with_exchanges, facts)
+        check_order(with_exchanges, facts, options.parallelism)
         graph = plan_job(
             with_exchanges,
             facts,

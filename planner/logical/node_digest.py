@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
+from penstock.catalog.connectors.common_options import IMMATERIAL
 from penstock.catalog.connectors.registry import is_secret
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
@@ -43,6 +44,7 @@ _IMMATERIAL_OPTIONS = frozenset(
         "sink.rolling.rows",
         "sink.rolling.bytes",
         "sink.parquet.compression",
+        *IMMATERIAL,
     }
 )
 # hex digits: 64 bits of the SHA-256

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.catalog.connectors.registry import scan_parallelism, sink_parallelism
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.distribution import Edge, Forward, Partition
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
+from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
 
 
@@ -73,11 +76,13 @@ def is_as_parallel(vertex: OperatorVertex) -> bool:
 
 def subtasks(node: LogicalPlan, parallelism: int) -> int:
     """Return the number of subtasks of a node: sources have all, literal rows and bounded results one. Below
-    an exchange to one subtask it is one.
+    an exchange to one subtask it is one. A table may declare its own number.
     """
     match node:
         case Scan():
-            return parallelism
+            return scan_parallelism(node.table) or parallelism
+        case Sink(table=CatalogTable() as table) if (declared := sink_parallelism(table)) is not None:
+            return declared
         # their rows are in the plan, or come from one stream of a backend
         case Values() | BoundedInput():
             return 1
@@ -90,3 +95,12 @@ def subtasks(node: LogicalPlan, parallelism: int) -> int:
             return parallelism
     # a forward edge keeps the number; a join of unlike sides has exchanges on both
     return max(subtasks(child, parallelism) for child in node.inputs)
+
+
+def lies_as_read(node: LogicalPlan) -> bool:
+    """Whether a node's rows lie over as many subtasks as a table declares for reading it: no exchange has
+    moved them since.
+    """
+    if isinstance(node, Scan):
+        return scan_parallelism(node.table) is not None
+    return not isinstance(node, Exchange) and any(map(lies_as_read, node.inputs))

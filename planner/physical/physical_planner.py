@@ -57,6 +57,11 @@ def plan_job(
     # sinks share the vertices of equal subplans
     for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
         planner.vertex(sink, "")
+    most = max((vertex.parallelism for vertex in planner.vertices()), default=1)
+    if most > max_parallelism:
+        message = f"a table wants {most} subtasks, and pipeline.max-parallelism is {max_parallelism}"
+        hint = "lower its 'scan.parallelism' or 'sink.parallelism'"
+        raise PenstockError("SQL-1402", message, hint=hint)
     return _graph(list(planner.vertices()), max_parallelism, planner.compatibility())
 
 

@@ -87,7 +87,7 @@ class SqlCompleter(Completer):
                 ]
             # WITH (.., '..: the options of that connector
             if named and named[1] in CONNECTORS:
-                return [(option.key, option.help) for option in CONNECTORS[named[1]].options]
+                return [(option.key, option.help) for option in CONNECTORS[named[1]].all_options]
             return [("connector", "the connector of the table")]
         return []
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.connectors.connector import Boundedness
-from penstock.catalog.connectors.registry import boundedness
+from penstock.catalog.connectors.registry import boundedness, scan_rate
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import is_timestamp
 from penstock.engine.api.job_options import JobOptions
@@ -236,7 +236,9 @@ class SourceOperator(HeadOperator, ListState):
                 self._splits.append(_Split(len(self._splits), split_id))
         self._known.update(split_ids)
         share = len(self._splits) / max(1, len(self._known))  # a discovery without new splits changes nothing
-        self._rate = self._connector.rows_per_second() * share
+        # the lower one of the connector's own option and of every table's
+        rates = [rate for rate in (self._connector.rows_per_second(), scan_rate(self._node.table)) if rate]
+        self._rate = min(rates, default=0) * share
 
     def _look(self) -> None:
         """List the splits once; a restored subtask has them in its state."""

@@ -1,5 +1,10 @@
 """Edges: an exchange where rows must meet, and nowhere else."""
 
+from dataclasses import replace
+
+import pytest
+
+from penstock.catalog.errors import PenstockError
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by, partitioning
@@ -11,7 +16,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import TopN
 from penstock.planner.physical.chaining import subtasks
-from tests.unit.optimizer.sql import bind
+from tests.unit.optimizer.sql import bind, catalog
 
 
 def laid(text: str, parallelism: int = 2, split: bool = False) -> LogicalPlan:
@@ -128,3 +133,48 @@ def test_top_n_is_alone() -> None:
     plan = laid("SELECT k, COUNT(*) AS n FROM orders GROUP BY k ORDER BY n LIMIT 3")
     top = next(node for node in plan.walk() if isinstance(node, TopN))
     assert subtasks(top, 4) == 1
+
+
+def declared(text: str, parallelism: int, scan: int | None = None, sink: int | None = None) -> LogicalPlan:
+    """The plan of a query over orders read by ``scan`` subtasks, written by ``sink`` of them."""
+    tables = catalog()
+    for name, key, value in (("orders", "scan.parallelism", scan), ("out", "sink.parallelism", sink)):
+        if value is not None:
+            table = tables.table(name)
+            tables.replace_table(replace(table, options={**table.options, key: str(value)}), name)
+    return lay_edges(optimize(optimize(bind(text, tables)), runtime="streaming"), parallelism)
+
+
+def test_a_source_of_its_own_number_is_spread_over_the_job() -> None:
+    groups = "SELECT k, COUNT(*) AS n FROM orders WHERE a > 1 GROUP BY k"
+    for parallelism in (1, 2, 4):
+        plan = declared(groups, parallelism, scan=3)
+        assert edges(plan) == [Partition((0,))] and subtasks(plan, parallelism) == parallelism
+    # one subtask has all keys, but is not to have all the work
+    assert edges(declared(groups, 2, scan=1)) == [Partition((0,))]
+    assert edges(declared("SELECT k FROM orders WHERE a > 1", 2, scan=1)) == [Shuffle()]
+    assert edges(declared("SELECT k FROM orders WHERE a > 1", 2, scan=2)) == []
+    assert edges(declared("SELECT COUNT(*) AS n FROM orders", 1, scan=4)) == [Partition(())]
+
+
+def test_the_inputs_of_a_union_get_one_number() -> None:
+    plan = declared("SELECT k FROM orders UNION ALL SELECT k FROM arrivals", 2, scan=3)
+    assert edges(plan) == [Shuffle()] and subtasks(plan, 2) == 2
+
+
+def test_a_sink_of_its_own_number() -> None:
+    rows = "INSERT INTO out SELECT * FROM arrivals"
+    assert edges(declared(rows, 2, sink=2)) == []
+    assert edges(declared(rows, 1, sink=3)) == [Shuffle()]
+    plan = declared(rows, 4, sink=1)
+    assert edges(plan) == [Partition(())] and subtasks(plan, 4) == 1
+
+
+def test_one_table_has_one_number_in_a_job() -> None:
+    text = (
+        "SELECT k FROM orders /*+ OPTIONS('scan.parallelism' = '2') */ UNION ALL "
+        "SELECT k FROM orders /*+ OPTIONS('scan.parallelism' = '3') */"
+    )
+    with pytest.raises(PenstockError) as refused:
+        laid(text)
+    assert refused.value.code == "SQL-1407"

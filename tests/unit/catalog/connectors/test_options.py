@@ -17,7 +17,7 @@ SPAN = Span(3, 9)
         ({"connector": "filesystm"}, "SQL-1502", 'did you mean "filesystem"?'),
         ({"connector": "collect"}, "SQL-1502", "datagen"),
         ({"connector": "filesystem", "pth": "x"}, "SQL-1503", 'did you mean "path"?'),
-        ({"connector": "blackhole", "x": "1"}, "SQL-1503", "takes no options"),
+        ({"connector": "blackhole", "x": "1"}, "SQL-1503", "sink.parallelism"),
         ({"connector": "datagen", "fields.id.lenght": "1"}, "SQL-1503", 'did you mean "fields.id.length"?'),
         ({"connector": "filesystem", "format": "csv"}, "SQL-1504", "path"),
         ({"connector": "filesystem", "path": "data"}, "SQL-1504", "format"),
