@@ -35,8 +35,8 @@ fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZ
 	@$(BIN)/python -m tests.generated.queries.soak 150 $$((150 + $(FUZZ)))
 	@QUERIES=2000 RELATIONS=3 MACHINES=20 DISORDER=2000 $(BIN)/python -m pytest tests/generated/queries tests/state_machines
 
-soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
-	@$(BIN)/python -m tests.fault_injection soak && $(BIN)/python -m tests.mutation
+soak: $(VENV)/.installed ## the tests that are brief in make test and every experiment with faults, at length (hours)
+	@AT_LENGTH=1 $(BIN)/python -m pytest -p no:xdist -m 'at_length or longer' && $(BIN)/python -m tests.fault_injection soak && $(BIN)/python -m tests.mutation
 
 lint: $(VENV)/.installed ## ruff, mypy, the order of imports, the rules of the code
 	@$(BIN)/python -m pytest -p no:xdist tests/test_house.py

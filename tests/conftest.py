@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.harness.length import AT_LENGTH
+
 LONGEST_FIRST = (
     "tests/generated/queries/test_generated.py",
     "tests/simulation/",
@@ -27,7 +29,11 @@ OWN_SPARK = "tests/unit/engine/deploy/spark/test_hosted_jobs.py"
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not AT_LENGTH:
+        left_out = [item for item in items if item.get_closest_marker("at_length")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("at_length")]
     for item in items:
         file = item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group("java" if item.get_closest_marker("spark") else file))

@@ -15,7 +15,7 @@ from tests.simulation.jobs import answer, simulate
 
 STEPS = 5_000
 MARGIN = 3
-"""How often each of the rare things must happen in 80 seeds, so that no small change leaves one of them
+"""How often each of the rare things must happen in the seeds of ``test_seeds.py``, so that no small change leaves one of them
 out unseen.
 """
 ENOUGH = 5

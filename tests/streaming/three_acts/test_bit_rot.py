@@ -16,12 +16,13 @@ from penstock.client.session import Session
 from penstock.engine.job.job import Job
 from penstock.engine.job.job_state import JobState
 from penstock.planner.statements.nodes import Insert, Query
+from tests.harness.length import of_length
 from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.main_job import rows_in, run, sample, script
 from tests.streaming.three_acts.oracle import assert_same, expected
 
-FLIPS = 200
-CUTS = 8
+FLIPS = of_length(50, 200)
+CUTS = of_length(3, 8)
 SETTINGS = {
     "parallelism.default": "2",
     "execution.batch.max-rows": "50",
@@ -141,6 +142,7 @@ def cut(random: Random) -> Callable[[bytearray], str]:
     return change
 
 
+@pytest.mark.longer
 def test_every_flipped_bit_is_told(stopped: Stopped) -> None:
     random = Random(15)
     files = stopped.needed()
@@ -149,6 +151,7 @@ def test_every_flipped_bit_is_told(stopped: Stopped) -> None:
         damage(stopped, files[number % len(files)], flip(random))
 
 
+@pytest.mark.longer
 def test_every_cut_is_told(stopped: Stopped) -> None:
     random = Random(16)
     for path in stopped.needed():

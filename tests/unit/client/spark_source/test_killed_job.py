@@ -19,9 +19,11 @@ from penstock.catalog.errors import PenstockError
 from penstock.engine.bounded.spark.java_runtime import find_java
 from penstock.engine.bounded.spark.sessions import SESSIONS
 from penstock.engine.connectors.filesystem.commit_log import CommitLog
+from tests.harness.length import of_length
 from tests.harness.patience import await_that
 
-ROWS = 2400
+KILLS = of_length(1, 2)
+ROWS = 800 * (1 + KILLS)
 SCRIPT = """
 SET 'execution.checkpointing.interval' = '50 ms';
 CREATE TABLE s (id BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '{rows}', 'rows-per-second' = '800', 'fields.id.kind' = 'sequence');
@@ -73,6 +75,7 @@ def killed_behind(log: CommitLog, directory: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.spark
+@pytest.mark.longer
 def test_every_row_once(spark: Any, tmp_path: Path) -> None:
     out, sink = tmp_path / "out", tmp_path / "sink"
     log = CommitLog(out)
@@ -84,7 +87,7 @@ def test_every_row_once(spark: Any, tmp_path: Path) -> None:
             .option("checkpointLocation", str(tmp_path / "offsets"))
             .start(str(sink))
         )
-        for _ in range(2):
+        for _ in range(KILLS):
             job = killed_behind(log, tmp_path)
         job = started(tmp_path)
         assert job.wait(WAIT_S) == 0

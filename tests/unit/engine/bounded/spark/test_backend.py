@@ -32,6 +32,7 @@ from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan
+from tests.harness.length import briefly
 from tests.unit.engine.bounded.functions import differences, register
 from tests.unit.engine.bounded.plans import (
     ORDERED,
@@ -50,6 +51,8 @@ from tests.unit.engine.expressions.spark_cases import FAMILIES
 pytestmark = pytest.mark.spark
 REGISTERED = RegisteredTables()
 PLANS = plans()
+ELSEWHERE = ("tumble", "hop", "cumulate", "inner join", "right join", "semi join")
+"""At length only: parts of "sorted join", "percent" and "attached", or turned round from what stays."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +71,7 @@ def spark(backends: BoundedBackends) -> BoundedBackend:
     return backends.backend("spark")
 
 
-@pytest.mark.parametrize("name", list(PLANS))
+@pytest.mark.parametrize("name", briefly(PLANS, PLANS.keys() - set(ELSEWHERE)))
 def test_spark_and_duckdb_agree(backends: BoundedBackends, name: str) -> None:
     theirs, ours = (answer(backends.backend(which), PLANS[name]) for which in ("spark", "duckdb"))
     if name in ORDERED:
