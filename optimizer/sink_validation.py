@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.catalog.connectors.database import DATABASES
-from penstock.catalog.connectors.registry import takes_changes, written_changes
+from penstock.catalog.connectors.registry import takes_changes, upserts_rows, written_changes
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.distribution import is_gathered_by
@@ -117,7 +116,7 @@ def _ways_out(plan: LogicalPlan, facts: PlanFacts, table: CatalogTable) -> str:
     )
     keyed = (
         "give the table a PRIMARY KEY"
-        if table.connector in DATABASES
+        if upserts_rows(table)
         else "give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'"
     )
     return "; or ".join(way for way in (joined or _FINAL, keyed, _CHANGELOG) if way)

@@ -85,12 +85,16 @@ class Connector:
     read_by_tasks: bool = True
     # The planner may move a filter into the scan.
     pushes_filters: bool = False
+    # A bounded backend hands the filter to the connector, which leaves out files by it.
+    prunes: bool = False
     # A split can be read again from a position that a checkpoint has.
     replayable: bool = False
     # A sink that commits rows with the checkpoint they belong to, once.
     exactly_once: bool = False
     # A sink that can write retractions; others refuse a query that emits them.
     accepts_changelog: bool = False
+    # A sink that replaces and deletes rows by the PRIMARY KEY of its table, where that has one.
+    upserts: bool = False
     internal: bool = False
     metadata: tuple[tuple[str, DataType], ...] = ()
     boundedness: Callable[[TableOptions], Boundedness] = _always_bounded

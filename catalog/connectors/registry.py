@@ -7,6 +7,7 @@ from __future__ import annotations
 from penstock.catalog.connectors.common_options import SCAN_PARALLELISM, SCAN_RATE, SINK_PARALLELISM
 from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.database import DATABASE_CONNECTORS, DATABASES, LOOKUP_OPTIONS
+from penstock.catalog.connectors.delta import DELTA
 from penstock.catalog.connectors.filesystem import (
     FILESYSTEM,
     RELOAD,
@@ -63,6 +64,7 @@ _ALL = (
         read_by_tasks=False,
         pushes_filters=True,
     ),
+    DELTA,
     SOCKET,
     Connector(
         "print",
@@ -218,6 +220,18 @@ def is_in_database(table: CatalogTable) -> bool:
     return table.connector in DATABASES
 
 
+def upserts_rows(table: CatalogTable) -> bool:
+    """Return whether a table's rows are replaced and deleted in place, where it has a PRIMARY KEY."""
+    return is_in_database(table) or connector_of(table).upserts
+
+
+def takes_filter(table: CatalogTable) -> bool:
+    """Return whether a bounded scan of a table gives its filter to the connector, which leaves out rows or
+    files.
+    """
+    return is_in_database(table) or connector_of(table).prunes
+
+
 def metadata_keys(connector: str) -> dict[str, DataType]:
     """Return the metadata a connector can fill columns with, by key."""
     declared = CONNECTORS.get(connector.lower())
@@ -316,9 +330,9 @@ def written_changes(table: CatalogTable) -> str:
     """Return which changes files contain, with an ``op`` beside each row: ``append`` nothing, ``upsert`` all
     but old rows, ``retract`` everything.
 
-    A table of a database with a PRIMARY KEY has its rows replaced and deleted: ``upsert``.
+    A table of a database or a lakehouse with a PRIMARY KEY has its rows replaced and deleted: ``upsert``.
     """
-    if is_in_database(table):
+    if upserts_rows(table):
         return "upsert" if table.primary_key else "append"
     return str(option(table, "changelog.mode")) if table.connector == "filesystem" else "append"
 

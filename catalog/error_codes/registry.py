@@ -11,6 +11,7 @@ from penstock.catalog.error_codes.client import CLIENT
 from penstock.catalog.error_codes.data import DATA
 from penstock.catalog.error_codes.formats import FORMATS
 from penstock.catalog.error_codes.kafka import KAFKA
+from penstock.catalog.error_codes.lakehouse import LAKEHOUSE
 from penstock.catalog.error_codes.runtime import RUNTIME
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
@@ -47,7 +48,19 @@ class ErrorCode:
 ERROR_CODES: dict[str, ErrorCode] = {
     code: ErrorCode(code, cause, cure)
     for code, (cause, cure) in sorted(
-        (SYNTAX | TABLES | STREAMING | DATA | FORMATS | KAFKA | BOUNDED | CLIENT | RUNTIME | STATE).items(),
+        (
+            SYNTAX
+            | TABLES
+            | STREAMING
+            | DATA
+            | FORMATS
+            | KAFKA
+            | BOUNDED
+            | CLIENT
+            | RUNTIME
+            | STATE
+            | LAKEHOUSE
+        ).items(),
         key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
     )
 }

@@ -95,7 +95,9 @@ def whole_table(relation: ScannedTable, services: Services) -> list[pa.RecordBat
 
 
 def _batches(relation: ScannedTable, services: Services) -> Iterator[Batch]:
-    request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
+    request = ScanRequest(
+        relation.table, relation.columns, relation.predicate, _BATCH_ROWS, SystemClock(), services
+    )
     source = source_connector(request)
     arrow = relation.schema.to_arrow()
     # a history reads only the splits its streaming part has not read

@@ -65,6 +65,12 @@ def _socket_source(request: ScanRequest) -> SourceConnector:
     return SocketSource(request)
 
 
+def _delta_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.delta.source import DeltaSource
+
+    return DeltaSource(request)
+
+
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     if request.table is not None and request.table.options["path"] in STANDARD_OUTPUT:
         from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
@@ -73,6 +79,14 @@ def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     from penstock.engine.connectors.filesystem.sink import FilesystemSink
 
     return FilesystemSink(request)
+
+
+def _delta_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.delta.target import DeltaTarget
+    from penstock.engine.connectors.epoch_sink import EpochSink
+
+    assert request.table is not None, "a sink of a connector has a table"
+    return EpochSink(request, DeltaTarget(request.table, request.metrics))
 
 
 def _print_sink(request: SinkRequest) -> SinkWriter:
@@ -109,9 +123,11 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "materialized": _materialized_source,
     "late": _late_source,
     "socket": _socket_source,
+    "delta": _delta_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,
+    "delta": _delta_sink,
     "print": _print_sink,
     "blackhole": _blackhole_sink,
     "collect": _collect_sink,

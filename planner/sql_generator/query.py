@@ -7,7 +7,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from penstock.catalog.coercion import is_orderable
-from penstock.catalog.connectors.registry import is_in_database
+from penstock.catalog.connectors.registry import takes_filter
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.python_functions import PythonAggregate, PythonScalar
@@ -213,7 +213,7 @@ class _PlanText:
         splits = plan.splits if isinstance(plan, HistoryScan) else None
         # equal scans read one relation
         # The predicate is in the query, too: a reader may ignore it.
-        relation = ScannedTable(plan.table, columns, _asked_of_database(plan, columns), splits)
+        relation = ScannedTable(plan.table, columns, _asked_of_connector(plan, columns), splits)
         if relation not in self.relations:
             self.relations.append(relation)
         source = plan.table.source_schema
@@ -364,9 +364,9 @@ class _PlanText:
         return exp.select(*items).from_(aliased(source)).group_by(*keys, *(group.copy() for group in groups))
 
 
-def _asked_of_database(plan: Scan, columns: tuple[int, ...]) -> Expression | None:
-    """The predicate that is pushed into a database, over the columns read from it; None for other tables."""
-    if plan.predicate is None or not is_in_database(plan.table):
+def _asked_of_connector(plan: Scan, columns: tuple[int, ...]) -> Expression | None:
+    """The predicate that a database or a table's files are asked for, over the columns read."""
+    if plan.predicate is None or not takes_filter(plan.table):
         return None
     return plan.predicate.remap({place: columns.index(column) for place, column in enumerate(plan.columns)})
 

@@ -11,8 +11,8 @@ from penstock.catalog.connectors.registry import (
     check_column,
     check_options,
     emits_changes,
-    is_in_database,
     metadata_keys,
+    upserts_rows,
     written_changes,
 )
 from penstock.catalog.errors import PenstockError
@@ -55,8 +55,8 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     deterministic. Raises SQL-1516 for an upsert sink without a primary key, or with partitions or its own
     column ``op``.
     """
-    # The rules of a sink that writes changes as records; tables in a database are exempt.
-    if written_changes(table) != "append" and not is_in_database(table):
+    # The rules of a sink that writes changes as records; those that replace rows are exempt.
+    if written_changes(table) != "append" and not upserts_rows(table):
         _check_written(table, statement)
     # The rules below are for sources: a retraction must equal the row that it retracts.
     if not emits_changes(table):

@@ -1,0 +1,117 @@
+"""The source of Delta tables. A table is one split: its versions have an order, and one version is one
+consistent state.
+
+The id of the split has the version that reading begins with, so that a restored job begins where it did.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from penstock.catalog.connectors.delta import (
+    CHANGE_FEED,
+    SCAN_END,
+    SCAN_MODE,
+    SCAN_TIMESTAMP,
+    SCAN_VERSION,
+    instant,
+)
+from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.secrets import redact_url
+from penstock.engine.api.source import Position, ScanRequest
+from penstock.engine.connectors.delta.delta_table import (
+    TableStore,
+    arrow_schema,
+    check_readable,
+    no_version_of,
+    opened,
+    opened_at,
+    path_of,
+)
+from penstock.engine.connectors.delta.log import DeltaLog
+from penstock.engine.connectors.delta.version_reader import Start, VersionReader
+from penstock.engine.connectors.lakehouse.columns import refuse_missing
+
+_SPLIT = re.compile(r"(table|full|changes)-(\d+)")
+
+
+class DeltaSource:
+    """Splits ``table-12``: version 12. ``full-12``: version 12, then the changes of later ones.
+    ``changes-12``: the changes of version 12 and of later ones.
+    """
+
+    def __init__(self, request: ScanRequest) -> None:
+        self._request = request
+        self._table = request.table
+        self._known: list[str] = []
+
+    def splits(self) -> list[str]:
+        """Return the one split. DAT-5301 to 5306."""
+        if not self._known:
+            self._known = [self._first()]
+        return self._known
+
+    def _first(self) -> str:
+        mode = option(self._table, SCAN_MODE)
+        if mode == "from-version":
+            return f"changes-{option(self._table, SCAN_VERSION)}"
+        found = self._wanted()
+        check_readable(self._table, found)
+        wanted = [self._table.source_schema[index] for index in self._request.columns]
+        required = [field for field in wanted if not field.nullable]
+        # a nullable column may come with a later version of a stream
+        where = f"the Delta table at {redact_url(path_of(self._table))}"
+        refuse_missing(wanted if mode == "snapshot" else required, arrow_schema(found), where, written=False)
+        if mode == "latest":
+            return f"changes-{found.version() + 1}"
+        return f"{'table' if mode == 'snapshot' else 'full'}-{found.version()}"
+
+    def _wanted(self) -> Any:
+        number, moment = option(self._table, SCAN_VERSION), option(self._table, SCAN_TIMESTAMP)
+        if moment is None:
+            return opened(self._table, None if number is None else int(number))
+        found = opened_at(self._table, str(moment))
+        # of a time before the first version the library returns that version without a word
+        version = DeltaLog(self._table, TableStore(self._table)).version(found.version())
+        if (
+            version is not None
+            and version.time_ms > datetime.fromisoformat(instant(str(moment))).timestamp() * 1000
+        ):
+            raise no_version_of(self._table, str(moment), f"version {version.version} is younger")
+        return found
+
+    def recall(self, split_ids: list[str]) -> None:
+        self._known = split_ids
+
+    def open(self, split_id: str, position: Position | None) -> VersionReader:
+        """Open the table at a version. DAT-5301 to 5306."""
+        parts = _SPLIT.fullmatch(split_id)
+        if parts is None:
+            raise PenstockError(
+                "DAT-5311",
+                f"'{split_id[:40]}' is no version of a Delta table",
+                hint="the job's state is of another table: begin without it",
+                kind=Kind.EXTERNAL,
+            )
+        kind, version = parts[1], int(parts[2])
+        end = option(self._table, SCAN_END)
+        start = Start(
+            version,
+            whole=kind != "changes",
+            end=version if kind == "table" else None if end is None else int(end),
+            changes=bool(option(self._table, CHANGE_FEED)),
+        )
+        store = TableStore(self._table)
+        # the features of the table are those of now: a version does not lose them
+        if kind == "changes":
+            check_readable(self._table, opened(self._table))
+        return VersionReader(self._request, store, DeltaLog(self._table, store), start, position)
+
+    def discover_every_ms(self) -> int | None:
+        return None
+
+    def rows_per_second(self) -> int:
+        return 0

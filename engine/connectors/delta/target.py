@@ -1,0 +1,314 @@
+"""Commits the rows of epochs to a Delta table: appended, or merged by PRIMARY KEY.
+
+The table's log has a version number for each writer, set by the commit that adds its rows: ``txn`` actions.
+The library accepts the same number twice from one handle, and refuses it only of two that race. So a commit
+first reads the number of a refreshed table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import to_arrow
+from penstock.engine.api.epoch_target import DELETED, EpochWriter, StagedForm
+from penstock.engine.connectors.delta.delta_table import (
+    arrow_schema,
+    library,
+    opened,
+    partition_columns,
+    path_of,
+    refused,
+    storage_options,
+)
+from penstock.engine.connectors.lakehouse.columns import (
+    RowsFitter,
+    check_types,
+    missing,
+    refuse_missing,
+)
+from penstock.engine.connectors.lakehouse.commit_locks import commit_lock
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+
+# the library's error when another commit came between that this one contradicts
+_FAILED = "CommitFailedError"
+
+
+class DeltaTarget:
+    """An EpochTarget. The table is made when the first writer is fenced, where there is none.
+
+    Each attempt has a number in the log, too. A commit names it, so the commit of an earlier attempt fails
+    with STA-3504, even when it began before.
+    """
+
+    def __init__(self, table: CatalogTable, metrics: OperatorMetrics) -> None:
+        self._table = table
+        self._metrics = metrics
+        self._library = library()
+        self._fields = table.physical_fields
+        self._key = table.primary_key
+        self.form = StagedForm.UPSERTS if self._key else StagedForm.INSERTS
+        self._tries = int(option(table, "sink.max-retries") or 0) + 1
+        self._where = f"the Delta table at {redact_url(path_of(table))}"
+        self._lock = commit_lock(path_of(table))
+        self._attempts: dict[str, int] = {}
+        self._delta: Any = None
+        # the columns of the table that rows are fitted to, and the fitter for them
+        self._there: pa.Schema | None = None
+        self._fitter: RowsFitter | None = None
+        self._commits = 0
+
+    def fence(self, writers: list[EpochWriter]) -> None:
+        """Give this attempt a number for each writer, in one commit without rows. DAT-53xx."""
+        with self._lock:
+            self._delta = self._opened_or_created()
+            self._add_columns()
+
+            def commit() -> None:
+                self._refresh()
+                for writer in writers:
+                    before = self._delta.transaction_version(_attempt_of(writer)) or 0
+                    self._attempts[writer.name] = before + 1
+                marks = [(_attempt_of(writer), self._attempts[writer.name]) for writer in writers]
+                self._commit_nothing(marks)
+
+            self._again(commit)
+
+    def last_committed(self, writer: EpochWriter) -> int:
+        """Return the writer's number in the newest version. DAT-5303."""
+        with self._lock:
+            self._refresh()
+            return int(self._delta.transaction_version(writer.name) or 0)
+
+    def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
+        """Append or merge an epoch's rows; nothing when the table has the epoch. STA-3504, DAT-53xx."""
+        merged = pa.Table.from_batches(kept) if self._key and (kept := list(rows)) else None
+        # an iterator can be read once: a second try of an append is the sink's, with rows read anew
+        appended = None if self._key else _not_empty(iter(rows))
+        with self._lock:
+
+            def once() -> None:
+                if self._is_done(writer, epoch):
+                    self._metrics.count("epochs_skipped")
+                    return
+                marks = [(writer.name, epoch), *self._attempt_mark(writer)]
+                if merged is not None:
+                    self._merge(merged, marks)
+                elif appended is not None:
+                    self._append(appended, marks)
+                else:
+                    self._commit_nothing(marks)
+                self._commits += 1
+                self._compact(writer)
+
+            self._again(once, tries=1 if appended is not None else self._tries)
+
+    def retire(self, writer: EpochWriter) -> None:
+        """Nothing: two numbers a writer stay in the log."""
+
+    def close(self) -> None:
+        """Nothing is open: the library's table holds no files or connections."""
+        self._delta = None
+
+    def _opened_or_created(self) -> Any:
+        try:
+            return opened(self._table)
+        except PenstockError as error:
+            if error.code != "DAT-5301":
+                raise
+        schema = pa.schema(
+            [pa.field(field.name, to_arrow(field.type), field.nullable) for field in self._fields]
+        )
+        feed = {"delta.enableChangeDataFeed": "true"} if option(self._table, "change-data-feed") else {}
+        try:
+            self._library.DeltaTable.create(
+                path_of(self._table),
+                schema,
+                mode="ignore",
+                partition_by=list(self._table.partitioned_by) or None,
+                configuration=feed or None,
+                storage_options=storage_options(self._table) or None,
+            )
+        except Exception as error:  # noqa: BLE001  another process may have created it meanwhile
+            try:
+                return opened(self._table)
+            except PenstockError:
+                raise refused(self._table, "created", error) from error
+        return opened(self._table)
+
+    def _add_columns(self) -> None:
+        """Add the declared columns that the table has not, where the table's options say so. DAT-5306."""
+        there = arrow_schema(self._delta)
+        absent = missing(self._fields, there)
+        if not absent or option(self._table, "sink.schema-evolution") != "additive":
+            return
+        fields = [pa.field(field.name, to_arrow(field.type)) for field in absent]
+        added = self._library.Schema.from_arrow(pa.schema(fields)).fields
+
+        def add() -> None:
+            self._delta = opened(self._table)
+            names = {name.lower() for name in arrow_schema(self._delta).names}
+            new = [field for field in added if field.name.lower() not in names]
+            if new:
+                self._delta.alter.add_columns(new)
+
+        self._again(add)
+
+    def _refresh(self) -> None:
+        """Take over what others committed, and check the table's columns against the declared ones."""
+        if self._delta is None:
+            self._delta = opened(self._table)
+        try:
+            self._delta.update_incremental()
+        except Exception as error:
+            self._delta = None
+            raise refused(self._table, "read", error) from error
+        there = arrow_schema(self._delta)
+        if self._there is not None and there.equals(self._there):
+            return
+        refuse_missing(self._fields, there, self._where, written=True)
+        check_types(self._fields, there, self._where)
+        self._check_partitions()
+        self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._key else 0)
+        self._there = there
+
+    def _check_partitions(self) -> None:
+        declared, there = self._table.partitioned_by, partition_columns(self._delta)
+        if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
+            raise PenstockError(
+                "DAT-5307",
+                f"{self._where} is partitioned by ({', '.join(there)}), and is declared by "
+                f"({', '.join(declared)})",
+                hint="leave PARTITIONED BY out: the table says it",
+                kind=Kind.EXTERNAL,
+            )
+
+    def _is_done(self, writer: EpochWriter, epoch: int) -> bool:
+        self._refresh()
+        mine = self._attempts.get(writer.name)
+        newest = self._delta.transaction_version(_attempt_of(writer)) or 0
+        if mine is not None and newest != mine:
+            raise PenstockError(
+                "STA-3504",
+                f"attempt {newest} writes to {self._where}, this one is attempt {mine}",
+                hint="a later run of the job has taken over: this one ends",
+                kind=Kind.EXTERNAL,
+            )
+        return (self._delta.transaction_version(writer.name) or 0) >= epoch
+
+    def _attempt_mark(self, writer: EpochWriter) -> list[tuple[str, int]]:
+        mine = self._attempts.get(writer.name)
+        return [] if mine is None else [(_attempt_of(writer), mine)]
+
+    def _properties(self, marks: list[tuple[str, int]]) -> Any:
+        transactions = [self._library.Transaction(name, number) for name, number in marks]
+        return self._library.CommitProperties(app_transactions=transactions)
+
+    def _commit_nothing(self, marks: list[tuple[str, int]]) -> None:
+        self._delta.create_write_transaction(
+            [],
+            "append",
+            self._delta.schema(),
+            partition_by=list(partition_columns(self._delta)) or None,
+            commit_properties=self._properties(marks),
+        )
+
+    def _append(self, rows: Iterator[pa.RecordBatch], marks: list[tuple[str, int]]) -> None:
+        assert self._fitter is not None
+        fitted = pa.RecordBatchReader.from_batches(self._fitter.schema, map(self._fitter.fit, rows))
+        self._library.write_deltalake(
+            self._delta, fitted, mode="append", commit_properties=self._properties(marks)
+        )
+
+    def _merge(self, rows: pa.Table, marks: list[tuple[str, int]]) -> None:
+        assert self._fitter is not None
+        fitted = pa.Table.from_batches([self._fitter.fit(batch) for batch in rows.to_batches()])
+        names = {name.lower(): name for name in self._fitter.schema.names}
+        keys = [names[name.lower()] for name in self._key]
+        declared = {field.name.lower() for field in self._fields}
+        # a column that is not declared keeps its value where the row is there
+        values = {
+            _quoted(name): f"source.{_quoted(name)}"
+            for name in self._fitter.schema.names
+            if name.lower() in declared
+        }
+        merge = self._delta.merge(
+            fitted,
+            " AND ".join(f"target.{_quoted(key)} = source.{_quoted(key)}" for key in keys),
+            source_alias="source",
+            target_alias="target",
+            # the least and greatest keys of the rows say which files can have them
+            streamed_exec=False,
+            commit_properties=self._properties(marks),
+        )
+        (
+            merge.when_matched_delete(predicate=f"source.{DELETED}")
+            .when_matched_update(values, predicate=f"NOT source.{DELETED}")
+            .when_not_matched_insert(values, predicate=f"NOT source.{DELETED}")
+            .execute()
+        )
+
+    def _compact(self, writer: EpochWriter) -> None:
+        """Merge small files now and then. After a conflict with another writer the next time does it."""
+        if writer.subtask or not option(self._table, "auto-compaction"):
+            return
+        if self._commits % int(option(self._table, "compaction.commits") or 1):
+            return
+        try:
+            self._delta.update_incremental()
+            self._delta.optimize.compact(target_size=int(option(self._table, "compaction.file-size") or 0))
+            self._metrics.count("compactions")
+        except Exception as error:
+            if type(error).__name__ != _FAILED:
+                raise refused(self._table, "compacted", error) from error
+            self._metrics.count("compactions_skipped")
+
+    def _again(self, act: Callable[[], None], tries: int | None = None) -> None:
+        """Do what another commit may get ahead of; each try reads the table anew. DAT-5313."""
+        most = self._tries if tries is None else tries
+        for left in range(most - 1, -1, -1):
+            try:
+                act()
+                return
+            except PenstockError:
+                raise
+            except Exception as error:
+                self._delta = None
+                if type(error).__name__ != _FAILED:
+                    raise refused(self._table, "written", error) from error
+                self._metrics.count("commit_conflicts")
+                if not left:
+                    raise PenstockError(
+                        "DAT-5313",
+                        f"other writers got ahead of each commit to {self._where}",
+                        detail=str(error)[:300],
+                        hint="it is tried again; longer checkpoint intervals make fewer commits",
+                        kind=Kind.EXTERNAL,
+                        retriable=True,
+                        sqlstate="40001",
+                    ) from error
+
+
+def _attempt_of(writer: EpochWriter) -> str:
+    return f"{writer.name}-attempt"
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"
+
+
+def _not_empty(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
+    """Return rows without changing them, ``None`` when there are none."""
+    first = next((batch for batch in rows if batch.num_rows), None)
+    return None if first is None else _chained(first, rows)
+
+
+def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
