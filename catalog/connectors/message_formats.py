@@ -87,6 +87,19 @@ def _no_raw(kind: DataType) -> str | None:
     return None if known else "declare it BYTES or STRING, and CAST it in the query"
 
 
+def _no_avro(kind: DataType) -> str | None:
+    match kind:
+        case DayTimeInterval() | YearMonthInterval():
+            return "Avro has no intervals: declare it BIGINT or STRING"
+        case Map(key, value):
+            return _no_avro(value) if isinstance(key, String) else "keys of a map of Avro are STRING"
+        case Array(element):
+            return _no_avro(element)
+        case Row(fields):
+            return next((hint for _, part in fields if (hint := _no_avro(part)) is not None), None)
+    return None
+
+
 def _no_change(kind: DataType) -> str | None:
     # the envelope's reader has no second reader for maps, as lines of json have
     return "declare it STRING" if _holds(kind, Map | DayTimeInterval | YearMonthInterval) else None
@@ -126,6 +139,18 @@ _FORMATS = (
             ),
         ),
         refused=_no_raw,
+    ),
+    DeclaredFormat(
+        "avro",
+        (
+            Option(
+                "avro.schema",
+                OptionKind.STRING,
+                None,
+                "the schema that the values are written in; by default that of the columns",
+            ),
+        ),
+        refused=_no_avro,
     ),
     DeclaredFormat(
         "debezium-json",

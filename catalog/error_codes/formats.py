@@ -7,4 +7,24 @@ FORMATS: dict[str, tuple[str, str]] = {
         "A table of raw messages has no column, or several.",
         "Declare one column for the value; others can be METADATA columns.",
     ),
+    "DAT-5210": (
+        "A text is not an Avro schema, or refers to a type that is not there.",
+        "Correct the schema; the message says what is wrong with it.",
+    ),
+    "DAT-5211": (
+        "An Avro schema is recursive. A column has a fixed type, and such a value has none.",
+        "Read the value as 'format' = 'raw' into a column of BYTES.",
+    ),
+    "DAT-5212": (
+        "The Avro schema that messages were written in does not match the columns of the table.",
+        "Declare the columns with the names and types of the schema.",
+    ),
+    "DAT-5213": (
+        "Rows of a table cannot be written in an Avro schema: a column has no field, or no type.",
+        "Change the columns or the schema; CAST helps where a type is too wide.",
+    ),
+    "DAT-5214": (
+        "A value cannot be written as Avro: the schema does not have such a NULL, symbol, length or number.",
+        "Filter or CAST such values in the query, or change the schema.",
+    ),
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from penstock.engine.kernels import (
+    avro_reader,
+    avro_writer,
     csv_fields,
     letters,
     merge_intervals,
@@ -24,6 +26,8 @@ from penstock.engine.kernels.kernel import Kernel
 
 MODULES = (
     accumulate,
+    avro_reader,
+    avro_writer,
     bitwise,
     csv_fields,
     min_max,

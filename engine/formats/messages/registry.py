@@ -37,6 +37,12 @@ def _debezium_json_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -
     return debezium_json_deserializer(form, wanted, declared)
 
 
+def _avro_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+    from penstock.engine.formats.messages.avro import avro_deserializer
+
+    return avro_deserializer(form, wanted, declared)
+
+
 def _json_out(_form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
     from penstock.engine.formats.messages.text_messages import JsonSerializer
 
@@ -61,16 +67,24 @@ def _debezium_json_out(form: MessageFormat, _fields: _Fields, _subject: str) -> 
     return DebeziumJsonSerializer(form)
 
 
+def _avro_out(form: MessageFormat, fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.avro import avro_serializer
+
+    return avro_serializer(form, fields)
+
+
 DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields], Deserializer]] = {
     "json": _json_in,
     "csv": _csv_in,
     "raw": _raw_in,
+    "avro": _avro_in,
     "debezium-json": _debezium_json_in,
 }
 SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
     "json": _json_out,
     "csv": _csv_out,
     "raw": _raw_out,
+    "avro": _avro_out,
     "debezium-json": _debezium_json_out,
 }
 
