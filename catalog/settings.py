@@ -112,7 +112,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "execution.checkpointing.dir",
         SettingKind.STRING,
         "",
-        "directory of checkpoints; empty keeps them for the process's life only",
+        "directory or URL of checkpoints; empty keeps them for the process's life only",
     ),
     Setting(
         "execution.checkpointing.savepoint-dir",

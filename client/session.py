@@ -27,6 +27,7 @@ from penstock.planner.statements.nodes import CreateTableAs, ExecuteStatementSet
 
 if TYPE_CHECKING:
     from penstock.client.execution.recorded_jobs import RecordedJob
+    from penstock.engine.api.locations import Location
     from penstock.engine.job.job import Job
     from penstock.planner.table_api.execution import NewCursor
     from penstock.planner.table_api.table import Table
@@ -44,7 +45,7 @@ class Session:
         self,
         settings: Mapping[str, str] | None = None,
         *,
-        state_dir: Path | None = None,
+        state_dir: Location | None = None,
         catalog_dir: Path | None = None,
     ) -> None:
         self.settings = Settings(dict(settings or {}))

@@ -63,6 +63,7 @@ THREAD_EXEMPT = {
     "engine/api/threads.py": "makes the threads that a program's end waits for",
     "engine/task_manager/task_manager.py": "owns the slots; a slot is a thread",
     "engine/job/job_manager.py": "the thread a job master is driven by",
+    "engine/storage/object_store.py": "its lock is renewed while another thread publishes",
     "engine/job/job.py": "the user's handle, waited on by any thread",
     "engine/connectors/in_process/result_channels.py": "hands rows from a slot to the client",
     "engine/connectors/in_process/materialized_views.py": "filled by slots, read by anyone",

@@ -12,6 +12,7 @@ from penstock.catalog.error_codes.data import DATA
 from penstock.catalog.error_codes.formats import FORMATS
 from penstock.catalog.error_codes.kafka import KAFKA
 from penstock.catalog.error_codes.lakehouse import LAKEHOUSE
+from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
 from penstock.catalog.error_codes.runtime import RUNTIME
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
@@ -60,6 +61,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | RUNTIME
             | STATE
             | LAKEHOUSE
+            | OBJECT_STORAGE
         ).items(),
         key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
     )

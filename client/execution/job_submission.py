@@ -119,13 +119,14 @@ def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -
     """Return notes for the start of a job without state: other jobs that have written to its tables."""
     # it reads checkpoints: the engine is not loaded before a job starts
     from penstock.client.execution.recorded_jobs import unfinished_writers
+    from penstock.engine.storage.locations import exists
 
     if (
         # a savepoint says which state the job resumes from; without a directory there are no other jobs
         options.state_dir is None
         or job_id is None
         or options.savepoint is not None
-        or not options.state_dir.is_dir()
+        or not exists(options.state_dir)
     ):
         return ()
     return unfinished_writers(
@@ -176,10 +177,12 @@ def submit_with_state(
             or job_id is None
         ):
             raise
+    from penstock.engine.storage.locations import exists, set_aside
+
     # renamed, not deleted: who dropped the wrong state can put it back
     old = options.state_dir / job_id
-    number = next(n for n in itertools.count(1) if not old.with_name(f"{job_id}.dropped-{n}").exists())
-    old.rename(old.with_name(f"{job_id}.dropped-{number}"))
+    number = next(n for n in itertools.count(1) if not exists(old.with_name(f"{job_id}.dropped-{n}")))
+    set_aside(old, old.with_name(f"{job_id}.dropped-{number}"))
     return state.jobs.manager.submit(graph, options, job_id, history)
 
 

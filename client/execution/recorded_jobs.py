@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.job_options import JobRecord
+from penstock.engine.api.locations import Location
 from penstock.engine.checkpoint.job_directory import (
     JOB,
     decode_record,
@@ -16,8 +16,8 @@ from penstock.engine.checkpoint.job_directory import (
 )
 from penstock.engine.checkpoint.manifest import OperatorRole
 from penstock.engine.checkpoint.reader import CheckpointReader
-from penstock.engine.checkpoint.store import CURRENT
-from penstock.engine.storage.local import LocalStorage
+from penstock.engine.checkpoint.store import CURRENT, FINISHED
+from penstock.engine.storage.locations import exists, folders_in, has_file, storage_at
 from penstock.engine.storage.storage import directory_name
 
 
@@ -41,11 +41,11 @@ class RecordedJob:
         )
 
 
-def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
+def recorded_jobs(state_dir: Location) -> list[RecordedJob]:
     """Return the jobs of a state directory, by id. CLI-6035 when there is no such directory; STA-3005 for
     a damaged record.
     """
-    if not state_dir.is_dir():
+    if not exists(state_dir):
         raise PenstockError(
             "CLI-6035",
             f"there is no state directory {state_dir}",
@@ -53,22 +53,23 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
             sqlstate="58030",
         )
     jobs = []
-    for path in sorted(state_dir.iterdir()):
+    for path in folders_in(state_dir):
+        storage = storage_at(path)
+        names = storage.list()
         # other directories and files may be beside those of jobs
-        if (path / JOB).is_file():
-            storage = LocalStorage(path)
+        if JOB in names:
             jobs.append(
                 RecordedJob(
                     path.name,
                     decode_record(storage.read(JOB)),
                     storage.in_use(),
-                    (path / "FINISHED").exists(),
+                    FINISHED in names,
                 )
             )
     return jobs
 
 
-def job_id_of(state_dir: Path, name: str, number: int) -> str:
+def job_id_of(state_dir: Location, name: str, number: int) -> str:
     """Return the id, and so the directory, of the ``number``-th job of a name. A directory that an early
     version named otherwise is recognized by the name it records. One without a record belongs to the first
     job that asks for it.
@@ -77,19 +78,19 @@ def job_id_of(state_dir: Path, name: str, number: int) -> str:
     # the directory's name in early versions: other characters were replaced, and no hash was appended
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
     # a directory of the present name has precedence over an early one
-    if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
+    if early == job_id or exists(state_dir / job_id) or not exists(state_dir / early):
         return job_id
-    return (
-        early if recorded_name(lambda file: (state_dir / early / file).read_bytes()) in ("", name) else job_id
-    )
+    return early if recorded_name(storage_at(state_dir / early).read) in ("", name) else job_id
 
 
-def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
+def unfinished_writers(
+    state_dir: Location, job_id: str, name: str, tables: Collection[str]
+) -> tuple[str, ...]:
     """Return a note for each unfinished job of the directory that has written to the tables of a job
     without state. The job does not resume from their states.
     """
     # the job resumes from its own state: nothing begins anew
-    if (state_dir / job_id / CURRENT).exists():
+    if has_file(state_dir / job_id, CURRENT):
         return ()
     notes = []
     for job in recorded_jobs(state_dir):
@@ -101,7 +102,7 @@ def unfinished_writers(state_dir: Path, job_id: str, name: str, tables: Collecti
         ):
             continue
         try:
-            operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators
+            operators = CheckpointReader(storage_at(state_dir / job.job_id)).manifest().operators
         except PenstockError:  # it has no checkpoint to resume from
             continue
         shared = ", ".join(o.place for o in operators if o.role is OperatorRole.SINK and o.place in tables)

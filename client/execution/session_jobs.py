@@ -7,7 +7,6 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -15,6 +14,7 @@ from penstock.client.execution.planned_query import SubmittedJob
 from penstock.engine.job.job_state import JobState
 
 if TYPE_CHECKING:
+    from penstock.engine.api.locations import Location
     from penstock.engine.api.operator import Services
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_manager import JobManager
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 class SessionJobs:
     """The jobs a session starts, and their ids; the first job starts the job manager. ``submitted``: the
     planned query of each job, by job id. ``reported``: ids of jobs whose end was reported. ``resume_as``:
-    the id under which the next job continues. ``on_first_job``: called when the manager starts.
+    the id under which the next job continues. ``on_first_job``: called when the manager starts. ``told``:
+    told what a store of state makes a job wait for.
     """
 
-    def __init__(self, services: Callable[[], Services]) -> None:
+    def __init__(self, services: Callable[[], Services], told: Callable[[str], None]) -> None:
+        self._told = told
         self.submitted: dict[str, SubmittedJob] = {}
         self.reported: set[str] = set()
         self.resume_as: str | None = None
@@ -47,6 +49,7 @@ class SessionJobs:
                 from penstock.engine.job.job_manager import JobManager
 
                 self._manager = JobManager(self._services())
+                self._manager.told = self._told
                 self.on_first_job()
             return self._manager
 
@@ -58,7 +61,7 @@ class SessionJobs:
         """Return a number no other collect sink of this session has."""
         return next(self._sink_numbers)
 
-    def assign_id(self, name: str, state_dir: Path) -> str:
+    def assign_id(self, name: str, state_dir: Location) -> str:
         """Return the id under which a job of that name stores its state. It is the same in the next
         process that runs the same statements.
         """

@@ -29,6 +29,7 @@ from penstock.engine.connectors.in_process.result_channels import ResultChannels
 
 if TYPE_CHECKING:
     from penstock.client.prometheus import MetricsServer
+    from penstock.engine.api.locations import Location
     from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.connectors.filesystem.column_inference import FileInference
     from penstock.engine.job.job import Job
@@ -64,7 +65,7 @@ class SessionState:
     catalog, where permanent tables are written.
     """
 
-    def __init__(self, settings: Settings, state_dir: Path | None = None) -> None:
+    def __init__(self, settings: Settings, state_dir: Location | None = None) -> None:
         self.settings = settings
         self.state_dir = state_dir
         # re-entrant: a statement may run others (CREATE TABLE AS, scripts)
@@ -88,8 +89,11 @@ class SessionState:
         self.views = MaterializedViewJobs()
         self.print_stream = PrintStream()
         # a function: the services are read when the first job starts, not now
-        self.jobs = SessionJobs(self._job_services)
+        self.jobs = SessionJobs(self._job_services, self._report)
         self._metrics_server: MetricsServer | None = None
+
+    def _report(self, sentence: str) -> None:
+        self.report(sentence)  # whoever reports by then
 
     @property
     def has_durable_jobs(self) -> bool:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,11 +14,13 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.client.execution.job_submission import rescaled_graph
 from penstock.client.results.result import Result, note_result, rows_result, text_rows
+from penstock.engine.api.locations import parse_location
 from penstock.engine.job.job_state import JobState
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
     from penstock.client.execution.session_state import SessionState
+    from penstock.engine.api.locations import Location
     from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_metrics import OperatorReport
@@ -119,12 +120,12 @@ def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Res
     return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {job.parallelism}", job)
 
 
-def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Path:
+def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Location:
     path = savepoint.path or str(state.settings.get("execution.checkpointing.savepoint-dir"))
     if not path:
         hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
         raise PenstockError("STA-3037", "the savepoint has no target directory", hint=hint, sqlstate="42601")
-    return Path(path)
+    return parse_location(path)
 
 
 def find_job(state: SessionState, job_id: str, span: Span | None = None) -> Job:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -127,7 +126,9 @@ def drop_view(state: SessionState, node: nodes.DropMaterializedView) -> Result:
         # cancel only asks: the directory is removed when no task writes to it
         view_job.job.wait(None)
         if state.state_dir is not None:
-            shutil.rmtree(state.state_dir / view_job.job.job_id, ignore_errors=True)
+            from penstock.engine.storage.locations import remove
+
+            remove(state.state_dir / view_job.job.job_id)
     state.views.tables.forget(view.name)
     state.catalog.drop_materialized_view(view.name)
     state.save_catalogs()

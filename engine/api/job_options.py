@@ -8,6 +8,7 @@ from pathlib import Path
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.cluster_options import ClusterOptions, SettingValues
+from penstock.engine.api.locations import Location, parse_location
 from penstock.engine.api.restart_strategy import (
     ExponentialDelay,
     FailureRate,
@@ -64,7 +65,7 @@ class JobOptions:
     checkpoint_interval_ms: int = 0
     checkpoint_timeout_ms: int = 600_000
     checkpoint_min_pause_ms: int = 0
-    state_dir: Path | None = None
+    state_dir: Location | None = None
     restart: RestartStrategy = field(default_factory=NoRestart)
     time_zone: str = "UTC"
     idle_timeout_ms: int = 30_000
@@ -72,7 +73,7 @@ class JobOptions:
     retained_checkpoints: int = 2
     tolerable_failed_checkpoints: int = 10
     incremental_checkpoints: bool = True
-    savepoint: Path | None = None
+    savepoint: Location | None = None
     ignore_unclaimed_state: bool = False
     restore_fallback: bool = False
     take_over: bool = False
@@ -90,7 +91,7 @@ class JobOptions:
 
     @classmethod
     def from_settings(
-        cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None
+        cls, settings: SettingValues, *, name: str | None = None, state_dir: Location | None = None
     ) -> JobOptions:
         """Return the options of a session's settings; ``name`` and ``state_dir`` override them."""
         _check_barriers(settings)
@@ -103,13 +104,13 @@ class JobOptions:
             checkpoint_interval_ms=settings.get("execution.checkpointing.interval") or 0,
             checkpoint_timeout_ms=settings.get("execution.checkpointing.timeout"),
             checkpoint_min_pause_ms=settings.get("execution.checkpointing.min-pause") or 0,
-            state_dir=Path(directory) if directory else None,
+            state_dir=_location(directory),
             restart=_strategy(settings),
             retained_checkpoints=settings.get("execution.checkpointing.num-retained"),
             tolerable_failed_checkpoints=settings.get("execution.checkpointing.tolerable-failed-checkpoints"),
             incremental_checkpoints=settings.get("execution.checkpointing.incremental"),
             time_zone=settings.get("table.local-time-zone") or "UTC",
-            savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
+            savepoint=_location(settings.get("execution.state-recovery.path")),
             restore_fallback=settings.get("execution.state-recovery.fallback"),
             ignore_unclaimed_state=settings.get("execution.state-recovery.ignore-unclaimed-state"),
             state_budget_bytes=settings.get("state.memory.budget-per-slot"),
@@ -126,6 +127,11 @@ class JobOptions:
             unaligned=settings.get("execution.checkpointing.unaligned.enabled"),
             aligned_timeout_ms=settings.get("execution.checkpointing.aligned-checkpoint-timeout") or 0,
         )
+
+
+def _location(given: Location | str | None) -> Location | None:
+    """Return the place that a setting names, None when it is empty."""
+    return parse_location(given) if isinstance(given, str) and given else given or None  # type: ignore[return-value]
 
 
 def _check_barriers(settings: SettingValues) -> None:

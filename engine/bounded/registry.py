@@ -15,6 +15,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
+from penstock.engine.api.locations import Location
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedResult
 from penstock.engine.bounded.backend_choice import BackendChoice, choose_backend, tables_of
@@ -121,7 +122,7 @@ class BoundedBackends:
             hint=did_you_mean(name, (SPARK, DUCKDB), others=True),
         )
 
-    def staging_root(self, state_dir: Path | None, job_id: str, operator_id: str) -> Path:
+    def staging_root(self, state_dir: Location | None, job_id: str, operator_id: str) -> Path:
         """Return the directory of a source's staged rows: beside the job's checkpoints, or a temporary one
         when those are in memory.
         """
@@ -130,7 +131,8 @@ class BoundedBackends:
             if state_dir is None and self._scratch is None:
                 self._scratch = Path(tempfile.mkdtemp(prefix="penstock-staged-"))
             root = state_dir if state_dir is not None else self._scratch
-        assert root is not None
+        # a job with its state in an object store and such a source is refused (DAT-5513)
+        assert isinstance(root, Path)
         return root / job_id / "staged" / operator_id
 
     def close(self) -> None:

@@ -5,20 +5,20 @@ moved, and the engine never deletes it.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.locations import Location
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.checkpoint.snapshot_format import BLOCK_BYTES, check_file
 from penstock.engine.checkpoint.store import CheckpointStore, Opened
-from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.locations import exists, storage_at
 from penstock.engine.storage.storage import Storage
 
 KIND = "savepoint"
 
 
-def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
+def write_savepoint(storage: Storage, job_id: str, directory: Location) -> Location:
     """Copy a stopped job's current checkpoint into a new directory under ``directory``; return its path.
 
     Every byte is checked. Raises STA-3005 for damage, STA-3034 when the copy cannot be written.
@@ -27,10 +27,10 @@ def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
     target = directory / f"savepoint-{job_id}-{manifest.checkpoint_id}"
     try:
         # Never into an existing directory: it may be another savepoint.
-        if target.exists():
+        if exists(target):
             raise _not_written(target, "it exists already")
         # A store of its own: a savepoint is a job directory with one checkpoint.
-        store = CheckpointStore(LocalStorage(target), job_id)
+        store = CheckpointStore(storage_at(target), job_id)
         try:
             store.open()
             _copy(storage, manifest, store)
@@ -41,7 +41,7 @@ def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
     return target
 
 
-def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opened:
+def start_from(savepoint: Location, store: CheckpointStore, opened: Opened) -> Opened:
     """Copy a savepoint into a job's directory as its first checkpoint. A job that has checkpoints or has
     finished ignores it and resumes from its own.
 
@@ -51,9 +51,9 @@ def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opene
     # the job has progressed beyond the savepoint: never go back
     if opened.latest is not None or opened.finished:
         return opened
-    if not savepoint.is_dir():
+    if not exists(savepoint):
         raise _no_savepoint(savepoint)
-    source = LocalStorage(savepoint)
+    source = storage_at(savepoint)
     reader = CheckpointReader(source)
     if not reader.is_job:
         raise _no_savepoint(savepoint)
@@ -75,7 +75,7 @@ def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manife
     return store.publish(replace(manifest, job_id=store.job_id, kind=KIND))
 
 
-def _not_written(target: Path, why: str) -> PenstockError:
+def _not_written(target: Location, why: str) -> PenstockError:
     hint = "the job has stopped; its own last checkpoint is complete, and it can resume from there"
     return PenstockError(
         "STA-3034",
@@ -86,6 +86,6 @@ def _not_written(target: Path, why: str) -> PenstockError:
     )
 
 
-def _no_savepoint(path: Path) -> PenstockError:
+def _no_savepoint(path: Location) -> PenstockError:
     hint = "STOP JOB 'id' WITH SAVEPOINT prints the directory it made"
     return PenstockError("STA-3035", f"there is no savepoint in {path}", hint=hint, sqlstate="42704")

@@ -128,14 +128,21 @@ class CheckpointStore:
     def _begin_epoch(self, epoch: int) -> None:
         """Publish the epoch, then fence off older ones: their staged files are deleted, and files they stage
         later are refused.
+
+        The lock is asked for before and after: whoever lost it since must not pass for the newest writer.
         """
+        if not self.storage.renew(now=True):
+            raise locked(str(self.storage))
         try:
             self.storage.create(f"epoch-{epoch}")
+            self.storage.sync(f"epoch-{epoch}")
         except FileExistsError as cause:  # another process opens it at the same moment
             # creating the file is exclusive: only one process gets each epoch
             raise locked(str(self.storage)) from cause
-        self.storage.sync(f"epoch-{epoch}")
         self.storage.sync_directory()
+        if not self.storage.renew(now=True):
+            self.storage.delete(f"epoch-{epoch}")
+            raise locked(str(self.storage))
         self.epoch = epoch
         self._fence_older()
 

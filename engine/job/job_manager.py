@@ -9,12 +9,13 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.catalog.connectors.registry import reload_ms
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.locations import ObjectUrl, parse_location
 from penstock.engine.api.operator import BuildOperator, Services
 from penstock.engine.api.threads import EngineThread
 from penstock.engine.checkpoint.plan_identity import PlanIdentity, plan_identity
@@ -25,11 +26,13 @@ from penstock.engine.job.job_events import RescaleRequested
 from penstock.engine.job.job_master import JobMaster, Posted
 from penstock.engine.job.query_evolution import continued
 from penstock.engine.operators.factory import build_operator
-from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.locations import storage_at
 from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.storage.storage import Storage, check_name, directory_name
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.engine.task_manager.task_manager import IoThread, ThreadedWorkers
+from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.scan import BoundedInput
 from penstock.planner.physical.operator_specs import JobGraph
 
 if TYPE_CHECKING:
@@ -79,6 +82,8 @@ class JobManager:
         self._changed = threading.Condition()
         self._woken = False
         self._closed = False
+        # told what a store of state makes a job wait for
+        self.told: Callable[[str], None] | None = None
         self._numbers = 0
         self._io = IoThread("penstock-io")
         self._thread: threading.Thread | None = None
@@ -100,6 +105,8 @@ class JobManager:
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
         # Everything that may refuse the job comes before any task is created.
+        if isinstance(options.state_dir, ObjectUrl):
+            _refuse_staged_inputs(graph, options.state_dir)
         job_id = self._job_id(job_id, options)
         plan = plan_identity(graph)
         store = self._store(options, job_id, keeps=history is not None)
@@ -250,7 +257,7 @@ class JobManager:
             return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
         runtime = self._process_runtime(options)
         # Workers in other processes write their parts into the same directory.
-        state = None if job.checkpoint_storage is None else Path(str(job.checkpoint_storage))
+        state = None if job.checkpoint_storage is None else parse_location(str(job.checkpoint_storage))
         workers = runtime.workers(job.job_id, graph, options, state, post)
         job.processes = workers
 
@@ -280,14 +287,14 @@ class JobManager:
         storage: Storage
         # A directory that outlives the process.
         if options.state_dir is not None:
-            storage = LocalStorage(options.state_dir / job_id)
+            storage = storage_at(options.state_dir / job_id, self.told)
         elif options.checkpoint_interval_ms <= 0 and options.savepoint is None and not keeps:
             return None
         else:
             storage = (
                 MemoryStorage()
                 if options.deployment == "embedded"
-                else LocalStorage(self._process_runtime(options).state_dir(job_id))
+                else storage_at(self._process_runtime(options).state_dir(job_id))
             )
         return CheckpointStore(
             storage, job_id, options.retained_checkpoints, fallback=options.restore_fallback
@@ -374,3 +381,21 @@ def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
     except Exception as cause:  # noqa: BLE001 - becomes the job's error
         master.abort(cause)
         return None
+
+
+def _refuse_staged_inputs(graph: JobGraph, state: ObjectUrl) -> None:
+    """Refuse inputs whose rows are staged in files beside the checkpoints, where there are no files:
+    DAT-5513.
+    """
+    for chain in graph.chains:
+        for spec in chain.operators:
+            reloaded = isinstance(spec.node, LookupJoin) and reload_ms(spec.node.scan.table) is not None
+            if isinstance(spec.node, BoundedInput) or reloaded:
+                raise PenstockError(
+                    "DAT-5513",
+                    f"{spec.name} stages rows of a table that ends beside the checkpoints, which {state} "
+                    "has no directory for",
+                    hint="keep the state in a directory that all machines share, or read the table as a "
+                    "stream with 'source.monitor-interval'",
+                    sqlstate="0A000",
+                )

@@ -1,3 +1,3 @@
-"""Durable files behind one interface, on disk and in memory. In engine it may import api and the layers
+"""Durable files behind one interface: on disk, in memory and in object stores. It may import api and layers
 below.
 """

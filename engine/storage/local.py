@@ -165,7 +165,7 @@ class LocalStorage:
             os.close(descriptor)
         return False
 
-    def renew(self) -> bool:
+    def renew(self, *, now: bool = False) -> bool:
         assert self._lock is not None, "this process has the lock"
         # a take-over replaces the file: our descriptor then has another inode than the name
         mine = os.fstat(self._lock)

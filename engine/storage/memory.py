@@ -72,7 +72,7 @@ class MemoryStorage:
     def location(self) -> str:
         return "memory"
 
-    def renew(self) -> bool:
+    def renew(self, *, now: bool = False) -> bool:
         return True
 
     def close(self) -> None:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from penstock.catalog.errors import Kind, PenstockError
 
+STAGED_SUFFIX = ".tmp"
+"""Of a file that is written to be published: nobody but its writer sees it, and it may be lost until then."""
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 # Names that are safe as they are: no leading dot or dash, at most 80 characters.
 _PLAIN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?")
@@ -26,7 +28,7 @@ class Storage(Protocol):
     """
 
     def create(self, name: str) -> None:
-        """Create an empty file; FileExistsError when the name is taken."""
+        """Create an empty file; FileExistsError when the name is taken, perhaps by ``sync`` only."""
 
     def append(self, name: str, data: bytes) -> None:
         """Append bytes to a created file."""
@@ -38,7 +40,9 @@ class Storage(Protocol):
         """Make the names durable."""
 
     def publish(self, name: str, target: str) -> None:
-        """Atomically rename a synced file to ``target``, replacing any such file, and make that durable."""
+        """Atomically rename a synced file, whose name ends in ``.tmp``, to ``target``, replacing any such
+        file, and make that durable.
+        """
 
     def list(self) -> list[str]:
         """Return all names, sorted."""
@@ -65,8 +69,10 @@ class Storage(Protocol):
         moved.
         """
 
-    def renew(self) -> bool:
-        """Renew the lock; False when another process has taken it over."""
+    def renew(self, *, now: bool = False) -> bool:
+        """Renew the lock; False when another process has taken it over. Where that takes a request, one is
+        made each ten seconds, unless ``now``.
+        """
 
     def close(self) -> None:
         """Close files and release the lock."""

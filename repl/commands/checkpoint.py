@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.engine.api.locations import Location, parse_location
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.reader import CheckpointReader, StateLine
-from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.locations import exists, folders_in, storage_at
 from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, printer_for
 
@@ -52,7 +53,7 @@ def run_checkpoint(arguments: argparse.Namespace, parser: Parser) -> int:
 def _list(arguments: argparse.Namespace, show: Print, note: Callable[[str], None]) -> list[PenstockError]:
     rows: list[tuple[Any, ...]] = []
     errors = []
-    for job, reader in _readers(Path(arguments.directory), arguments.job):
+    for job, reader in _readers(parse_location(arguments.directory), arguments.job):
         for line in reader.lines():
             mark = "current" if line.current else None
             # A damaged manifest has a row too: the list has every checkpoint.
@@ -108,7 +109,7 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
 
 def _verify(arguments: argparse.Namespace, show: Print, note: Callable[[str], None]) -> list[PenstockError]:
     rows, errors = [], []
-    for job, reader in _readers(Path(arguments.directory), arguments.job):
+    for job, reader in _readers(parse_location(arguments.directory), arguments.job):
         # CURRENT names the checkpoint that a job resumes from, and is a part of none.
         if (broken := reader.current_damage()) is not None:
             errors.append(broken)
@@ -208,11 +209,11 @@ def _moment(manifest: Manifest) -> str:
     return datetime.fromtimestamp(manifest.created_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointReader]]:
+def _readers(directory: Location, job: str | None) -> list[tuple[str, CheckpointReader]]:
     """Return the jobs whose checkpoints lie in a state directory, or in a job's own; STA-3033 when there
     are none.
     """
-    if not directory.is_dir():
+    if not exists(directory):
         raise PenstockError(
             "STA-3033",
             f"there is no directory {directory}",
@@ -220,8 +221,8 @@ def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointRead
             sqlstate="42704",
         )
     # DIRECTORY is that of --state, with one directory a job, or a job's own.
-    places = [directory, *sorted(path for path in directory.iterdir() if path.is_dir())]
-    found = [(place.resolve().name, CheckpointReader(LocalStorage(place))) for place in places]
+    places = [directory, *folders_in(directory)]
+    found = [(_name(place), CheckpointReader(storage_at(place))) for place in places]
     # Directories without a checkpoint may be beside those of jobs.
     found = [(name, reader) for name, reader in found if reader.is_job]
     if job is not None:
@@ -242,9 +243,13 @@ def _readers(directory: Path, job: str | None) -> list[tuple[str, CheckpointRead
     return found
 
 
+def _name(place: Location) -> str:
+    return place.resolve().name if isinstance(place, Path) else place.name
+
+
 def _reader(arguments: argparse.Namespace) -> tuple[str, CheckpointReader]:
     """Return the one job that the arguments select."""
-    found = _readers(Path(arguments.directory), arguments.job)
+    found = _readers(parse_location(arguments.directory), arguments.job)
     # ls and verify read all jobs; show, diff and export read one.
     if len(found) > 1:
         names = ", ".join(name for name, _ in found)

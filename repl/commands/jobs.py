@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
+from penstock.engine.api.locations import parse_location
 from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter
@@ -32,7 +32,7 @@ def list_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     messages = messages_for(arguments)
     try:
         printer = printer_for(configured(arguments, parser), messages)
-        rows = [_row(job) for job in recorded_jobs(Path(arguments.state))]
+        rows = [_row(job) for job in recorded_jobs(parse_location(arguments.state))]
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY
@@ -53,7 +53,7 @@ def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     messages = messages_for(arguments)
     try:
         config = configured(arguments, parser)
-        jobs = _select(recorded_jobs(Path(arguments.state)), arguments)
+        jobs = _select(recorded_jobs(parse_location(arguments.state)), arguments)
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY
@@ -88,7 +88,7 @@ def _resume_all(
         try:
             # A session a job: resume fills in the settings of its record, which no other job may see.
             session = open_session(
-                Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state)
+                Config(settings=dict(config.settings)), arguments, state_dir=parse_location(arguments.state)
             )
             sessions.callback(session.close)
             # The session has no waiter: resume returns once the job runs, and one waiter follows all.

@@ -9,10 +9,10 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
+from penstock.engine.api.locations import parse_location
 from penstock.repl.commands.script_commands import ScriptCommands
 from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
@@ -51,8 +51,8 @@ def run_files(
     """
     messages = messages_for(arguments)
     variables = key_values(arguments.var, "--var", parser)
-    state_dir = Path(arguments.state) if arguments.state else None
     try:
+        state_dir = parse_location(arguments.state) if arguments.state else None
         config = configured(arguments, parser)
         defaults = {}
         # By default the interval is 0, which takes no checkpoints: --state asks for some.

@@ -23,6 +23,7 @@ from penstock.repl.output.messages import EngineLogHandler, Messages
 if TYPE_CHECKING:
     from penstock.catalog.errors import PenstockError
     from penstock.client.session import Session
+    from penstock.engine.api.locations import Location
     from penstock.repl.output.printer import Printer, Style
 
 
@@ -108,7 +109,9 @@ def printer_for(config: Config, messages: Messages) -> Printer:
     return Printer(sys.stdout, messages, style_for(config, terminal=True), show_live)
 
 
-def open_session(config: Config, arguments: argparse.Namespace, *, state_dir: Path | None = None) -> Session:
+def open_session(
+    config: Config, arguments: argparse.Namespace, *, state_dir: Location | None = None
+) -> Session:
     """Return a session with the configured settings; raises PenstockError for a wrong setting or a catalog
     that cannot be read.
     """

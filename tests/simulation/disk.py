@@ -126,7 +126,7 @@ class NodeDisk:
             raise locked(str(self))
         self._disk.owner = self._node
 
-    def renew(self) -> bool:
+    def renew(self, *, now: bool = False) -> bool:
         return self._disk.owner is self._node
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any, get_args
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.cluster_options import ClusterOptions
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.locations import Location
 from penstock.engine.checkpoint.async_writer import (
     CheckpointFailed,
     EndWritten,
@@ -161,7 +162,7 @@ class ProcessWorkers:
         pool: WorkerPool,
         post: Callable[[Any], None],
         io: IoThread,
-        state: Path | None,
+        state: Location | None,
         tables: tuple[TableFile, ...],
         scratch: Path,
         later: Later | None = None,

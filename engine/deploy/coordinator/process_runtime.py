@@ -15,6 +15,7 @@ from penstock.catalog.connectors.registry import reads_stdin, writes_to_stdout
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.locations import Location
 from penstock.engine.api.operator import Services
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.deploy.coordinator.coordinator_services import computed_before
@@ -60,7 +61,7 @@ class ProcessRuntime:
         job_id: str,
         graph: JobGraph,
         options: JobOptions,
-        state: Path | None,
+        state: Location | None,
         post: Callable[[Any], None],
     ) -> ProcessWorkers:
         """Return the workers of a job. RUN-2912 and RUN-2913 for jobs that only this process can run."""
@@ -69,7 +70,7 @@ class ProcessRuntime:
             # Spark computes a history on the cores that the job's workers occupy: it could wait forever
             check_history(graph)
         scratch = self.pool.scratch / "jobs" / job_id
-        if self._on_spark and state is not None and options.state_dir is not None:
+        if self._on_spark and isinstance(state, Path) and options.state_dir is not None:
             # where all machines find it, if they find anything
             state, scratch = state.absolute(), state.absolute() / HOSTED
             # files of an earlier run whose coordinator died
@@ -79,7 +80,8 @@ class ProcessRuntime:
         if self._on_spark:
             bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
             # only a job with files needs a directory that all machines share
-            probe = leave_probe(scratch) if state is not None or tables or bounded.queries else None
+            files = isinstance(state, Path) or tables or bounded.queries
+            probe = leave_probe(scratch) if files else None
         return ProcessWorkers(self.pool, post, self._io, state, tables, scratch, bounded=bounded, probe=probe)
 
     def ended(self, job_id: str, workers: ProcessWorkers) -> None:

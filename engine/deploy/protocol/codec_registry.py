@@ -45,6 +45,7 @@ import penstock.planner.physical.state_compatibility
 from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.tables import ObjectPath
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.locations import ObjectUrl
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.in_process.bad_records import RejectedRecord
 from penstock.engine.metrics.busy_time import TimeShares
@@ -84,6 +85,7 @@ _MODULES: tuple[ModuleType, ...] = (
 # single classes, whose modules are not registered as a whole
 _SINGLE: tuple[type, ...] = (
     ObjectPath,
+    ObjectUrl,
     JobOptions,
     RejectedRecord,
     Batch,

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.locations import Location
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.connectors.in_process.bad_records import RejectedRecord
@@ -119,7 +120,7 @@ class DeployTasks:
     peers: tuple[Peer, ...]
     last_checkpoint_id: int
     keep_snapshots: bool
-    state: Path | None
+    state: Location | None
     manifest: Manifest | None
     scratch: Path
     tables: tuple[TableFile, ...]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.engine.api.clock import Clock
+from penstock.engine.api.locations import Location
 from penstock.engine.api.operator import BuildOperator
 from penstock.engine.exchange.channel import ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.network.admission import Refusals, refusals_of
@@ -18,7 +18,7 @@ from penstock.engine.network.handshake import Identity
 from penstock.engine.network.links import LinkLost
 from penstock.engine.network.listener_options import Listening
 from penstock.engine.operators.factory import build_operator
-from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.locations import storage_at
 from penstock.engine.storage.storage import Storage
 from penstock.engine.task.messages import TaskReport
 from penstock.engine.task.task import Task
@@ -80,7 +80,7 @@ class WorkerMeans(Protocol):
     def plane(self, identity: Identity, link_lost: LinkLost) -> Plane:
         """Return its channels to other workers."""
 
-    def storage(self, directory: Path) -> Storage:
+    def storage(self, place: Location) -> Storage:
         """Return the storage of the job's checkpoints."""
 
     def services(self) -> tuple[Any, ...]:
@@ -119,8 +119,8 @@ class ProcessMeans:
             faults=self._faults,
         )
 
-    def storage(self, directory: Path) -> LocalStorage:
-        return LocalStorage(directory)
+    def storage(self, place: Location) -> Storage:
+        return storage_at(place)
 
     def services(self) -> tuple[Any, ...]:
         return ()

@@ -82,7 +82,7 @@ class FullStorage(LocalStorage):
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr("penstock.engine.job.job_manager.LocalStorage", FullStorage)
+    monkeypatch.setattr("penstock.engine.storage.locations.LocalStorage", FullStorage)
     FullStorage.broken, FullStorage.failed = None, 0
     yield tmp_path
     FullStorage.broken = None
