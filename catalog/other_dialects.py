@@ -75,7 +75,7 @@ _TYPES = {
 _CONNECTORS = {
     "file files fs s3 hdfs gcs local hive": "write 'connector' = 'filesystem' and 'path' = '..'",
     "jdbc mysql": "there is postgres, sqlite, duckdb; connector 'spark' reads what Spark's JDBC reads",
-    "kafka upsert-kafka pulsar kinesis": "there is socket for a TCP server; filesystem watches a directory",
+    "pulsar kinesis": "there is kafka; socket for a TCP server",
     "stdin stdout console": "write 'connector' = 'filesystem', 'path' = '-', or 'print' to show rows",
     "values memory inline": "write FROM (VALUES (1, 'a')) AS t (id, name)",
     "null none dev-null": "write 'connector' = 'blackhole'",

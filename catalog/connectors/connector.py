@@ -14,6 +14,7 @@ from penstock.catalog.connectors.option import Option, OptionValue
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import DataType
 
 
@@ -63,6 +64,14 @@ def _any_options(_options: Options, _spans: Spans, _values: Spans) -> None:
     return None
 
 
+def _any_table(_table: CatalogTable, _spans: Spans) -> None:
+    return None
+
+
+def _no_other_name(_key: str) -> str | None:
+    return None
+
+
 def _any_column(_options: Options, _field: Field, _span: Span | None) -> None:
     return None
 
@@ -73,7 +82,9 @@ class Connector:
 
     ``metadata``: the types of what METADATA columns can read, by key. ``boundedness`` and ``emits_changes``
     answer for one table's options. ``check_options`` and ``check_column`` raise PenstockError for a
-    declaration that cannot work; every single option is checked before.
+    declaration that cannot work; every single option is checked before. ``check_table`` does the same when
+    columns and keys are known, with the spans of options. ``other_name`` returns what to write for a key that
+    other products have under another name.
     """
 
     name: str
@@ -101,6 +112,8 @@ class Connector:
     emits_changes: Callable[[TableOptions], bool] = _insert_only
     check_options: Callable[[Options, Spans, Spans], None] = _any_options
     check_column: Callable[[Options, Field, Span | None], None] = _any_column
+    check_table: Callable[[CatalogTable, Spans], None] = _any_table
+    other_name: Callable[[str], str | None] = _no_other_name
 
     def option(self, key: str) -> Option | None:
         """Return the declaration of a key, or ``None``."""

@@ -14,9 +14,16 @@ from penstock.catalog.connectors.kafka_properties import (
     JAVA_NAMES,
     PROPERTIES,
 )
-from penstock.catalog.connectors.message_formats import FORMATS_OF_MESSAGES, message_format_options
+from penstock.catalog.connectors.message_formats import (
+    FORMATS_OF_MESSAGES,
+    check_message_column,
+    check_message_formats,
+    message_format_options,
+)
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, BINARY, INT, STRING, Map, TimestampLtz
 
 KAFKA_CONNECTORS = ("kafka", "upsert-kafka")
@@ -194,11 +201,15 @@ def _check_mode(options: Options, spans: Spans, values: Spans, end: str) -> None
 
 
 def _check_formats(options: Options, spans: Spans) -> None:
-    if "format" in options and "value.format" in options:
-        raise _excluded("format and value.format are one option", "keep one", "value.format", spans)
-    if value_format(options) is None:
-        raise _missing("format", f"add 'format' = '{next(iter(FORMATS_OF_MESSAGES))}'", spans)
     upserts = options["connector"] == UPSERT_KAFKA
+    only = options.get("value.fields-include", "").strip().lower() == "except_key"
+    if options.get("key.fields-prefix") and not only:
+        raise _excluded(
+            "key.fields-prefix has no effect on columns that values hold too",
+            "add 'value.fields-include' = 'except_key'",
+            "key.fields-prefix",
+            spans,
+        )
     if upserts and "key.format" not in options:
         raise _missing("key.format", "the key of a message is the primary key of its row", spans)
     if "key.format" in options and "key.fields" not in options and not upserts:
@@ -218,9 +229,46 @@ def _check_formats(options: Options, spans: Spans) -> None:
         )
 
 
+def key_fields(table: CatalogTable) -> tuple[str, ...]:
+    """Return the columns of a table that are in keys of its messages."""
+    if table.connector == UPSERT_KAFKA:
+        return table.primary_key
+    return tuple(name.strip() for name in table.options.get("key.fields", "").split(";") if name.strip())
+
+
+def check_kafka_table(table: CatalogTable, spans: Spans) -> None:
+    """Refuse columns of keys that the table does not have: SQL-1504, 1507 and 1510."""
+    if table.connector == UPSERT_KAFKA and not table.primary_key:
+        raise PenstockError(
+            "SQL-1504",
+            "connector 'upsert-kafka' needs a PRIMARY KEY: a message replaces the row of its key",
+            hint="add PRIMARY KEY (column) NOT ENFORCED to the columns",
+            span=spans.get("connector"),
+        )
+    facts = {column.name for column in table.metadata}
+    known = [field.name for field in table.source_schema if field.name not in facts]
+    prefix = table.options.get("key.fields-prefix", "")
+    for name in key_fields(table):
+        if name not in known:
+            raise PenstockError(
+                "SQL-1510",
+                f"option 'key.fields': {table.name} has no column {name} that messages hold",
+                hint=did_you_mean(name, known, others=True),
+                span=spans.get("key.fields"),
+            )
+        if not name.startswith(prefix):
+            raise _excluded(
+                f"column {name} of the key does not begin with key.fields-prefix '{prefix}'",
+                "name the column so, or leave the prefix out",
+                "key.fields-prefix",
+                spans,
+            )
+
+
 def check_kafka(options: Options, spans: Spans, values: Spans) -> None:
     """Refuse a WITH clause of kafka or upsert-kafka that cannot work: SQL-1504, 1505 and 1507."""
     _check_topics(options, spans, values)
+    check_message_formats(options, spans, values)
     _check_formats(options, spans)
     for end in ("startup", "bounded"):
         _check_mode(options, spans, values, end)
@@ -252,4 +300,7 @@ KAFKA = Connector(
     boundedness=_boundedness,
     emits_changes=lambda table: value_format(dict(table.options)) in _CHANGELOG_FORMATS,
     check_options=check_kafka,
+    check_column=check_message_column,
+    check_table=check_kafka_table,
+    other_name=java_name_hint,
 )

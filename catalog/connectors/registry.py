@@ -16,6 +16,7 @@ from penstock.catalog.connectors.filesystem import (
     format_of,
 )
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
+from penstock.catalog.connectors.kafka import KAFKA
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
@@ -66,6 +67,7 @@ _ALL = (
     ),
     DELTA,
     SOCKET,
+    KAFKA,
     Connector(
         "print",
         "prints each change",
@@ -189,6 +191,13 @@ def check_column(options: dict[str, str], field: Field, span: Span | None) -> No
     connector_named(options["connector"], span).check_column(options, field, span)
 
 
+def check_table(table: CatalogTable, spans: dict[str, Span]) -> None:
+    """Refuse a table whose columns and keys do not go with its options: SQL-15xx. ``spans``: the position of
+    each option's key.
+    """
+    connector_of(table).check_table(table, spans)
+
+
 def boundedness(table: CatalogTable) -> Boundedness:
     """Return whether a table's rows end."""
     return connector_of(table).boundedness(options_of(table))
@@ -293,7 +302,8 @@ def _declared(connector: Connector, key: str, span: Span | None) -> Option:
         # The hint has the user's own column: fields.price.mn suggests fields.price.min.
         column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
         known = [o.key.replace("*", column) for o in connector.all_options]
-        hint = did_you_mean(key, known, others=True) or f"connector '{connector.name}' takes no options"
+        hint = connector.other_name(key) or did_you_mean(key, known, others=True)
+        hint = hint or f"connector '{connector.name}' takes no options"
         raise PenstockError(
             "SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span
         )

@@ -10,7 +10,7 @@ KAFKA: dict[str, tuple[str, str]] = {
     ),
     "DAT-5102": (
         "No Kafka broker answers.",
-        "Start the broker, or correct properties.bootstrap.servers and properties.security.protocol.",
+        "Start the broker, or correct 'properties.bootstrap.servers' and 'properties.security.protocol'.",
     ),
     "DAT-5103": ("A topic or a partition does not exist.", "Correct 'topic', or create the topic first."),
     "DAT-5104": (
@@ -19,11 +19,19 @@ KAFKA: dict[str, tuple[str, str]] = {
     ),
     "DAT-5105": (
         "The broker refuses the user or the password, or the TLS connection.",
-        "Correct 'properties.sasl.*', 'properties.ssl.*' and properties.security.protocol.",
+        "Correct 'properties.sasl.*', 'properties.ssl.*' and 'properties.security.protocol'.",
     ),
     "DAT-5106": (
         "The offset to read next is not stored by the broker any more, or not yet.",
-        "Begin without the job's state, or set properties.auto.offset.reset and lose the messages between.",
+        "Begin without the job's state, or set 'properties.auto.offset.reset' and lose the messages between.",
+    ),
+    "DAT-5108": (
+        "The group of a table has no offset of a partition.",
+        "Set 'properties.auto.offset.reset' to 'earliest' or 'latest', or correct 'properties.group.id'.",
+    ),
+    "DAT-5109": (
+        "A topic was deleted and created again, or has lost messages: the job has read further.",
+        "Start the job without its state, or restore the topic.",
     ),
     "DAT-5107": ("A broker answers with another error.", "Read the detail, and the broker's log."),
 }

@@ -117,6 +117,16 @@ class SourceConnector(Protocol):
         """Return the rate all subtasks together should keep; 0: as fast as possible."""
 
 
+@runtime_checkable
+class PositionedSource(Protocol):
+    """A source connector that knows where its splits begin before they are opened: a checkpoint has these
+    positions, too. So a split is read from there, whenever it is opened first.
+    """
+
+    def first_position(self, split_id: str) -> Position:
+        """Return where a split begins that ``splits`` has listed."""
+
+
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,9})", re.DOTALL)
 
 

@@ -59,6 +59,12 @@ def _late_source(request: ScanRequest) -> SourceConnector:
     return LateSource(request)
 
 
+def _kafka_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.kafka.source import KafkaSource
+
+    return KafkaSource(request)
+
+
 def _socket_source(request: ScanRequest) -> SourceConnector:
     from penstock.engine.connectors.socket.source import SocketSource
 
@@ -124,6 +130,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "late": _late_source,
     "socket": _socket_source,
     "delta": _delta_source,
+    "kafka": _kafka_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,

@@ -145,6 +145,8 @@ class KafkaTopics:
         from confluent_kafka.admin import NewPartitions
 
         self.admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+        # the producer that is there knows the former number
+        self.__dict__.pop("producer", None)
 
     def delete(self, topic: str) -> None:
         """Delete a topic."""

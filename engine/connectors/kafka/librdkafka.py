@@ -56,6 +56,7 @@ _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("rd_kafka_conf_destroy", None, (c_void_p,)),
     ("rd_kafka_conf_set", c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     ("rd_kafka_conf_set_log_cb", None, (c_void_p, c_void_p)),
+    ("rd_kafka_conf_set_error_cb", None, (c_void_p, c_void_p)),
     ("rd_kafka_new", c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
     ("rd_kafka_destroy", None, (c_void_p,)),
     ("rd_kafka_poll", c_int, (c_void_p, c_int)),
@@ -100,13 +101,16 @@ class Librdkafka:
         """Return where a function is in memory, for a compiled loop that calls it."""
         return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
 
-    def client(self, kind: int, properties: dict[str, str]) -> int:
+    def client(self, kind: int, properties: dict[str, str], on_error: Any = None) -> int:
         """Return a new client (``rd_kafka_t``); the caller destroys it. DAT-5101 for a refused property.
 
-        It writes no log: what goes wrong is returned by its functions.
+        It writes no log: what goes wrong is returned by its functions, and said to ``on_error``, a C function
+        that ``rd_kafka_poll`` calls. The caller holds on to it.
         """
         conf, error = self.rd_kafka_conf_new(), ctypes.create_string_buffer(512)
         self.rd_kafka_conf_set_log_cb(conf, None)
+        if on_error is not None:
+            self.rd_kafka_conf_set_error_cb(conf, on_error)
         for key, value in properties.items():
             if self.rd_kafka_conf_set(conf, key.encode(), value.encode(), error, len(error)) != CONF_OK:
                 self.rd_kafka_conf_destroy(conf)

@@ -30,6 +30,7 @@ from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import (
     CheckpointListener,
     Position,
+    PositionedSource,
     ScanRequest,
     SplitReader,
     split_owner,
@@ -233,12 +234,16 @@ class SourceOperator(HeadOperator, ListState):
             # New splits change the order of ids, but not a hash: a split stays with its subtask.
             owner = split_owner(split_id, all_) if self._discover_ms is not None else index % all_
             if owner == own:
-                self._splits.append(_Split(len(self._splits), split_id))
+                self._splits.append(_Split(len(self._splits), split_id, self._first_position(split_id)))
         self._known.update(split_ids)
         share = len(self._splits) / max(1, len(self._known))  # a discovery without new splits changes nothing
         # the lower one of the connector's own option and of every table's
         rates = [rate for rate in (self._connector.rows_per_second(), scan_rate(self._node.table)) if rate]
         self._rate = min(rates, default=0) * share
+
+    def _first_position(self, split_id: str) -> Position | None:
+        connector = self._connector
+        return connector.first_position(split_id) if isinstance(connector, PositionedSource) else None
 
     def _look(self) -> None:
         """List the splits once; a restored subtask has them in its state."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from penstock.catalog.connectors.registry import (
     check_column,
     check_options,
+    check_table,
     emits_changes,
     metadata_keys,
     upserts_rows,
@@ -143,6 +144,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> CatalogTable:
         statement.temporary,
         statement.comment,
     )
+    check_table(table, {option.key: option.key_span for option in statement.options})
     check_changes(table, statement)
     return table
 
