@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
+from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
 from penstock.client import connection as blocking
 from penstock.client import cursor as blocking_cursor
@@ -130,6 +131,10 @@ class AsyncConnection:
     async def unregister(self, name: str) -> None:
         """Remove a table that ``register`` made. Raises ProgrammingError when there is none."""
         await in_thread(partial(self._connection.unregister, name))
+
+    async def create_connector(self, connector: PythonConnector, name: str | None = None) -> None:
+        """Make a decorated Python source or sink known to tables by its name."""
+        await in_thread(partial(self._connection.create_connector, connector, name))
 
     async def create_function(self, function: PythonFunction, name: str | None = None) -> None:
         """Make a decorated Python function callable from SQL."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
 from penstock.client import dbapi_errors
 from penstock.client.cursor import Cursor
@@ -114,6 +115,16 @@ class Connection:
         self._check_open()
         try:
             self.session.create_function(function, name)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def create_connector(self, connector: PythonConnector, name: str | None = None) -> None:
+        """Make a source or sink decorated with ``penstock.source`` or ``penstock.sink`` known to tables of
+        connector ``python`` by its name. Raises ProgrammingError.
+        """
+        self._check_open()
+        try:
+            self.session.create_connector(connector, name)
         except PenstockError as error:
             raise client_error(error) from error
 

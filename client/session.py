@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError, SourceText
 from penstock.catalog.persistence.catalog_store import CatalogStore
+from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.settings import Settings
 from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
@@ -171,6 +172,13 @@ class Session:
         """
         with self.state.lock:
             register_function(self.state, function, name)
+
+    def create_connector(self, connector: PythonConnector, name: str | None = None) -> None:
+        """Make a decorated Python source or sink known to tables of connector ``python`` by its name. Raises
+        DAT-5605 for an undecorated object.
+        """
+        with self.state.lock:
+            self.state.python_connectors.register(connector, name)
 
     def table(self, name: str, new_cursor: NewCursor | None = None) -> Table:
         """Return a table or view as a Table API object, which runs its plans on new cursors."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.catalog.errors import PenstockError
+    from penstock.catalog.python_connectors import sink, source
     from penstock.client.connection import Connection
     from penstock.client.dbapi_errors import (
         DatabaseError,
@@ -119,6 +120,7 @@ _DBAPI_TYPES = frozenset(
     }
 )
 _DECORATORS = frozenset({"udaf", "udf", "udtf"})
+_CONNECTORS = frozenset({"sink", "source"})
 _EXPRESSIONS = frozenset(
     {"call", "case", "col", "count", "dense_rank", "expr", "ifelse", "lit", "rank", "row_number"}
 )
@@ -147,6 +149,10 @@ def __getattr__(name: str) -> Any:
         from penstock.planner.table_api import udf
 
         return getattr(udf, name)
+    if name in _CONNECTORS:
+        from penstock.catalog import python_connectors
+
+        return getattr(python_connectors, name)
     if name in _EXPRESSIONS:
         from penstock.planner.table_api import expressions
 
@@ -205,6 +211,8 @@ __all__ = [
     "register_spark",
     "row_number",
     "session",
+    "sink",
+    "source",
     "threadsafety",
     "tumble",
     "udaf",

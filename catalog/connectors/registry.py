@@ -18,6 +18,7 @@ from penstock.catalog.connectors.filesystem import (
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.kafka import KAFKA
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
+from penstock.catalog.connectors.python import PYTHON
 from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
 from penstock.catalog.errors import PenstockError, Span
@@ -68,6 +69,7 @@ _ALL = (
     DELTA,
     SOCKET,
     KAFKA,
+    PYTHON,
     Connector(
         "print",
         "prints each change",
@@ -336,6 +338,10 @@ def takes_changes(table: CatalogTable) -> bool:
     return connector_of(table).accepts_changelog or emits_changes(table) or written_changes(table) != "append"
 
 
+# connectors whose tables say which changes are written
+_DECLARES_CHANGES = frozenset({FILESYSTEM.name, PYTHON.name})
+
+
 def written_changes(table: CatalogTable) -> str:
     """Return which changes files contain, with an ``op`` beside each row: ``append`` nothing, ``upsert`` all
     but old rows, ``retract`` everything.
@@ -344,7 +350,7 @@ def written_changes(table: CatalogTable) -> str:
     """
     if upserts_rows(table):
         return "upsert" if table.primary_key else "append"
-    return str(option(table, "changelog.mode")) if table.connector == "filesystem" else "append"
+    return str(option(table, "changelog.mode")) if table.connector in _DECLARES_CHANGES else "append"
 
 
 def is_secret(connector: str, key: str) -> bool:

@@ -13,6 +13,7 @@ from penstock.catalog.error_codes.formats import FORMATS
 from penstock.catalog.error_codes.kafka import KAFKA
 from penstock.catalog.error_codes.lakehouse import LAKEHOUSE
 from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
+from penstock.catalog.error_codes.python_connectors import PYTHON_CONNECTORS
 from penstock.catalog.error_codes.runtime import RUNTIME
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
@@ -56,6 +57,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | DATA
             | FORMATS
             | KAFKA
+            | PYTHON_CONNECTORS
             | BOUNDED
             | CLIENT
             | RUNTIME

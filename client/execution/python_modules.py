@@ -23,14 +23,21 @@ class PythonModules:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
+    def allowed(self) -> list[str]:
+        """Return the modules that names out of data may be imported from."""
+        listed = str(self._settings.get("python.modules")).split(",")
+        return [part.strip() for part in listed if part.strip()]
+
+    def module(self, path: str) -> object:
+        """Import a module that is allowed; raise SQL-1333 when it cannot be imported."""
+        return _module(path, None)
+
     def import_stored(self, entry: FunctionEntry, span: Span | None) -> PythonFunction:
         """Return the function of an entry of a stored catalog; raise SQL-1335 when its module is not among
         those allowed.
         """
         assert entry.target is not None
-        allowed = [
-            part.strip() for part in str(self._settings.get("python.modules")).split(",") if part.strip()
-        ]
+        allowed = self.allowed()
         module = entry.target.rpartition(".")[0]
         # the module itself or one below it: 'a' allows a and a.b, not ab
         if not any(module == name or module.startswith(f"{name}.") for name in allowed):

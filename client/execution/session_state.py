@@ -13,6 +13,7 @@ from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.persistence.catalog_store import CatalogStore
+from penstock.catalog.python_connectors import ProgramConnectors
 from penstock.catalog.python_functions import PythonFunctions
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable, InferredFiles
@@ -26,6 +27,7 @@ from penstock.engine.connectors.in_process.bad_records import BadRecords
 from penstock.engine.connectors.in_process.late_rows import LateRows
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
+from penstock.engine.connectors.python.lookup import PythonConnectors
 
 if TYPE_CHECKING:
     from penstock.client.prometheus import MetricsServer
@@ -83,6 +85,7 @@ class SessionState:
         self.report: Callable[[str], None] = report_on_stderr
         self.statement_log = StatementLog()
         self.registered = RegisteredTables()
+        self.python_connectors = ProgramConnectors()
         self.bad_records = BadRecords()
         self.late_rows = LateRows()
         self.channels = ResultChannels()
@@ -119,7 +122,8 @@ class SessionState:
         return self.registered, self.bad_records, self.late_rows, self.views.tables
 
     def _job_services(self) -> Services:
-        return Services(self.channels, *self._readable_tables, self.print_stream, self.backends)
+        python = PythonConnectors(self.python_connectors, self.modules.allowed, self.modules.module)
+        return Services(self.channels, *self._readable_tables, self.print_stream, self.backends, python)
 
     def insert_jobs(self) -> list[Job]:
         """Return the jobs of INSERT and CREATE TABLE AS in the order they were started."""

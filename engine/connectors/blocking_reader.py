@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from penstock.engine.api.threads import EngineThread
@@ -63,6 +63,12 @@ class Pump:
                     break
         except BaseException as raised:  # noqa: BLE001  handed over to the thread that polls
             error = raised
+        # a generator runs its own clean-up here, in the thread that it has run in
+        if isinstance(self._items, Generator) and error is None:
+            try:
+                self._items.close()
+            except BaseException as raised:  # noqa: BLE001  as above
+                error = raised
         with self._changed:
             self._finished, self._error = True, error
 

@@ -77,6 +77,12 @@ def _delta_source(request: ScanRequest) -> SourceConnector:
     return DeltaSource(request)
 
 
+def _python_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.python.source import PythonSourceConnector
+
+    return PythonSourceConnector(request)
+
+
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     if request.table is not None and request.table.options["path"] in STANDARD_OUTPUT:
         from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
@@ -113,6 +119,12 @@ def _collect_sink(request: SinkRequest) -> SinkWriter:
     return CollectSink(request)
 
 
+def _python_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.python.sink import python_sink
+
+    return python_sink(request)
+
+
 def _database_sink(request: SinkRequest) -> SinkWriter:
     from penstock.engine.connectors.database.sink import DatabaseSink
 
@@ -131,6 +143,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "socket": _socket_source,
     "delta": _delta_source,
     "kafka": _kafka_source,
+    "python": _python_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,
@@ -138,6 +151,7 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "print": _print_sink,
     "blackhole": _blackhole_sink,
     "collect": _collect_sink,
+    "python": _python_sink,
     "postgres": _database_sink,
     "sqlite": _database_sink,
     "duckdb": _database_sink,

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.catalog.connectors.registry import reads_stdin, writes_to_stdout
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.locations import Location
@@ -150,6 +151,11 @@ def _spark_tasks(options: JobOptions) -> WorkerHost:
     return SparkTasks(options.cluster)
 
 
+def _is_of_program(table: CatalogTable) -> bool:
+    # a name without a module: one that the program has registered
+    return table.connector == "python" and "." not in table.options["name"]
+
+
 def check(graph: JobGraph, options: JobOptions) -> None:
     """Refuse jobs that cannot run in other processes. RUN-2912 for rows of this process, RUN-2913 for Python
     functions a worker cannot import.
@@ -157,6 +163,8 @@ def check(graph: JobGraph, options: JobOptions) -> None:
     for chain in graph.chains:
         for spec in chain.operators:
             why = _ELSEWHERE.get(spec.node.table.connector) if isinstance(spec.node, Scan) else None
+            if isinstance(spec.node, Scan | Sink) and spec.node.table and _is_of_program(spec.node.table):
+                why = "is read or written by Python code of this program, which no module has"
             if isinstance(spec.node, Scan) and reads_stdin(spec.node.table):
                 why = "reads stdin, which this process has"
             if isinstance(spec.node, Sink) and spec.node.table and writes_to_stdout(spec.node.table):

@@ -12,12 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_connectors import ProgramConnectors
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten, storage_failure
 from penstock.engine.checkpoint.store import CheckpointStore
 from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.connectors.python.lookup import PythonConnectors
 from penstock.engine.deploy.coordinator.shared_storage_probe import check_probe
 from penstock.engine.deploy.protocol.error_codec import SentError
 from penstock.engine.deploy.protocol.messages import (
@@ -36,6 +38,7 @@ from penstock.engine.deploy.protocol.messages import (
     WriteFailure,
 )
 from penstock.engine.deploy.worker.environment import Plane, WorkerMeans
+from penstock.engine.deploy.worker.python_modules import import_by_name
 from penstock.engine.deploy.worker.services_client import (
     SentBackends,
     SentBadRecords,
@@ -203,7 +206,11 @@ class WorkerTasks:
             tables.register(table.name, _map_table(table.path))
         stores = (SentLateRows(self._send), SentBadRecords(self._send), SentViews(self._send))
         printing = PrintStream(lambda text: self._send(Printed(text)))
-        return Services(self._results, tables, *stores, printing, self._backends, *self._means.services())
+        # what the program registered is not here: a job that wants it was refused
+        python = PythonConnectors(ProgramConnectors(), lambda: wanted.options.python_modules, import_by_name)
+        return Services(
+            self._results, tables, *stores, printing, self._backends, python, *self._means.services()
+        )
 
     # What comes of the tasks; called by their slots.
 
