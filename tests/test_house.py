@@ -69,6 +69,7 @@ THREAD_EXEMPT = {
     "engine/connectors/in_process/materialized_views.py": "filled by slots, read by anyone",
     "engine/connectors/in_process/registered.py": "the program's tables, read by slots",
     "engine/connectors/blocking_reader.py": "reads the program's iterables, which may block",
+    "engine/connectors/postgres_cdc/background.py": "asks a server while its source is polled",
     "engine/connectors/in_process/bad_records.py": "written by slots, read by anyone",
     "engine/connectors/in_process/late_rows.py": "written by slots, read by anyone",
     "engine/network/data_plane.py": "owns the listener and the thread that drives all connections",

@@ -106,6 +106,8 @@ class Connector:
     accepts_changelog: bool = False
     # A sink that replaces and deletes rows by the PRIMARY KEY of its table, where that has one.
     upserts: bool = False
+    # Its tables must declare PRIMARY KEY.
+    needs_primary_key: bool = False
     internal: bool = False
     metadata: tuple[tuple[str, DataType], ...] = ()
     boundedness: Callable[[TableOptions], Boundedness] = _always_bounded

@@ -200,7 +200,7 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
             )
 
 
-def _check_column(_options: dict[str, str], field: Field, span: Span | None) -> None:
+def check_column_type(_options: dict[str, str], field: Field, span: Span | None) -> None:
     """Refuse a column of a type that the databases do not have. SQL-1509."""
     kind = field.type
     if not (
@@ -230,7 +230,7 @@ def _declared(name: str, help_text: str, location: tuple[Option, ...]) -> Connec
         # One transaction adds the staged rows and records the epoch: a repeated commit changes nothing.
         exactly_once=True,
         check_options=_check_options,
-        check_column=_check_column,
+        check_column=check_column_type,
     )
 
 

@@ -18,6 +18,7 @@ from penstock.catalog.connectors.filesystem import (
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.kafka import KAFKA
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
+from penstock.catalog.connectors.postgres_cdc import POSTGRES_CDC
 from penstock.catalog.connectors.python import PYTHON
 from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
@@ -57,6 +58,7 @@ _ALL = (
     DATAGEN,
     NEXMARK,
     *DATABASE_CONNECTORS,
+    POSTGRES_CDC,
     Connector(
         SPARK,
         "a table of Spark's own catalogs",

@@ -7,6 +7,7 @@ command ``penstock explain-error`` and the page of errors are made of it.
 from __future__ import annotations
 
 from penstock.catalog.error_codes.bounded import BOUNDED
+from penstock.catalog.error_codes.cdc import CDC
 from penstock.catalog.error_codes.client import CLIENT
 from penstock.catalog.error_codes.data import DATA
 from penstock.catalog.error_codes.formats import FORMATS
@@ -64,6 +65,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | STATE
             | LAKEHOUSE
             | OBJECT_STORAGE
+            | CDC
         ).items(),
         key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
     )

@@ -83,6 +83,12 @@ def _python_source(request: ScanRequest) -> SourceConnector:
     return PythonSourceConnector(request)
 
 
+def _postgres_cdc_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.postgres_cdc.source import PostgresCdcSource
+
+    return PostgresCdcSource(request)
+
+
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     if request.table is not None and request.table.options["path"] in STANDARD_OUTPUT:
         from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
@@ -144,6 +150,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "delta": _delta_source,
     "kafka": _kafka_source,
     "python": _python_source,
+    "postgres-cdc": _postgres_cdc_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,

@@ -33,7 +33,7 @@ from penstock.engine.connectors.database.row_conversion import rows_of
 from penstock.engine.formats.decoded_batch import empty_columns
 
 # no text is written like this: COPY always quotes texts, and never the NULL marker
-_NULL = "\\N"
+NULL_MARK = "\\N"
 # ends a batch of wide rows before it has BATCH_ROWS of them
 _BATCH_BYTES = 8 << 20
 # Arrow names the column at fault only by its position, in its message
@@ -46,7 +46,7 @@ def copy_text(select: str, fields: tuple[Field, ...]) -> str:
     """
     texts = ", ".join(quoted(field.name) for field in fields if isinstance(field.type, String))
     return (
-        f"COPY ({select}) TO STDOUT (FORMAT csv, NULL '{_NULL}', ENCODING "
+        f"COPY ({select}) TO STDOUT (FORMAT csv, NULL '{NULL_MARK}', ENCODING "
         f"'UTF8'{f', FORCE_QUOTE ({texts})' if texts else ''})"
     )
 
@@ -64,13 +64,14 @@ def copied(
         pending.append(line)
         size += len(line)
         if len(pending) >= BATCH_ROWS or size >= _BATCH_BYTES:
-            yield _rows(pending, fields, table)
+            yield csv_rows(pending, fields, table)
             pending, size = [], 0
     if pending:
-        yield _rows(pending, fields, table)
+        yield csv_rows(pending, fields, table)
 
 
-def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str) -> pa.RecordBatch:
+def csv_rows(lines: Sequence[bytes | memoryview], fields: tuple[Field, ...], table: str) -> pa.RecordBatch:
+    """Return the rows of a piece of a COPY in FORMAT csv, which ends where a row does. DAT-4704."""
     if not fields:
         return empty_columns(len(lines))
     schema = Schema(fields).to_arrow()
@@ -87,7 +88,7 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
         # PostgreSQL's text form of booleans
         true_values=["t"],
         false_values=["f"],
-        null_values=[_NULL],
+        null_values=[NULL_MARK],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
@@ -98,7 +99,7 @@ def _rows(lines: list[bytes | memoryview], fields: tuple[Field, ...], table: str
         )
     except pa.ArrowInvalid as error:
         position = _COLUMN.search(str(error))
-        raise _unfit(fields[int(position[1])] if position else fields[0], table, error) from error
+        raise unfit(fields[int(position[1])] if position else fields[0], table, error) from error
     columns = [
         _exact(column.combine_chunks(), field, table)
         for column, field in zip(read_rows.columns, fields, strict=True)
@@ -115,7 +116,7 @@ def _read_as(kind: DataType, arrow: pa.DataType) -> pa.DataType:
 
 def _exact(column: pa.Array, field: Field, table: str) -> pa.Array:
     if isinstance(field.type, Binary):
-        return _bytes_of(column)
+        return bytes_of_hexadecimal(column)
     try:
         return (
             column.cast(Schema((field,)).to_arrow().field(0).type)
@@ -123,10 +124,11 @@ def _exact(column: pa.Array, field: Field, table: str) -> pa.Array:
             else column
         )
     except pa.ArrowInvalid as error:
-        raise _unfit(field, table, error) from error
+        raise unfit(field, table, error) from error
 
 
-def _unfit(field: Field, table: str, error: Exception) -> PenstockError:
+def unfit(field: Field, table: str, error: Exception) -> PenstockError:
+    """Return the error of a column whose values do not fit its declared type."""
     message = f"column {field.name} of {table} holds what is no {field.type}"
     return PenstockError(
         "DAT-4704",
@@ -137,7 +139,7 @@ def _unfit(field: Field, table: str, error: Exception) -> PenstockError:
     )
 
 
-def _bytes_of(texts: pa.Array) -> pa.Array:
+def bytes_of_hexadecimal(texts: pa.Array) -> pa.Array:
     """Decode a text column of ``\\x`` and two digits per byte. The digits of a column are contiguous, and so
     are the bytes, hence one call decodes all.
     """
@@ -152,9 +154,9 @@ def _bytes_of(texts: pa.Array) -> pa.Array:
     )
 
 
-# seconds, libpq's own option
-_CONNECT_S = 10
-_SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
+# seconds to connect, libpq's own option
+CONNECT_S = 10
+SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
 """Session settings for the text form of values. Every value can be read back exactly, whatever the server's
 defaults are.
 """
@@ -174,11 +176,11 @@ _ARRAYS = {
 # SQLSTATE connection_failure, for a driver error that has none
 _LOST = "08006"
 # SQLSTATEs: connection, idle too long, rolled back, out of resources, locked, cancelled, shutting down
-_TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")
+TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")
 # not the server's protocol, a constraint, a database that was dropped
-_FOR_GOOD = ("08P01", "40002", "57P04")
+FOR_GOOD = ("08P01", "40002", "57P04")
 # refusals while connecting, which have a message but no SQLSTATE
-_REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")
+REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")
 
 
 class PostgresConnection:
@@ -208,9 +210,9 @@ class PostgresConnection:
                 url,
                 # a transaction is begun explicitly, and a read needs none
                 autocommit=True,
-                connect_timeout=_CONNECT_S,
+                connect_timeout=CONNECT_S,
                 application_name="penstock",
-                options=_SESSION,
+                options=SESSION,
                 **credentials,
             )
             # never prepare statements by itself
@@ -336,11 +338,11 @@ class PostgresConnection:
 
     def _failed(self, what: str, error: Exception, code: str) -> PenstockError:
         lost = isinstance(error, self._driver.OperationalError) and not any(
-            word in str(error) for word in _REFUSED
+            word in str(error) for word in REFUSED
         )
         # an operational error without a state is a lost connection, unless connecting was refused
         state = getattr(error, "sqlstate", None) or (_LOST if lost else "58000")
-        transient = state.startswith(_TRANSIENT) and not state.startswith(_FOR_GOOD)
+        transient = state.startswith(TRANSIENT) and not state.startswith(FOR_GOOD)
         return failed(
             what,
             error,

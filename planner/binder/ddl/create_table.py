@@ -11,6 +11,7 @@ from penstock.catalog.connectors.registry import (
     check_column,
     check_options,
     check_table,
+    connector_of,
     emits_changes,
     metadata_keys,
     upserts_rows,
@@ -59,6 +60,10 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
     # The rules of a sink that writes changes as records; those that replace rows are exempt.
     if written_changes(table) != "append" and not upserts_rows(table):
         _check_written(table, statement)
+    if connector_of(table).needs_primary_key and not table.primary_key:
+        hint = "add PRIMARY KEY (..) NOT ENFORCED with the key that the table has there"
+        message = f"a table of connector '{table.connector}' needs its key"
+        raise PenstockError("SQL-1516", message, span=statement.name.span, hint=hint)
     # The rules below are for sources: a retraction must equal the row that it retracts.
     if not emits_changes(table):
         return

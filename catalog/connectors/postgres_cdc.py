@@ -1,0 +1,100 @@
+"""Options of the postgres-cdc connector: the rows of a PostgreSQL table, and then its changes."""
+
+from __future__ import annotations
+
+import re
+
+from penstock.catalog.connectors.connector import Boundedness, Connector
+from penstock.catalog.connectors.database import check_column_type
+from penstock.catalog.connectors.option import Option, OptionKind
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import BIGINT, STRING, TimestampLtz
+
+APPEND_ONLY = "scan.read-changelog-as-append-only.enabled"
+
+# The names are those of Flink CDC.
+POSTGRES_CDC_OPTIONS = (
+    Option("hostname", required=True, help="the server's machine, or the directory of its socket"),
+    Option("port", OptionKind.INT, 5432, "the port it listens on", minimum=1),
+    Option("username", required=True, help="who connects; the role needs REPLICATION"),
+    Option("password", help="the word to connect with", secret=True),
+    Option("database-name", required=True, help="the database of the table"),
+    Option("schema-name", OptionKind.STRING, "public", "the schema of the table"),
+    Option("table-name", required=True, help="the table's name in the database, without its schema"),
+    Option(
+        "slot.name",
+        required=True,
+        help="the replication slot; it is created when missing, and no other job may use it",
+    ),
+    Option(
+        "publication.name",
+        help="the publication; without it penstock_ and the slot's name. It is created when missing",
+    ),
+    Option(
+        "decoding.plugin.name",
+        OptionKind.ENUM,
+        "pgoutput",
+        "the server's output plugin",
+        ("pgoutput",),
+    ),
+    Option(
+        "scan.startup.mode",
+        OptionKind.ENUM,
+        "initial",
+        "initial: the rows of the table, then its changes; latest-offset: rows inserted from now on",
+        ("initial", "latest-offset"),
+    ),
+    Option(
+        "heartbeat.interval",
+        OptionKind.DURATION,
+        30_000,
+        "how often the server hears what it may discard, and is asked for the slot's state",
+        minimum=1,
+    ),
+    Option(
+        "connect.max-retries",
+        OptionKind.INT,
+        30,
+        "how often a lost connection is opened again, a second apart",
+        minimum=0,
+    ),
+    Option(
+        APPEND_ONLY,
+        OptionKind.BOOL,
+        False,
+        "whether each change is a row of its own; only then can metadata be read",
+    ),
+)
+
+
+def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
+    """Refuse a slot name that PostgreSQL does not take: SQL-1505."""
+    slot = options.get("slot.name", "")
+    if re.fullmatch(r"[a-z0-9_]{1,63}", slot) is None:
+        raise PenstockError(
+            "SQL-1505",
+            f"option 'slot.name' cannot be '{slot[:60]}'",
+            hint="use at most 63 lower-case letters, digits and underscores",
+            span=values.get("slot.name"),
+        )
+
+
+POSTGRES_CDC = Connector(
+    "postgres-cdc",
+    "the rows of a PostgreSQL table, and then its changes",
+    POSTGRES_CDC_OPTIONS,
+    source=True,
+    replayable=True,
+    needs_primary_key=True,
+    metadata=(
+        ("op", STRING),
+        ("lsn", BIGINT),
+        ("op_ts", TimestampLtz(6)),
+        ("schema_name", STRING),
+        ("table_name", STRING),
+    ),
+    boundedness=lambda _table: Boundedness.UNBOUNDED,
+    emits_changes=lambda table: not table.option(APPEND_ONLY),
+    check_options=_check_options,
+    check_column=check_column_type,
+)

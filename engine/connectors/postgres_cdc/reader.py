@@ -1,0 +1,251 @@
+"""Reads a table of PostgreSQL: its rows in the order of its key, then its changes, transaction by
+transaction.
+
+A lost connection is opened again where the reader is. The server keeps its log from the position of the last
+durable checkpoint on.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.postgres_cdc import APPEND_ONLY
+from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.source import Position, ScanRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.database.postgres import csv_rows
+from penstock.engine.connectors.postgres_cdc.background import Background
+from penstock.engine.connectors.postgres_cdc.columns import key_text
+from penstock.engine.connectors.postgres_cdc.key_ranges import KeyRanges
+from penstock.engine.connectors.postgres_cdc.link import CopyMessages
+from penstock.engine.connectors.postgres_cdc.opening import (
+    OpenConnections,
+    Progress,
+    open_at,
+    stream_after_copy,
+)
+from penstock.engine.connectors.postgres_cdc.output_rows import OutputRows
+from penstock.engine.connectors.postgres_cdc.pgoutput import EPOCH_US, ChangeDecoder, DecodedChanges
+from penstock.engine.connectors.postgres_cdc.watching import SlotFigures, watch
+
+RETRY_MS = 1000.0
+HELD_BYTES = 64 << 20
+"""Of a larger transaction the rows are emitted in pieces: a checkpoint may fall between two of them."""
+
+
+class PostgresCdcReader:
+    """The one split of a table."""
+
+    def __init__(self, request: ScanRequest, columns: tuple[int, ...], position: Position | None) -> None:
+        self._request, self._table, self._columns = request, request.table, columns
+        told = position or {}
+        self._progress = Progress(
+            KeyRanges(told.get("ranges", ())),
+            bool(told.get("snapshot", option(self._table, "scan.startup.mode") == "initial")),
+            told.get("key"),
+            int(told.get("position", 0)),
+            told.get("partial"),
+        )
+        self._append_only = bool(option(self._table, APPEND_ONLY))
+        self._output = OutputRows(request.table, request.columns, columns)
+        self._messages = CopyMessages()
+        self._opened: OpenConnections | None = None
+        self._opening: Background[OpenConnections] | None = None
+        self._watching: Background[SlotFigures] | None = None
+        self._decoder: ChangeDecoder | None = None
+        # rows of a transaction that is not complete
+        self._held: list[Batch] = []
+        self._confirmed = 0
+        self._next_status_ms = 0.0
+        self._retry_at_ms = 0.0
+        self._failures = 0
+
+    ended = False
+    """The changes of a table never end."""
+
+    def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        try:
+            return self._poll(max_rows)
+        except PenstockError as error:
+            self._lose(error)
+            return None
+
+    def position(self) -> Position:
+        now = self._progress
+        return {
+            "position": now.position,
+            "partial": now.partial,
+            "snapshot": now.snapshot,
+            "key": now.reached,
+            "ranges": [list(item) for item in now.ranges.items],
+        }
+
+    def checkpoint_completed(self, position: Position) -> None:
+        """Tell the server what it may discard."""
+        self._confirmed = max(self._confirmed, int(position["position"]))
+        # with the next poll: a lost connection is dealt with there
+        self._next_status_ms = 0.0
+
+    def close(self) -> None:
+        for background in (self._opening, self._watching):
+            if background is not None:
+                background.drop()
+        self._opening = None
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def _poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        if self._opened is None:
+            self._open()
+            return None
+        if self._opened.copying:
+            return self._copy(self._opened, max_rows)
+        return self._stream(self._opened)
+
+    def _open(self) -> None:
+        """Begin to open the connections, or take them over once they are there."""
+        now_ms = self._request.clock.monotonic_ms()
+        if self._opening is None:
+            if now_ms < self._retry_at_ms:
+                return
+            self._forget_open()
+            act = partial(open_at, self._table, self._columns, self._progress, resumes=self._request.resumes)
+            self._opening = Background(act, OpenConnections.close, f"postgres-cdc {self._table.name}")
+        opened = self._opening.take()
+        if opened is None:
+            return
+        self._opening, self._opened = None, opened
+        self._messages = CopyMessages()
+        if not opened.copying:
+            self._begin_stream(opened)
+
+    def _forget_open(self) -> None:
+        # rows that were not emitted are sent again
+        self._held, self._decoder = [], None
+
+    def _begin_stream(self, opened: OpenConnections) -> None:
+        progress = self._progress
+        self._failures = 0
+        self._decoder = ChangeDecoder(
+            opened.facts.relation,
+            opened.facts.fields,
+            opened.facts.keys,
+            progress.ranges,
+            progress.position,
+            progress.partial,
+            inserts_only=option(self._table, "scan.startup.mode") != "initial",
+        )
+
+    def _copy(self, opened: OpenConnections, max_rows: int) -> pa.RecordBatch | Batch | None:
+        """Return rows of the table's snapshot."""
+        messages = self._messages
+        more = opened.sql.drain(messages.limited(max_rows))
+        rows = None
+        if messages.count:
+            data = messages.data.data[: messages.used]
+            table = csv_rows([data], opened.facts.fields, opened.facts.relation.name)
+            last = table.num_rows - 1
+            self._progress.reached = [key_text(table.column(index)[last]) for index in opened.facts.keys]
+            self._failures = 0
+            self._request.metrics.count("snapshot_rows", table.num_rows)
+            rows = self._output.snapshot(table, self._progress.ranges.items[-1][1])
+            messages.clear()
+        if not more:
+            self._progress.snapshot, self._progress.reached = False, None
+            act = partial(stream_after_copy, self._table, opened)
+            self._opened = None
+            self._opening = Background(act, OpenConnections.close, f"postgres-cdc {self._table.name}")
+        return rows
+
+    def _stream(self, opened: OpenConnections) -> Batch | pa.RecordBatch | None:
+        """Return the rows of complete transactions."""
+        assert self._decoder is not None
+        self._watch(opened)
+        messages = self._messages
+        if not opened.stream.drain(messages.limited(None)):
+            raise PenstockError(
+                "DAT-5402",
+                "the PostgreSQL server has ended the stream of changes",
+                hint="it is opened again; the server's log says why",
+                kind=Kind.EXTERNAL,
+                retriable=True,
+                sqlstate="57P01",
+            )
+        if not messages.count:
+            self._report(opened, answer=False)
+            return None
+        changes = self._decoder.decode(messages)
+        messages.clear()
+        self._request.metrics.count("changes_received", len(changes.weights))
+        rows = self._release(changes)
+        self._report(opened, answer=changes.answer)
+        # empty: there was something, so there may be more
+        return rows if rows is not None else self._output.nothing()
+
+    def _release(self, changes: DecodedChanges) -> Batch | pa.RecordBatch | None:
+        """Return the rows of transactions that are complete, and hold those of the open one."""
+        decoder, progress = self._decoder, self._progress
+        assert decoder is not None
+        whole = self._output.changes(changes)
+        released: list[Batch] = []
+        if changes.complete:
+            released, self._held = [*self._held, whole.slice(0, changes.whole)], []
+            whole = whole.slice(changes.whole, whole.num_rows - changes.whole)
+            progress.partial = None
+        if whole.num_rows:
+            self._held.append(whole)
+        if sum(batch.size_bytes for batch in self._held) > HELD_BYTES:
+            released, self._held = [*released, *self._held], []
+            progress.partial = decoder.partial
+            self._request.metrics.count("transactions_cut")
+        progress.position = max(progress.position, decoder.safe)
+        return self._output.together([batch for batch in released if batch.num_rows])
+
+    def _report(self, opened: OpenConnections, *, answer: bool) -> None:
+        """Tell the server how far we are: when it asks, after a checkpoint, and once an interval."""
+        now_ms = self._request.clock.monotonic_ms()
+        if not answer and now_ms < self._next_status_ms:
+            return
+        self._next_status_ms = now_ms + int(str(option(self._table, "heartbeat.interval")))
+        received = self._decoder.safe if self._decoder is not None else 0
+        # without checkpoints nothing is read again
+        flushed = self._confirmed if self._request.resumes else self._progress.position
+        clock_us = self._request.clock.wall_ms() * 1000 - EPOCH_US
+        # the server answers a heartbeat with its position, also when our table is idle
+        opened.stream.send(
+            struct.pack(">cQQQqB", b"r", received, flushed, flushed, clock_us, 0 if answer else 1)
+        )
+        if self._watching is None and not answer:
+            act = partial(watch, opened.sql, opened.slot, opened.facts.relation)
+            self._watching = Background(act, lambda _: None, f"postgres-cdc slot {opened.slot}")
+
+    def _watch(self, opened: OpenConnections) -> None:
+        """Take over what was learned of the slot."""
+        watched = self._watching.take() if self._watching is not None else None
+        if watched is None:
+            return
+        self._watching = None
+        self._request.metrics.counters["slot_lag_bytes"] = watched.lag_bytes
+
+    def _lose(self, error: PenstockError) -> None:
+        """Close the connections and try again a second later. Raise what does not pass."""
+        self._opening = None
+        if self._watching is not None:
+            self._watching.drop()
+            self._watching = None
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+        self._failures += 1
+        most = int(str(option(self._table, "connect.max-retries")))
+        # a slot of the connection's own is gone with it
+        begun = not self._request.resumes and self._progress.position > 0
+        if not error.retriable or self._failures > most or begun:
+            raise error
+        self._request.metrics.count("reconnects")
+        self._retry_at_ms = self._request.clock.monotonic_ms() + RETRY_MS
