@@ -114,6 +114,32 @@ def _holds(kind: DataType, which: object) -> bool:
     return isinstance(kind, which)  # type: ignore[arg-type]
 
 
+def _registry_options(prefix: str) -> tuple[Option, ...]:
+    """Return the options of a format whose schemas are in a Confluent Schema Registry."""
+    return (
+        Option(f"{prefix}.url", help="the URL of the schema registry, such as http://localhost:8081"),
+        Option(
+            f"{prefix}.subject",
+            help="the subject that the schema is registered under; by default <topic>-value or <topic>-key",
+        ),
+        Option(
+            f"{prefix}.schema",
+            help="the schema rows are written in, or the reader's schema with defaults and aliases; "
+            "by default that of the columns",
+        ),
+        Option(f"{prefix}.auto-register", OptionKind.BOOL, True, "whether a writer may register its schema"),
+        Option(f"{prefix}.basic-auth.user-info", help="user:password", secret=True),
+        Option(f"{prefix}.bearer-auth.token", help="a token instead of a password", secret=True),
+        Option(f"{prefix}.ssl.ca-location", help="the certificates that are trusted, a file in PEM"),
+        Option(f"{prefix}.ssl.certificate-location", help="the client's certificate, a file in PEM"),
+        Option(f"{prefix}.ssl.key-location", help="the key of the client's certificate, a file in PEM"),
+        Option(f"{prefix}.timeout", OptionKind.DURATION, 10_000, "how long one answer may take", minimum=1),
+        Option(
+            f"{prefix}.retries", OptionKind.INT, 3, "how often a request is repeated that failed", minimum=0
+        ),
+    )
+
+
 _FORMATS = (
     DeclaredFormat("json", refused=_no_json),
     DeclaredFormat(
@@ -150,6 +176,19 @@ _FORMATS = (
                 "the schema that the values are written in; by default that of the columns",
             ),
         ),
+        refused=_no_avro,
+    ),
+    DeclaredFormat(
+        "avro-confluent",
+        _registry_options("avro-confluent"),
+        required=("avro-confluent.url",),
+        refused=_no_avro,
+    ),
+    DeclaredFormat(
+        "debezium-avro-confluent",
+        _registry_options("debezium-avro-confluent"),
+        required=("debezium-avro-confluent.url",),
+        emits_changes=True,
         refused=_no_avro,
     ),
     DeclaredFormat(

@@ -27,4 +27,28 @@ FORMATS: dict[str, tuple[str, str]] = {
         "A value cannot be written as Avro: the schema does not have such a NULL, symbol, length or number.",
         "Filter or CAST such values in the query, or change the schema.",
     ),
+    "DAT-5220": (
+        "A schema registry cannot be reached, or answers that it is not ready. It was asked several times.",
+        "Start the registry, or correct the URL; the job may be resumed.",
+    ),
+    "DAT-5221": (
+        "A schema registry refuses access.",
+        "Set the user and password, or the token, of the format's options.",
+    ),
+    "DAT-5222": (
+        "A schema of the registry is of another kind than the format, or has too many references.",
+        "Read the topic with the format that its messages are in.",
+    ),
+    "DAT-5223": (
+        "A schema registry refuses to register a schema, or does not have it.",
+        "Read the detail. Make the change compatible, or write to another subject.",
+    ),
+    "DAT-5224": (
+        "The answer of a schema registry cannot be understood.",
+        "Correct the URL: it is that of the registry, without a path of the API.",
+    ),
+    "DAT-5225": (
+        "A file of certificates for a schema registry cannot be read.",
+        "Correct the path; the files are in PEM.",
+    ),
 }

@@ -49,3 +49,8 @@ class ManualClock:
     def monotonic_ms(self) -> float:
         """Return the time that was set."""
         return self.now_ms
+
+
+def pause_ms(duration_ms: float) -> None:
+    """Wait, blocking the thread: between two attempts to reach a server."""
+    time.sleep(duration_ms / 1000)

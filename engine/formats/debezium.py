@@ -101,7 +101,7 @@ class EnvelopeParser:
         before, after, op = columns
         changes = self._changes([self._typed(before), self._typed(after)], op)
         # one bad change sends the block to the bisection of LineReader
-        return changes if bool(_well_formed(changes).all()) else None
+        return changes if bool(well_formed(changes).all()) else None
 
     def _typed(self, side: pa.StructArray) -> pa.StructArray:
         columns = [
@@ -193,7 +193,7 @@ def _is(changes: pa.RecordBatch, *ops: str) -> np.ndarray:
     return is_true(pc.is_in(changes.column("op"), texts(list(ops))))
 
 
-def _well_formed(changes: pa.RecordBatch) -> np.ndarray:
+def well_formed(changes: pa.RecordBatch) -> np.ndarray:
     """Return which changes carry the sides their op needs; a side it does not need is not looked at."""
     # c, r: after; u: both; d: before
     before, after = truths(changes.column("before").is_valid()), truths(changes.column("after").is_valid())

@@ -9,38 +9,58 @@ from collections.abc import Callable
 from penstock.catalog.connectors.message_formats import MessageFormat
 from penstock.catalog.schema import Field
 from penstock.engine.formats.messages.interfaces import Deserializer, Serializer
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 _Fields = tuple[Field, ...]
+_Metrics = OperatorMetrics | None
 
 
-def _json_in(_form: MessageFormat, wanted: _Fields, _declared: _Fields) -> Deserializer:
+def _json_in(_form: MessageFormat, wanted: _Fields, _declared: _Fields, _metrics: _Metrics) -> Deserializer:
     from penstock.engine.formats.messages.text_messages import json_deserializer
 
     return json_deserializer(wanted)
 
 
-def _csv_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+def _csv_in(form: MessageFormat, wanted: _Fields, declared: _Fields, _metrics: _Metrics) -> Deserializer:
     from penstock.engine.formats.messages.text_messages import csv_deserializer
 
     return csv_deserializer(form, wanted, declared)
 
 
-def _raw_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+def _raw_in(form: MessageFormat, wanted: _Fields, declared: _Fields, _metrics: _Metrics) -> Deserializer:
     from penstock.engine.formats.messages.raw import RawDeserializer
 
     return RawDeserializer(form, wanted, declared)
 
 
-def _debezium_json_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+def _debezium_json_in(
+    form: MessageFormat, wanted: _Fields, declared: _Fields, _metrics: _Metrics
+) -> Deserializer:
     from penstock.engine.formats.messages.text_messages import debezium_json_deserializer
 
     return debezium_json_deserializer(form, wanted, declared)
 
 
-def _avro_in(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+def _avro_in(form: MessageFormat, wanted: _Fields, declared: _Fields, _metrics: _Metrics) -> Deserializer:
     from penstock.engine.formats.messages.avro import avro_deserializer
 
     return avro_deserializer(form, wanted, declared)
+
+
+def _confluent_avro_in(
+    form: MessageFormat, wanted: _Fields, _declared: _Fields, metrics: _Metrics
+) -> Deserializer:
+    from penstock.engine.formats.messages.confluent_avro import confluent_avro_deserializer
+
+    return confluent_avro_deserializer(form, wanted, metrics)
+
+
+def _debezium_avro_in(
+    form: MessageFormat, wanted: _Fields, declared: _Fields, metrics: _Metrics
+) -> Deserializer:
+    from penstock.engine.formats.messages.confluent_avro import debezium_avro_deserializer
+
+    return debezium_avro_deserializer(form, wanted, declared, metrics)
 
 
 def _json_out(_form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
@@ -73,11 +93,25 @@ def _avro_out(form: MessageFormat, fields: _Fields, _subject: str) -> Serializer
     return avro_serializer(form, fields)
 
 
-DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields], Deserializer]] = {
+def _confluent_avro_out(form: MessageFormat, fields: _Fields, subject: str) -> Serializer:
+    from penstock.engine.formats.messages.confluent_avro import ConfluentAvroSerializer
+
+    return ConfluentAvroSerializer(form, fields, subject)
+
+
+def _debezium_avro_out(form: MessageFormat, fields: _Fields, subject: str) -> Serializer:
+    from penstock.engine.formats.messages.confluent_avro import DebeziumAvroSerializer
+
+    return DebeziumAvroSerializer(form, fields, subject)
+
+
+DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields, _Metrics], Deserializer]] = {
     "json": _json_in,
     "csv": _csv_in,
     "raw": _raw_in,
     "avro": _avro_in,
+    "avro-confluent": _confluent_avro_in,
+    "debezium-avro-confluent": _debezium_avro_in,
     "debezium-json": _debezium_json_in,
 }
 SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
@@ -85,17 +119,22 @@ SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
     "csv": _csv_out,
     "raw": _raw_out,
     "avro": _avro_out,
+    "avro-confluent": _confluent_avro_out,
+    "debezium-avro-confluent": _debezium_avro_out,
     "debezium-json": _debezium_json_out,
 }
 
 
-def deserializer(form: MessageFormat, wanted: _Fields, declared: _Fields) -> Deserializer:
+def deserializer(
+    form: MessageFormat, wanted: _Fields, declared: _Fields, metrics: OperatorMetrics | None = None
+) -> Deserializer:
     """Return the deserializer of a format. ``wanted``: the columns to decode, in order; ``declared``: all
-    columns of the table that are in this part (value or key) of a message.
+    columns of the table that are in this part (value or key) of a message. ``metrics``: what counts requests
+    to a schema registry.
 
     DAT-52xx for columns that do not match the format.
     """
-    return DESERIALIZERS[form.name](form, wanted, declared)
+    return DESERIALIZERS[form.name](form, wanted, declared, metrics)
 
 
 def serializer(form: MessageFormat, fields: _Fields, subject: str) -> Serializer:
