@@ -64,6 +64,10 @@ def _any_options(_options: Options, _spans: Spans, _values: Spans) -> None:
     return None
 
 
+def _any_sink(_table: CatalogTable, _span: Span | None) -> None:
+    return None
+
+
 def _any_table(_table: CatalogTable, _spans: Spans) -> None:
     return None
 
@@ -116,6 +120,8 @@ class Connector:
     check_column: Callable[[Options, Field, Span | None], None] = _any_column
     check_table: Callable[[CatalogTable, Spans], None] = _any_table
     other_name: Callable[[str], str | None] = _no_other_name
+    # Refuses to write a table that can only be read; the span is its name in INSERT.
+    check_sink: Callable[[CatalogTable, Span | None], None] = _any_sink
 
     def option(self, key: str) -> Option | None:
         """Return the declaration of a key, or ``None``."""

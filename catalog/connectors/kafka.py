@@ -14,6 +14,12 @@ from penstock.catalog.connectors.kafka_properties import (
     JAVA_NAMES,
     PROPERTIES,
 )
+from penstock.catalog.connectors.kafka_sink import (
+    PRODUCER_JAVA_NAMES,
+    PRODUCER_PROPERTIES,
+    WRITE_OPTIONS,
+    check_kafka_sink,
+)
 from penstock.catalog.connectors.message_formats import (
     FORMATS_OF_MESSAGES,
     check_message_column,
@@ -99,7 +105,14 @@ READ_OPTIONS = (*TOPIC_OPTIONS, *FORMAT_OPTIONS, *SCAN_OPTIONS)
 # each value is a change: an insertion, an update or a deletion
 _CHANGELOG_FORMATS = frozenset(name for name, one in FORMATS_OF_MESSAGES.items() if one.emits_changes)
 
-KAFKA_OPTIONS = (*READ_OPTIONS, *CLIENT_PROPERTIES, *CONSUMER_PROPERTIES, *message_format_options(keys=True))
+KAFKA_OPTIONS = (
+    *READ_OPTIONS,
+    *WRITE_OPTIONS,
+    *CLIENT_PROPERTIES,
+    *CONSUMER_PROPERTIES,
+    *PRODUCER_PROPERTIES,
+    *message_format_options(keys=True),
+)
 
 
 def value_format(options: Options) -> str | None:
@@ -281,7 +294,8 @@ def java_name_hint(key: str) -> str | None:
         return "write 'properties.sasl.username' and 'properties.sasl.password'"
     if name.startswith("ssl.truststore"):
         return "write 'properties.ssl.ca.location' with a PEM file"
-    return f"write '{PROPERTIES}{JAVA_NAMES[name]}'" if name in JAVA_NAMES else None
+    names = JAVA_NAMES | PRODUCER_JAVA_NAMES
+    return f"write '{PROPERTIES}{names[name]}'" if name in names else None
 
 
 def _boundedness(table: TableOptions) -> Boundedness:
@@ -295,7 +309,9 @@ KAFKA = Connector(
     "topics of Apache Kafka",
     KAFKA_OPTIONS,
     source=True,
+    sink=True,
     replayable=True,
+    exactly_once=True,
     metadata=KAFKA_METADATA,
     boundedness=_boundedness,
     emits_changes=lambda table: value_format(dict(table.options)) in _CHANGELOG_FORMATS,
@@ -303,4 +319,21 @@ KAFKA = Connector(
     check_column=check_message_column,
     check_table=check_kafka_table,
     other_name=java_name_hint,
+    check_sink=check_kafka_sink,
+)
+# A record replaces the row of its key, one without a value deletes it.
+KAFKA_UPSERTS = Connector(
+    UPSERT_KAFKA,
+    "topics of Apache Kafka with the last row of each key",
+    KAFKA_OPTIONS,
+    sink=True,
+    exactly_once=True,
+    upserts=True,
+    boundedness=_boundedness,
+    emits_changes=lambda _table: True,
+    check_options=check_kafka,
+    check_column=check_message_column,
+    check_table=check_kafka_table,
+    other_name=java_name_hint,
+    check_sink=check_kafka_sink,
 )

@@ -16,7 +16,7 @@ from penstock.catalog.connectors.filesystem import (
     format_of,
 )
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
-from penstock.catalog.connectors.kafka import KAFKA
+from penstock.catalog.connectors.kafka import KAFKA, KAFKA_UPSERTS
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.postgres_cdc import POSTGRES_CDC
 from penstock.catalog.connectors.python import PYTHON
@@ -71,6 +71,7 @@ _ALL = (
     DELTA,
     SOCKET,
     KAFKA,
+    KAFKA_UPSERTS,
     PYTHON,
     Connector(
         "print",

@@ -34,4 +34,20 @@ KAFKA: dict[str, tuple[str, str]] = {
         "Start the job without its state, or restore the topic.",
     ),
     "DAT-5107": ("A broker answers with another error.", "Read the detail, and the broker's log."),
+    "DAT-5150": (
+        "The library librdkafka is not part of the installed package, so that topics cannot be written.",
+        "Install the wheel of confluent-kafka.",
+    ),
+    "DAT-5151": (
+        "A transaction of a Kafka sink failed, or the brokers ended it for its time.",
+        "Nothing is to be done: the job restarts and commits the rows unless they are there.",
+    ),
+    "DAT-5152": (
+        "The brokers permit only shorter transactions.",
+        "Lower 'properties.transaction.timeout.ms', or raise the broker's transaction.max.timeout.ms.",
+    ),
+    "DAT-5153": (
+        "A row is larger than a record may be.",
+        "Raise 'properties.message.max.bytes' and the topic's max.message.bytes, or skip such rows.",
+    ),
 }

@@ -49,6 +49,9 @@ POINTS: dict[str, str] = {
     "S5": "a sink has committed some of its items",
     "S6": "a sink has committed, the reply is lost",
     "S7": "a sink has written down that it committed",
+    "K1": "a Kafka sink has sent an epoch's rows, not its number",
+    "K2": "a Kafka sink has sent an epoch's rows and number, not committed them",
+    "K3": "a Kafka sink has committed an epoch, and has not noted it",
     # Old checkpoints.
     "G1": "old checkpoints are to be deleted",
     "G2": "some files of old checkpoints are deleted",

@@ -137,6 +137,12 @@ def _database_sink(request: SinkRequest) -> SinkWriter:
     return DatabaseSink(request)
 
 
+def _kafka_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.kafka.sink import kafka_sink
+
+    return kafka_sink(request)
+
+
 # No databases: a scan of one is a bounded input, which runs on a bounded backend.
 SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "filesystem": _filesystem_source,
@@ -162,6 +168,8 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "postgres": _database_sink,
     "sqlite": _database_sink,
     "duckdb": _database_sink,
+    "kafka": _kafka_sink,
+    "upsert-kafka": _kafka_sink,
 }
 
 

@@ -10,6 +10,7 @@ import ctypes
 import functools
 import importlib.util
 import sys
+from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
@@ -101,11 +102,18 @@ class Librdkafka:
         """Return where a function is in memory, for a compiled loop that calls it."""
         return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
 
-    def client(self, kind: int, properties: dict[str, str], on_error: Any = None) -> int:
+    def client(
+        self,
+        kind: int,
+        properties: dict[str, str],
+        on_error: Any = None,
+        configure: Callable[[int], None] | None = None,
+    ) -> int:
         """Return a new client (``rd_kafka_t``); the caller destroys it. DAT-5101 for a refused property.
 
         It writes no log: what goes wrong is returned by its functions, and said to ``on_error``, a C function
-        that ``rd_kafka_poll`` calls. The caller holds on to it.
+        that ``rd_kafka_poll`` calls. The caller holds on to it. ``configure`` is called with its
+        configuration.
         """
         conf, error = self.rd_kafka_conf_new(), ctypes.create_string_buffer(512)
         self.rd_kafka_conf_set_log_cb(conf, None)
@@ -115,6 +123,8 @@ class Librdkafka:
             if self.rd_kafka_conf_set(conf, key.encode(), value.encode(), error, len(error)) != CONF_OK:
                 self.rd_kafka_conf_destroy(conf)
                 raise refused_properties(error.value.decode(errors="replace"))
+        if configure is not None:
+            configure(conf)
         made = self.rd_kafka_new(kind, conf, error, len(error))
         if not made:
             # the configuration is the client's only once there is one

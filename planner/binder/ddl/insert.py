@@ -36,6 +36,7 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
         message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
         hint = "write to a table whose connector takes rows, such as filesystem or print"
         raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
+    connector_of(table).check_sink(table, statement.target.span)
     if table.connector == "filesystem":
         fault = pipe_fault(options_of(table), partitioned=bool(table.partitioned_by), reads=False)
         if fault is not None:
