@@ -70,6 +70,8 @@ THREAD_EXEMPT = {
     "engine/connectors/in_process/registered.py": "the program's tables, read by slots",
     "engine/connectors/blocking_reader.py": "reads the program's iterables, which may block",
     "engine/connectors/postgres_cdc/background.py": "asks a server while its source is polled",
+    "engine/connectors/http/receiver.py": "waits between requests in the thread that reads, until it is closed",
+    "engine/connectors/redis/source.py": "waits for a server in the thread that reads, until it is closed",
     "engine/connectors/in_process/bad_records.py": "written by slots, read by anyone",
     "engine/connectors/in_process/late_rows.py": "written by slots, read by anyone",
     "engine/network/data_plane.py": "owns the listener and the thread that drives all connections",

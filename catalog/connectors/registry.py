@@ -16,10 +16,12 @@ from penstock.catalog.connectors.filesystem import (
     format_of,
 )
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
+from penstock.catalog.connectors.http import HTTP
 from penstock.catalog.connectors.kafka import KAFKA, KAFKA_UPSERTS
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.postgres_cdc import POSTGRES_CDC
 from penstock.catalog.connectors.python import PYTHON
+from penstock.catalog.connectors.redis import REDIS_STREAM
 from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
 from penstock.catalog.errors import PenstockError, Span
@@ -73,6 +75,8 @@ _ALL = (
     KAFKA,
     KAFKA_UPSERTS,
     PYTHON,
+    HTTP,
+    REDIS_STREAM,
     Connector(
         "print",
         "prints each change",

@@ -11,10 +11,12 @@ from penstock.catalog.error_codes.cdc import CDC
 from penstock.catalog.error_codes.client import CLIENT
 from penstock.catalog.error_codes.data import DATA
 from penstock.catalog.error_codes.formats import FORMATS
+from penstock.catalog.error_codes.http import HTTP
 from penstock.catalog.error_codes.kafka import KAFKA
 from penstock.catalog.error_codes.lakehouse import LAKEHOUSE
 from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
 from penstock.catalog.error_codes.python_connectors import PYTHON_CONNECTORS
+from penstock.catalog.error_codes.redis import REDIS
 from penstock.catalog.error_codes.runtime import RUNTIME
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
@@ -57,8 +59,10 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | STREAMING
             | DATA
             | FORMATS
+            | HTTP
             | KAFKA
             | PYTHON_CONNECTORS
+            | REDIS
             | BOUNDED
             | CLIENT
             | RUNTIME

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.engine.api.arrow_numpy import array_of, texts
 from penstock.engine.api.stream_elements import Batch
@@ -86,3 +87,10 @@ def with_op_column(rows: pa.RecordBatch, ops: np.ndarray) -> pa.RecordBatch:
     """Return rows with their ops as a first column ``op``."""
     named = texts(list(OPS)).take(array_of(ops))
     return pa.RecordBatch.from_arrays([named, *rows.columns], schema=pa.schema([OP_FIELD, *rows.schema]))
+
+
+def without_op_column(rows: pa.RecordBatch, names: list[str]) -> Batch:
+    """Return rows that ``with_op_column`` made as changes of weight +1 and -1, their columns named anew."""
+    gives = pc.is_in(rows.column(0), value_set=texts([OPS[INSERT], OPS[UPDATE_AFTER]]))
+    weights = np.where(gives.to_numpy(zero_copy_only=False), 1, -1)
+    return Batch(pa.RecordBatch.from_arrays(rows.columns[1:], names=names), weights)

@@ -89,6 +89,18 @@ def _postgres_cdc_source(request: ScanRequest) -> SourceConnector:
     return PostgresCdcSource(request)
 
 
+def _http_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.http.source import HttpSource
+
+    return HttpSource(request)
+
+
+def _redis_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.redis.source import RedisStreamSource
+
+    return RedisStreamSource(request)
+
+
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     if request.table is not None and request.table.options["path"] in STANDARD_OUTPUT:
         from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
@@ -143,6 +155,20 @@ def _kafka_sink(request: SinkRequest) -> SinkWriter:
     return kafka_sink(request)
 
 
+def _webhook_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.epoch_sink import EpochSink
+    from penstock.engine.connectors.http.webhook import WebhookTarget
+
+    return EpochSink(request, WebhookTarget(request))
+
+
+def _redis_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.epoch_sink import EpochSink
+    from penstock.engine.connectors.redis.target import RedisStreamTarget
+
+    return EpochSink(request, RedisStreamTarget(request))
+
+
 # No databases: a scan of one is a bounded input, which runs on a bounded backend.
 SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "filesystem": _filesystem_source,
@@ -157,6 +183,8 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "kafka": _kafka_source,
     "python": _python_source,
     "postgres-cdc": _postgres_cdc_source,
+    "http": _http_source,
+    "redis-stream": _redis_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,
@@ -170,6 +198,8 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "duckdb": _database_sink,
     "kafka": _kafka_sink,
     "upsert-kafka": _kafka_sink,
+    "http": _webhook_sink,
+    "redis-stream": _redis_sink,
 }
 
 

