@@ -24,6 +24,7 @@ from penstock.catalog.connectors.python import PYTHON
 from penstock.catalog.connectors.redis import REDIS_STREAM
 from penstock.catalog.connectors.socket import SOCKET
 from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
+from penstock.catalog.connectors.third_party import installed_connectors, installed_plugin
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.other_dialects import CONNECTOR_HINTS
@@ -163,12 +164,24 @@ ERRORS_SCHEMA = Schema(
 )
 
 
+def find_connector(name: str) -> Connector | None:
+    """Return a connector by name, penstock's own or one of an installed package; ``None`` when there is none.
+    DAT-5610, DAT-5611 for a package whose connector is broken.
+    """
+    # an installed package cannot take the place of a connector of penstock
+    own = CONNECTORS.get(name.lower())
+    if own is not None:
+        return own
+    plugin = installed_plugin(name.lower())
+    return None if plugin is None else plugin.declaration
+
+
 def connector_named(name: str, span: Span | None = None) -> Connector:
     """Return a connector by name; SQL-1502 with the nearest name when there is none."""
     # Internal connectors are in the list, too: check_options refuses them in CREATE TABLE.
-    connector = CONNECTORS.get(name.lower())
+    connector = find_connector(name)
     if connector is None:
-        known = [c.name for c in _ALL if not c.internal]
+        known = [*(c.name for c in _ALL if not c.internal), *installed_connectors()]
         raise PenstockError(
             "SQL-1502",
             f"there is no connector '{name}'",
@@ -252,7 +265,7 @@ def takes_filter(table: CatalogTable) -> bool:
 
 def metadata_keys(connector: str) -> dict[str, DataType]:
     """Return the metadata a connector can fill columns with, by key."""
-    declared = CONNECTORS.get(connector.lower())
+    declared = find_connector(connector)
     return dict(declared.metadata) if declared is not None else {}
 
 
@@ -302,7 +315,8 @@ def check_options(
 
 
 def _public_names() -> str:
-    return ", ".join(sorted(c.name for c in _ALL if not c.internal))
+    own = (connector.name for connector in _ALL if not connector.internal)
+    return ", ".join(sorted({*own, *installed_connectors()}))
 
 
 def _declared(connector: Connector, key: str, span: Span | None) -> Option:
@@ -362,7 +376,11 @@ def written_changes(table: CatalogTable) -> str:
 
 def is_secret(connector: str, key: str) -> bool:
     """Return whether an option's value must never be shown."""
-    declared = CONNECTORS[connector].option(key) if connector in CONNECTORS else None
+    try:
+        found = find_connector(connector)
+    except PenstockError:  # a broken package: only the name of the option is left to judge by
+        found = None
+    declared = None if found is None else found.option(key)
     # By declaration or by name: an option of a connector that does not exist may be a password, too.
     return (declared is not None and declared.secret) or names_secret(key)
 

@@ -23,4 +23,12 @@ PYTHON_CONNECTORS: dict[str, tuple[str, str]] = {
         "An object cannot be a Python source or sink.",
         "Decorate a generator function with @penstock.source, or a class with @penstock.sink.",
     ),
+    "DAT-5610": (
+        "An installed package registers a connector that cannot be imported.",
+        "Update the package that the message names, or uninstall it. Other connectors work.",
+    ),
+    "DAT-5611": (
+        "An installed package registers a connector that does not keep to the interface.",
+        "Tell its author; docs/CONNECTOR_INTERFACE.md has the interface.",
+    ),
 }

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.catalog.connectors.connector import Boundedness, Connector
-from penstock.catalog.connectors.registry import CONNECTORS, boundedness, takes_changes
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness, takes_changes
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.functions.registry import function_kinds
 from penstock.catalog.persistence.show_create import create_statement
@@ -17,6 +17,7 @@ from penstock.catalog.schema import Role
 from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 from penstock.client.results.result import Result, rows_result, text_rows, verbatim_result
 from penstock.client.statements.catalogs import database_named
+from penstock.client.statements.connector_list import connector_options
 from penstock.client.statements.functions import python_function_rows
 from penstock.client.statements.jobs import find_job, list_jobs
 from penstock.client.statements.settings import all_settings, matches
@@ -154,7 +155,7 @@ def _list(state: SessionState, kind: nodes.ShowKind, like: str | None, here: Obj
                 ),
             )
         case nodes.ShowKind.CONNECTORS:
-            return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
+            return connector_options(like)
         case nodes.ShowKind.JOBS:
             return list_jobs([job for job in state.jobs.all() if matches(job.job_id, like)])
         case nodes.ShowKind.SETTINGS:
@@ -177,46 +178,6 @@ def _materialized_view_row(state: SessionState, view: MaterializedView) -> tuple
 
 def _yes_if_current(name: str | ObjectPath, current: str | ObjectPath) -> str | None:
     return "yes" if name == current else None
-
-
-def connector_list() -> Result:
-    """Return one row per connector; SHOW CONNECTORS has a row per option besides."""
-    rows = [
-        (connector.name, _use(connector), connector.help)
-        for connector in CONNECTORS.values()
-        if not connector.internal
-    ]
-    return text_rows(["connector", "use", "help"], rows)
-
-
-def _use(connector: Connector) -> str:
-    return " and ".join(
-        word for word, is_so in (("source", connector.source), ("sink", connector.sink)) if is_so
-    )
-
-
-def _default_text(default: object) -> str:
-    return str(default).lower() if isinstance(default, bool) else str(default)
-
-
-def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
-    rows: list[tuple[str | None, ...]] = []
-    for connector in CONNECTORS.values():
-        # internal ones are not for CREATE TABLE
-        if connector.internal or not matches(connector.name, like):
-            continue
-        use = _use(connector)
-        rows.append((connector.name, use, None, None, connector.help))
-        for option in connector.options:
-            default = (
-                "(required)"
-                if option.required
-                else None
-                if option.default is None
-                else _default_text(option.default)
-            )
-            rows.append((connector.name, use, option.key, default, option.help))
-    return rows
 
 
 def _declaration_of(state: SessionState, path: nodes.FilePath) -> CatalogTable:

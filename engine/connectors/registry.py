@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.catalog.connectors.filesystem import STANDARD_INPUT, STANDARD_OUTPUT
+from penstock.catalog.connectors.third_party import installed_plugin
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.sink import SinkRequest, SinkWriter
 from penstock.engine.api.source import ScanRequest, SourceConnector
@@ -207,6 +208,11 @@ def source_connector(request: ScanRequest) -> SourceConnector:
     """Return the connector that reads a table. SQL-1511 when its connector only writes."""
     # the connector exists (CREATE TABLE has checked it), but may have no source
     made = SOURCES.get(request.table.connector)
+    # a connector of an installed package
+    plugin = installed_plugin(request.table.connector) if made is None else None
+    if plugin is not None and plugin.source is not None:
+        source: SourceConnector = plugin.source(request)
+        return source
     if made is None:
         message = (
             f"table {request.table.name} cannot be read: connector '{request.table.connector}' only writes"
@@ -222,6 +228,14 @@ def sink_writer(request: SinkRequest) -> SinkWriter:
     # a SELECT has no table: its rows go to the client
     name = "collect" if request.table is None else request.table.connector
     made = SINKS.get(name)
+    plugin = installed_plugin(name) if made is None else None
+    if plugin is not None and plugin.target is not None:
+        from penstock.engine.connectors.epoch_sink import EpochSink
+
+        return EpochSink(request, plugin.target(request))
+    if plugin is not None and plugin.sink is not None:
+        writer: SinkWriter = plugin.sink(request)
+        return writer
     if made is None:
         raise PenstockError(
             "SQL-1512",

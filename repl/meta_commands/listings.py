@@ -91,7 +91,7 @@ def listing(statement: str) -> Callable[[MetaContext, MetaCommand], None]:
 
 def list_connectors(context: MetaContext, command: MetaCommand) -> None:
     """Print the connectors, or the options of those that match."""
-    from penstock.client.statements.show import connector_list
+    from penstock.client.statements.connector_list import connector_list
 
     if command.argument:
         run_sql(context, f"SHOW CONNECTORS LIKE {_literal(command.argument.replace('*', '%'))}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.catalog.connectors.registry import CONNECTORS
+from penstock.catalog.connectors.registry import find_connector
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.persistence.show_create import quoted_path
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
@@ -54,7 +54,7 @@ def _show_again(context: MetaContext, most: int | None) -> None:
 def _follow(context: MetaContext, name: str, count: int) -> None:
     session = context.session
     table = _table(session, name)
-    connector = CONNECTORS.get(table.connector)
+    connector = find_connector(table.connector)
     if connector is not None and not connector.source:
         raise PenstockError(
             "CLI-6149",
