@@ -1,6 +1,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+NEVER_IMPORTED := tests?|sympy|networkx|mpmath|moto|cfnlint|mypy|pip|setuptools
+SOURCES := catalog client engine optimizer penstock planner repl tests
 
 # hundreds of processes are started: none compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -12,7 +14,8 @@ help: ## show this list
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
+	@-$(BIN)/python -m compileall -q -j 0 -x '/($(NEVER_IMPORTED))/' $(VENV)/lib >/dev/null  # on all cores; pip takes one
 	@touch $@
 
 demo: $(VENV)/.installed ## set up, then run a continuous query over a year of real flights, its tables read by Spark
@@ -20,6 +23,7 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@$(BIN)/penstock run --verbose --set bounded.backend=spark queries/flights.sql --state out/state
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (ten to sixteen minutes on two cores)
+	@$(BIN)/python -m compileall -q -j 0 -x '/test_' $(SOURCES)  # once, not by each process
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the inner loop
@@ -28,12 +32,12 @@ test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the in
 test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (25 minutes and more): none may depend on speed
 	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
-# make test asks QUERIES=150 generated queries and Spark 6 of them; make fuzz asks FUZZ more, Spark 18, and tries every
+# make test asks QUERIES=100 generated queries and Spark 6 of them; make fuzz asks FUZZ more, Spark 18, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
 	@$(BIN)/python -m tests.generated.queries.soak 150 $$((150 + $(FUZZ)))
-	@QUERIES=2000 RELATIONS=3 MACHINES=20 DISORDER=2000 $(BIN)/python -m pytest tests/generated/queries tests/state_machines
+	@AT_LENGTH=1 QUERIES=2000 RELATIONS=3 MACHINES=20 DISORDER=2000 $(BIN)/python -m pytest tests/generated/queries tests/state_machines
 
 soak: $(VENV)/.installed ## the tests that are brief in make test and every experiment with faults, at length (hours)
 	@AT_LENGTH=1 $(BIN)/python -m pytest -p no:xdist -m 'at_length or longer' && $(BIN)/python -m tests.fault_injection soak && $(BIN)/python -m tests.mutation

@@ -1,5 +1,5 @@
 """How tests are dealt to the processes that run them: a file's tests stay together, and all that need Java
-share one virtual machine.
+share one virtual machine, but for those that start a Spark of their own.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.harness.length import AT_LENGTH
+from tests.harness.length import AT_LENGTH, left_out
 
 LONGEST_FIRST = (
-    "tests/generated/queries/test_generated.py",
+    "tests/test_house.py",
+    "tests/generated/queries/",
+    "tests/sql/bad_inputs/",
     "tests/simulation/",
     "tests/streaming/nexmark/",
     "tests/streaming/worker_processes/",
@@ -24,20 +26,31 @@ LONGEST_FIRST = (
 )
 """Where a process that is given it last would work alone for long."""
 
-OWN_SPARK = "tests/unit/engine/deploy/spark/test_hosted_jobs.py"
-"""Starts a Spark of another master, so the one the others share is ended first."""
+OWN_SPARK = ("tests/unit/engine/deploy/spark/", "tests/unit/engine/bounded/spark/test_keep_alive.py")
+"""Start Sparks of their own: of another master, or in processes of their own."""
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    rare = left_out(item.nodeid for item in items)
+    for item in items:
+        if item.nodeid in rare:
+            item.add_marker(pytest.mark.at_length)
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.longer)
     if not AT_LENGTH:
-        left_out = [item for item in items if item.get_closest_marker("at_length")]
-        config.hook.pytest_deselected(items=left_out)
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("at_length")])
         items[:] = [item for item in items if not item.get_closest_marker("at_length")]
     for item in items:
         file = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group("java" if item.get_closest_marker("spark") else file))
+        item.add_marker(pytest.mark.xdist_group(_group(item, file)))
     items.sort(key=_turn)
+
+
+def _group(item: pytest.Item, file: str) -> str:
+    if not item.get_closest_marker("spark"):
+        return file
+    return "java of their own" if file.startswith(OWN_SPARK) else "java"
 
 
 def _turn(item: pytest.Item) -> float:

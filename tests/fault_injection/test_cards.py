@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.fault_injection.__main__ import run_card
 from tests.fault_injection.cards import CARDS
+from tests.harness.length import of_length
 
-SHORT = ["--every", "0.5", "--jitter", "0.5", "--ckpt", "200 ms", "--rate", "10000"]
+SHORT = ["--every", "0.5", "--jitter", "0.5", "--ckpt", "200 ms", "--rate", "3000"]
 
 
 def run(name: str, tmp_path: Path, *words: str):
@@ -15,9 +18,19 @@ def run(name: str, tmp_path: Path, *words: str):
     return run_card(card, ["--out", str(tmp_path), *SHORT, *words])
 
 
+@pytest.mark.longer
 def test_alerts_are_exact_while_the_job_is_killed(tmp_path: Path) -> None:
     verdict = run(
-        "alerts", tmp_path, "--kills", "2", "--keys", "500", "--seconds", "90", "--error-rate", "0.001"
+        "alerts",
+        tmp_path,
+        "--kills",
+        of_length("1", "2"),
+        "--keys",
+        "500",
+        "--seconds",
+        "90",
+        "--error-rate",
+        "0.001",
     )
     assert verdict.word == "passed", verdict
 
@@ -29,6 +42,7 @@ def test_alerts_without_state_are_wrong(tmp_path: Path) -> None:
     assert verdict.figures["false alerts"], verdict
 
 
+@pytest.mark.longer
 def test_balances_sum_to_zero_while_the_job_is_killed(tmp_path: Path) -> None:
-    verdict = run("ledger", tmp_path, "--kills", "2")
+    verdict = run("ledger", tmp_path, "--kills", of_length("1", "2"))
     assert verdict.word == "passed", verdict

@@ -10,6 +10,7 @@ import pytest
 from penstock.engine.checkpoint.restore import Restorer
 from tests.fault_injection.rescaled import covered, every_pair, run
 from tests.fault_injection.verdict import Verdict
+from tests.harness.length import of_length
 
 
 def verdict_of(directory: Path, cases: int | None) -> Verdict:
@@ -18,10 +19,11 @@ def verdict_of(directory: Path, cases: int | None) -> Verdict:
     return verdict
 
 
-CASES = 20
-"""Of the 51 cases in which every pair of choices meets; the soak runs them all and every combination."""
+CASES = of_length(10, 20)
+"""Of the 51 cases in which every pair of choices meets; the card ``rescale`` runs them all and every combination."""
 
 
+@pytest.mark.longer
 def test_the_answer_is_that_of_one_slot(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, CASES)
     assert not verdict.wrong
@@ -31,7 +33,7 @@ def test_the_answer_is_that_of_one_slot(tmp_path: Path) -> None:
 def test_every_pair_of_choices_meets() -> None:
     cases = every_pair(1)
     assert covered(cases) == 329
-    assert covered(cases[:CASES]) == 219
+    assert covered(cases[:20]) == 219
 
 
 def test_control_forgotten_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

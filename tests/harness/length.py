@@ -3,16 +3,54 @@
 A case that is only for ``make soak`` has the mark ``at_length``, and ``tests/conftest.py`` leaves it out
 otherwise. A test that does more there has the mark ``longer``. ``make soak`` runs both kinds. docs/TESTING.md
 lists them.
+
+Cases are left out in two ways: by name (``briefly``), or by a step in the table ``EACH``, which says of which
+tests only each second or third case is run.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
 import pytest
 
+EACH = {
+    "tests/compatibility/test_golden.py::test_restored": 2,
+    "tests/fault_injection/test_failpoints.py::test_failed_at_a_point_it_goes_on_exactly": 2,
+    "tests/fault_injection/test_failpoints.py::test_killed_at_a_point_it_goes_on_exactly": 2,
+    "tests/fault_injection/test_failpoints.py::test_killed_with_unaligned_checkpoints_it_goes_on_exactly": 2,
+    "tests/fault_injection/test_shared_table.py::test_each_jobs_rows_are_there_once": 2,
+    "tests/generated/queries/test_scripts.py::test_however_it_is_run": 2,
+    "tests/generated/queries/test_state_at_zero.py::test_nothing_is_left_of_what_is_taken_back": 2,
+    "tests/generated/queries/test_state_at_zero.py::test_nothing_is_left_of_what_time_has_passed": 2,
+    "tests/generated/queries/test_stop_and_go.py::test_three_acts": 2,
+    "tests/streaming/migration/test_wider_types.py::test_every_operator_goes_on_in_wider_types": 2,
+    "tests/streaming/nexmark/test_queries.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_backfill.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_changelogs.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_emit.py::test_changes_come_to_the_rows_that_were_not_late": 2,
+    "tests/streaming/three_acts/test_emit.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_late_changes.py::test_changes_of_closed_windows_are_late": 2,
+    "tests/streaming/three_acts/test_nested.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_session_updates.py::test_sessions_of_what_is_left": 2,
+    "tests/streaming/three_acts/test_session_updates.py::test_what_is_taken_back_too_late_stays": 2,
+    "tests/streaming/three_acts/test_sink_disk_full.py::test_when_the_disk_has_space_again_every_row_is_there_once": 2,
+    "tests/streaming/three_acts/test_snapshot_joins.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_temporal_joins.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_timed_joins.py::test_interval_join_in_three_acts": 2,
+    "tests/streaming/three_acts/test_timed_joins.py::test_window_join_in_three_acts": 2,
+    "tests/streaming/three_acts/test_unaligned_acts.py::test_killed_behind_a_slow_client": 3,
+    "tests/test_startup.py::test_a_query_with_state_brings_numba_alone": 2,
+    "tests/unit/client/statements/test_materialized_views.py::test_every_state_is_whole": 2,
+    "tests/unit/engine/checkpoint/test_incremental.py::test_layers_give_the_state_whatever_was_given_up": 2,
+    "tests/unit/optimizer/test_random_over.py::test_jobs_give_the_same_rows": 2,
+    "tests/unit/optimizer/test_random_over.py::test_same_rows": 2,
+    "tests/unit/optimizer/test_random_plans.py::test_same_rows": 2,
+}
+"""Of the cases of these tests each so-manieth is run in brief, beginning with the first."""
 AT_LENGTH = os.environ.get("AT_LENGTH") == "1"
 T = TypeVar("T")
 
@@ -20,6 +58,28 @@ T = TypeVar("T")
 def of_length(brief: T, long: T) -> T:
     """Return what this run shall use; the test wants the mark ``longer``."""
     return long if AT_LENGTH else brief
+
+
+def examples(long: int) -> int:
+    """Return how many examples a test of hypothesis tries: half in brief. ``tests/conftest.py`` marks such
+    tests ``longer``.
+    """
+    return of_length(long // 2, long)
+
+
+def left_out(names: Iterable[str]) -> set[str]:
+    """Return which of these tests, in their order, are run at length only by the table ``EACH``.
+
+    A name is pytest's, with the case in brackets.
+    """
+    met: Counter[str] = Counter()
+    found = set()
+    for name in names:
+        test = name.partition("[")[0]
+        if met[test] % EACH.get(test, 1):
+            found.add(name)
+        met[test] += 1
+    return found
 
 
 def briefly(cases: Iterable[Any], brief: Collection[Any]) -> list[Any]:

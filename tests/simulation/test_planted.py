@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.harness.length import of_length
 from tests.simulation.jobs import answer, simulate
 from tests.simulation.planted import PLANTED
 from tests.simulation.seeds import garbage_collected_seldom
@@ -41,16 +42,18 @@ def test_a_planted_bug_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> N
     assert found(SEEDS, bug.fixed, bug.trouble, bug.first)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     "fixed", list({repr(bug.fixed): bug.fixed for bug in PLANTED.values()}.values()), ids=repr
 )
 def test_nothing_is_found_when_nothing_is_planted(fixed: dict[str, Any]) -> None:
-    assert not found(6, fixed)
+    assert not found(of_length(3, 6), fixed)
 
 
+@pytest.mark.longer
 def test_bytes_that_are_checked_may_change_as_they_like() -> None:
     garbled = PLANTED["frames not checked"]
-    assert not found(6, garbled.fixed, garbled.trouble)
+    assert not found(of_length(3, 6), garbled.fixed, garbled.trouble)
 
 
 def test_at_least_once_counts_some_row_twice() -> None:

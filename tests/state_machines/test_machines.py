@@ -15,10 +15,11 @@ from hypothesis.stateful import run_state_machine_as_test
 from penstock.engine.state import mapped_arrays
 from penstock.engine.storage import spill_files
 from penstock.engine.storage.spill_files import SpillFiles
+from tests.harness.length import of_length
 from tests.state_machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.state_machines.subjects import SUBJECTS
 
-EXAMPLES, STEPS = 5, 14
+EXAMPLES, STEPS = of_length(3, 5), 14
 _TIMES = int(os.environ.get("MACHINES", "1"))
 
 
@@ -41,6 +42,7 @@ def tried(kind: type[OperatorMachine], examples: int, phases: tuple[Phase, ...] 
     run_state_machine_as_test(kind, settings=options)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", list(SUBJECTS))
 def test_operator_is_its_reference(name: str) -> None:
     kind = machine(name, SUBJECTS[name])
@@ -61,6 +63,7 @@ ON_DISK = [
 ]
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", ON_DISK)
 def test_state_on_disk_is_state_in_memory(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever can go to disk goes there after every step."""
@@ -72,7 +75,7 @@ def test_state_on_disk_is_state_in_memory(name: str, monkeypatch: pytest.MonkeyP
         lambda size, folder, make=spill_files._mapped: made.append(size) or make(size, folder),
     )
     kind = type("OnDisk", (machine(name, SUBJECTS[name]),), {"files": SpillFiles(tmp_path)})
-    tried(kind, 3 * _TIMES)
+    tried(kind, of_length(2, 3) * _TIMES)
     assert made and not list(tmp_path.iterdir())
 
 

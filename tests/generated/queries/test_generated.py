@@ -16,8 +16,9 @@ from tests.generated.queries.generated.pieces import Piece, made
 from tests.generated.queries.generated.queries import generated
 from tests.generated.queries.generated.report import report
 from tests.generated.queries.generated.trial import Arena, Manner, outcome
+from tests.harness.length import of_length
 
-QUERIES = int(os.environ.get("QUERIES", "150"))
+QUERIES = int(os.environ.get("QUERIES", of_length("100", "150")))
 VARIANTS = 3
 REFUSED: Counter[str] = Counter()
 SKIPPED: list[int] = []
@@ -31,6 +32,7 @@ def arenas() -> Iterator[list[Arena]]:
         arena.close()
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("first", range(0, QUERIES, 100))
 def test_same_rows_as_duckdb(arenas: list[Arena], first: int) -> None:
     for query in generated(first, min(first + 100, QUERIES)):

@@ -25,6 +25,7 @@ from tests.generated.queries.generated.queries import Queries
 from tests.generated.queries.generated.relations import TIMES, Run, corpus, ran, run, same
 from tests.generated.queries.generated.trial import Arena, compare, plain
 from tests.harness.direct.feeds import Feed
+from tests.harness.length import of_length
 from tests.harness.patience import PATIENCE_S
 
 _TUMBLE = re.compile(
@@ -77,14 +78,17 @@ class OnDisk(MemoryBudget):
         return StateSize.of(states)
 
 
+@pytest.mark.longer
 def test_mr11_state_in_memory_and_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    for tables, query in corpus(80_000, 8, re.compile("JOIN|ROW_NUMBER|OVER|MATCH_RECOGNIZE").search):
+    for tables, query in corpus(
+        80_000, of_length(4, 8), re.compile("JOIN|ROW_NUMBER|OVER|MATCH_RECOGNIZE").search
+    ):
         in_memory = run(tables, query)
         with monkeypatch.context() as patch:
             patch.setattr(Deployer, "_budget", lambda self: OnDisk(1, SpillFiles()))
             same(in_memory, run(tables, query), query)
             same(in_memory, run(tables, query, Run(parallelism=2, stops=((4, 3),))), query)
-    assert OnDisk.writes > 100
+    assert OnDisk.writes > of_length(40, 100)
 
 
 def relation_texts(first: int, count: int) -> Iterator[tuple[dict[str, Feed], str]]:
@@ -223,8 +227,9 @@ def check_bounded(queries: Iterator[tuple[dict[str, Feed], str]], backend: str) 
             session.close()
 
 
+@pytest.mark.longer
 def test_mr16_bounded_on_duckdb() -> None:
-    check_bounded(corpus(70_000, 15), "duckdb")
+    check_bounded(corpus(70_000, of_length(8, 15)), "duckdb")
 
 
 def test_any_value_is_the_smallest_everywhere() -> None:

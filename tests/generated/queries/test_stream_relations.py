@@ -23,11 +23,13 @@ from tests.generated.queries.generated.data import START, feeds
 from tests.generated.queries.generated.relations import TIMES, Run, corpus, dealt, multiset, reads, run, same
 from tests.generated.queries.generated.trial import compare
 from tests.harness.direct.feeds import Feed, Row
+from tests.harness.length import AT_LENGTH, of_length
 from tests.harness.patience import PATIENCE_S
 
 _STATE = "execution.checkpointing.dir"
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(("relation", "hows"), [
     ("MR1 batches", [Run(batch_rows=1), Run(batch_rows=7), Run(batch_rows=1024)]),
     ("MR4 parallelism", [Run(2), Run(3), Run(8)]),
@@ -37,9 +39,11 @@ _STATE = "execution.checkpointing.dir"
     ("MR10 split", [Run(2, settings=(("optimizer.split-aggregates", "false"),)), Run(1, settings=((_STATE, "/nonexistent"),))]),
 ])  # fmt: skip
 def test_run_in_another_manner(relation: str, hows: list[Run]) -> None:
-    for number, (tables, query) in enumerate(corpus(10_000 + sum(relation.encode()) % 50 * 100, 5)):
+    for number, (tables, query) in enumerate(
+        corpus(10_000 + sum(relation.encode()) % 50 * 100, of_length(3, 5))
+    ):
         straight = run(tables, query)
-        for how in hows if number < 2 else [hows[number % len(hows)]]:
+        for how in hows if number < 1 + AT_LENGTH else [hows[number % len(hows)]]:
             same(straight, run(tables, query, how), f"{relation} {how}: {query}")
 
 

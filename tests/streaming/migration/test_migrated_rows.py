@@ -43,6 +43,7 @@ from penstock.planner.physical.state_compatibility import (
     StateCompatibility,
     derive_compatibility,
 )
+from tests.harness.length import examples
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 KINDS: tuple[DataType, ...] = (
@@ -82,7 +83,7 @@ def wider_of(kind: DataType) -> st.SearchStrategy[DataType]:
     return st.sampled_from([other for other in KINDS if keeps_layout(str(kind), str(other))])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.data())
 def test_values_and_their_hashes_stay(data: st.DataObject) -> None:
     """Columns of any kinds are widened at random, others added anywhere among them; those a state adds

@@ -2,7 +2,7 @@
 DuckDB's answer, exactly once.
 
 Moments are drawn from a seed; the replay is slowed down so that every kill lands in mid-run. Of the year's
-flights each fourth is read; the soak (``python -m tests.streaming.three_acts.soak``) reads all. The negative controls show
+flights each twelfth is read; the soak (``python -m tests.streaming.three_acts.soak``) reads all. The negative controls show
 that a wrong result is seen.
 """
 
@@ -23,19 +23,19 @@ from tests.streaming.three_acts.victim import Victim
 
 KILLS = 3
 LONGEST_S = 0.5
-EVERY = 4  # flights of the year
-ROWS_PER_SECOND = 7_500  # the year in 11 s, far more than all kills together leave
+EVERY = 12  # flights of the year
+ROWS_PER_SECOND = 2_500  # the year in 11 s, far more than all kills together leave
 
 
 @pytest.fixture(scope="module")
-def fourth(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with each fourth flight."""
-    return sample(tmp_path_factory.mktemp("fourth") / "flights", EVERY)
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with each twelfth flight."""
+    return sample(tmp_path_factory.mktemp("few") / "flights", EVERY)
 
 
 @pytest.fixture
-def victim(tmp_path: Path, fourth: Path) -> Iterator[Victim]:
-    made = Victim(tmp_path, ROWS_PER_SECOND, flights=fourth)
+def victim(tmp_path: Path, few: Path) -> Iterator[Victim]:
+    made = Victim(tmp_path, ROWS_PER_SECOND, flights=few)
     yield made
     made.reap()
 

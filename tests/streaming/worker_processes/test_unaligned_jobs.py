@@ -23,7 +23,7 @@ from penstock.engine.job.job import Job
 from penstock.engine.task_manager.task_deployment import Deployment
 from tests.harness.patience import PATIENCE_S, await_that
 
-ROWS = 400_000
+ROWS = 200_000
 # Long enough for the sources to be blocked on a machine whose one core ten programs share: only then are rows
 # left that have not been sent. After a checkpoint with such rows the test goes on at once.
 SLOW_S = 0.5

@@ -10,6 +10,7 @@ from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold, group_numbers, summed
 from penstock.repl.cli import main
+from tests.harness.length import examples
 
 
 def batch(rows, weights=None):
@@ -39,7 +40,7 @@ def test_fold_takes_a_retraction_before_its_row():
     assert listed(fold.rows()) == [("a", 2)]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(
     st.lists(
         st.tuples(

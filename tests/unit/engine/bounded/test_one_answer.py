@@ -80,6 +80,7 @@ def agrees(found: Outcome, expected: Outcome) -> bool:
     return found == sorted(expected, key=repr)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("name", list(CASES))
 def test_the_stream_and_duckdb(backends: BoundedBackends, tmp_path: Path, name: str) -> None:
     case = CASES[name]
@@ -87,7 +88,7 @@ def test_the_stream_and_duckdb(backends: BoundedBackends, tmp_path: Path, name: 
     stream = outcome(lambda: streamed(table, places), tmp_path)
     assert agrees(stream, case.expected), stream
     backend = backends.backend("duckdb")
-    for zone in ("UTC", "Asia/Kolkata"):
+    for zone in of_length(["Asia/Kolkata"], ["UTC", "Asia/Kolkata"]):
         assert outcome(lambda zone=zone: bounded(backend, table, places, zone), tmp_path) == stream
 
 

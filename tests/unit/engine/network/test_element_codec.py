@@ -25,6 +25,7 @@ from penstock.engine.api.stream_elements import (
 from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.element_codec import ElementDecoder, ElementEncoder, pieces_that_fit
 from penstock.engine.network.frames import FrameReader, FrameWriter, NetworkFrame
+from tests.harness.length import examples
 
 TYPES: list[tuple[pa.DataType, st.SearchStrategy]] = [
     (pa.bool_(), st.booleans()),
@@ -114,7 +115,7 @@ def payloads(encoder: ElementEncoder, element: Element, now_ms: float = 0.0) -> 
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(ELEMENTS, max_size=5))
 def test_elements_come_back_as_they_were(elements: list[Element]) -> None:
     encoder, decoder, writer, reader = ElementEncoder(), ElementDecoder(), FrameWriter(), FrameReader()

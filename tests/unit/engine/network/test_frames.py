@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.network.frames import HEADER_BYTES, FrameReader, FrameWriter
+from tests.harness.length import examples
 
 MESSAGES = st.lists(
     st.tuples(st.integers(1, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 255)),
@@ -34,7 +35,7 @@ def code_of(data: bytes, **options: object) -> str:
     return caught.value.code
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(MESSAGES, st.lists(st.integers(1, 90), min_size=1))
 def test_frames_come_out_as_they_went_in_wherever_the_stream_is_cut(
     messages: list[tuple[int, int, bytes, int]], cuts: list[int]
@@ -75,7 +76,7 @@ def test_other_programs_are_told_apart_from_the_first_byte(start: bytes, told: s
     assert caught.value.code == "NET-5001"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(min_size=1, max_size=200))
 def test_random_bytes_give_an_error_or_nothing(data: bytes) -> None:
     try:

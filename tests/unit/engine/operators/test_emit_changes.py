@@ -13,6 +13,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.operators import emit_changes
 from penstock.engine.operators.emit_changes import EmitChangesOperator
 from penstock.planner.logical.emit import EmitKind
+from tests.harness.length import examples
 from tests.harness.operator_specs import emit_spec
 from tests.harness.operators import done, opened
 from tests.unit.engine.operators.changelogs import Change, Collected, batch_of, fold
@@ -83,7 +84,7 @@ def test_nothing_waits_over_a_barrier_or_the_end(at_end: bool) -> None:
     assert len(out.changes()) == 1
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     batches=st.lists(st.lists(st.tuples(ROW, st.sampled_from([1, -1, 2])), max_size=6), max_size=6),
     waits=st.lists(st.integers(0, 150), min_size=6, max_size=6),

@@ -12,6 +12,7 @@ from penstock.catalog.types import BIGINT, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.operators.emit_final import EmitFinalOperator
 from penstock.planner.logical.emit import EmitKind
+from tests.harness.length import examples
 from tests.harness.operator_specs import emit_spec
 from tests.harness.operators import done
 from tests.harness.operators import opened as opened_in
@@ -51,7 +52,7 @@ def changelogs(draw: st.DrawFn) -> list[Change]:
     return changes
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(changes=changelogs(), cuts=st.lists(st.integers(1, 9)), rescales=st.lists(st.integers(0, 3)))
 def test_the_rows_that_are_left_are_emitted_once_and_at_the_end(
     changes: list[Change], cuts: list[int], rescales: list[int]

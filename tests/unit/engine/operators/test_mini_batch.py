@@ -13,6 +13,7 @@ from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE, MiniBatch
+from tests.harness.length import examples
 
 FULL = 80
 SMALL = FULL // 8
@@ -67,7 +68,7 @@ def test_where_the_output_waits_anyway_small_batches_wait_too() -> None:
     assert unbuffered.add(rows(1)), "without a timeout nothing waits"
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 2 * FULL), max_size=8))
 def test_what_is_taken_is_what_was_added_in_its_order(counts: list[int]) -> None:
     waiting, _ = buffer()

@@ -11,6 +11,7 @@ from penstock.catalog.types import BIGINT, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.replicate_rows import ReplicateRowsOperator
+from tests.harness.length import examples
 from tests.harness.operator_specs import replicate_rows_spec
 from tests.harness.operators import Remembered, opened
 from tests.unit.engine.operators.changelogs import Change, batch_of, listed
@@ -31,7 +32,7 @@ def replicated(changes: list[Change], behind: list[int] | None = None) -> list[B
     return out.batches
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     st.lists(
         st.tuples(

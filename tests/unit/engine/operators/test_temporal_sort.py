@@ -17,6 +17,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.operators.temporal_sort import TemporalSortOperator
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.windows import window_fields
+from tests.harness.length import examples
 from tests.harness.operator_specs import temporal_sort_spec
 from tests.harness.operators import done
 from tests.harness.operators import opened as opened_in
@@ -54,7 +55,7 @@ def in_order(row: tuple[Any, ...]) -> tuple[Any, ...]:
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.sampled_from([None, -1, 1, 2, 2**62])), max_size=30)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(rows=ROWS, cuts=st.lists(st.integers(1, 9)), data=st.data())
 def test_rows_come_out_sorted_when_the_watermark_is_past_them(
     rows: list[Any], cuts: list[int], data: st.DataObject

@@ -17,9 +17,10 @@ from penstock.engine.state.state_snapshot import (
     by_group,
     whole,
 )
+from tests.harness.length import examples
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.lists(st.integers(0, 4), max_size=40))
 def test_entries_of_one_group_stay_in_their_order(groups: list[int]) -> None:
     slots = np.arange(len(groups))[::-1] + (1 << 31)  # past what a signed 32-bit number holds

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.state.time_to_live import Deadlines, LastWrites, PartitionEnds
+from tests.harness.length import examples
 
 
 @dataclass
@@ -55,7 +56,7 @@ def test_restored_times_count_from_the_latest_of_an_entry() -> None:
     assert due(writes, 1_100, [0, 1]) == [1]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.lists(st.integers(-30, 30), max_size=12), st.integers(-35, 35)), max_size=12))
 def test_deadlines_like_a_list(steps: list[tuple[list[int], int]]) -> None:
     deadlines, model, number = Deadlines(), [], 0

@@ -16,6 +16,7 @@ from penstock.engine.connectors.database.scan import conditions_of, scan_text, s
 from penstock.engine.expressions.compiler import compile_predicate
 from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.planner.expressions.nodes import Column, Expression, conjunction
+from tests.harness.length import examples
 from tests.unit.optimizer.plans import call, lit
 
 SCHEMA = Schema((Field("k", BIGINT), Field("s", STRING), Field("n", INT)))
@@ -79,7 +80,7 @@ PARTS = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(parts=st.lists(PARTS, min_size=1, max_size=3))
 def test_every_row_that_the_predicate_keeps_is_scanned(table: CatalogTable, parts: list[Expression]) -> None:
     predicate = conjunction(tuple(parts))

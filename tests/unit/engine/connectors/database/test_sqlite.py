@@ -19,6 +19,7 @@ from penstock.catalog.types import BIGINT, DATE, DOUBLE, STRING
 from penstock.engine.connectors.database import sqlite
 from penstock.engine.connectors.database.database import Condition, Select
 from penstock.engine.connectors.database.sqlite import SqliteFile, parameters
+from tests.harness.length import examples
 from tests.unit.engine.connectors.database.files import SCHEMA, rows_in, writable
 
 KIND, MADE = "sqlite", SqliteFile
@@ -35,7 +36,7 @@ def keys(*values: int) -> pa.RecordBatch:
     return pa.record_batch({"k": pa.array(values, pa.int64())})
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(
     steps=st.lists(
         st.tuples(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
+from tests.harness.length import examples
 
 FILES = ("a.csv", "b/c.csv", "b/d/e.csv", "k=1/_x=2/f.csv", "b[1].csv", "z.csv")
 HIDDEN = (".a.csv", "_b.csv", "b/.tmp/c.csv", "_temporary/d.csv")
@@ -74,7 +75,7 @@ def test_the_current_state_of_a_file_and_its_name_below_the_table(root: Path) ->
     assert listing.current(first.path) is None
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     st.text(min_size=1, max_size=9).map("/{}".format) | st.just("/a@1-2#3-4"),
     st.integers(0, 2**40),

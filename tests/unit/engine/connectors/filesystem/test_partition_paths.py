@@ -22,6 +22,7 @@ from penstock.engine.connectors.filesystem.partition_paths import (
     partition_directory,
     partition_values,
 )
+from tests.harness.length import examples
 from tests.harness.reading import Taken, read, table_of
 from tests.unit.engine.connectors.filesystem.test_sink import sink
 
@@ -72,7 +73,7 @@ def test_every_value_comes_back(tmp_path: Path, kind: str) -> None:
     st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_any_value_and_any_column_name(value: str | None, name: str) -> None:
     path = f"{partition_directory([name], [pa.array([value], pa.string())])}/part-0.parquet"
     assert path.count("/") == 1

@@ -15,6 +15,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, INT, STRING
 from penstock.engine.api.operator import Services
 from penstock.engine.connectors.in_process.bad_records import BadRecords
+from tests.harness.length import examples
 from tests.harness.reading import Taken, drain, open_source, read, resume_everywhere, table_of
 
 ROWS = 11
@@ -41,7 +42,7 @@ def expected(path: Path) -> list[dict[str, Any]]:
     return [{"n": i, "v": f"v{i}", "row": i, "name": "a.csv", "size": size} for i in range(ROWS)]
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=examples(15), deadline=None, derandomize=True)
 @given(batch=st.integers(1, ROWS + 1))
 def test_rows_and_facts_of_the_file_are_the_same_in_any_batches_and_resumed_anywhere(
     file: Path, batch: int

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.connectors.generated.split_reader import GeneratedReader
+from tests.harness.length import examples
 
 
 def squares(first: int, count: int) -> pa.RecordBatch:
     return pa.record_batch({"n": pa.array([n * n for n in range(first, first + count)], pa.int64())})
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(rows=st.integers(0, 20), polls=st.lists(st.integers(1, 9)), resume=st.booleans())
 def test_each_row_comes_once_whatever_the_polls_and_restores(
     rows: int, polls: list[int], resume: bool

@@ -14,6 +14,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.aggregate import CountWindowAggregate
 from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.physical.operator_specs import InputSchema, OperatorSpec
+from tests.harness.length import examples
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
 
 INPUT = Schema((Field("k", STRING), Field("w", BIGINT), Field("v", INT)))
@@ -49,7 +50,7 @@ def expected(rows, size, *, full):
     )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.none() | st.sampled_from("abc"), st.integers(-9, 9)), max_size=40),
     st.integers(1, 4),

@@ -21,6 +21,7 @@ from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Literal
 from penstock.planner.logical.aggregate import Phase
+from tests.harness.length import examples
 from tests.harness.operator_specs import group_aggregate_spec
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
 
@@ -68,7 +69,7 @@ ROW = st.tuples(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(st.sampled_from([(0,), (1,), (0, 1)]), st.data())
 def test_like_a_dict(keys, data):
     def make():

@@ -22,6 +22,7 @@ from penstock.planner.expressions.nodes import Call, Column, Literal
 from penstock.planner.logical.joins.interval_join import Deadline, IntervalSide, JoinTime
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.length import examples
 from tests.harness.operator_specs import join_spec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (
@@ -132,7 +133,7 @@ def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
 
 @pytest.mark.parametrize("kind", list(JoinKind))
 @pytest.mark.parametrize("retract", [False, True])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
     events = data.draw(histories(retract))
@@ -206,7 +207,7 @@ def changes_in_disorder(draw: st.DrawFn) -> list[tuple[int, Change, int | None, 
 
 
 @pytest.mark.parametrize("kind", list(JoinKind))
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(
     kind: JoinKind, data: st.DataObject

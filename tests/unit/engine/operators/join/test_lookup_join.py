@@ -20,6 +20,7 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_
 from penstock.engine.operators.join.lookup_join import LookupJoinOperator
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.joins.join import JoinKind
+from tests.harness.length import examples
 from tests.harness.operator_specs import lookup_join_spec
 from tests.harness.operators import Remembered, done
 from tests.unit.engine.operators.changelogs import (
@@ -72,7 +73,7 @@ def joined(changes: list[Change], left: bool, residual: bool) -> list[Change]:
 
 @pytest.mark.parametrize("cache", ["NONE", "PARTIAL", "FULL"])
 @settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

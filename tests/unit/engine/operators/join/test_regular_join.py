@@ -21,6 +21,7 @@ from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.length import examples
 from tests.harness.operator_specs import join_spec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (
@@ -165,7 +166,7 @@ def feed(
 
 @pytest.mark.parametrize("kind", list(JoinKind))
 @pytest.mark.parametrize("retract", [False, True])
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_join_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
     changes = data.draw(changelogs(retract))
@@ -181,7 +182,7 @@ def test_join_equals_reference(kind: JoinKind, retract: bool, data: st.DataObjec
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL])
 @pytest.mark.parametrize("bounded", [0, 1])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.DataObject) -> None:
     """In whatever order rows come, with a restore in the middle; insert-only out when the stream is on the

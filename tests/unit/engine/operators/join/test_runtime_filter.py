@@ -32,6 +32,7 @@ from penstock.engine.operators.join.runtime_filter import (
     summarize_keys,
 )
 from penstock.engine.state.index.key_index import KeyIndex
+from tests.harness.length import examples
 from tests.harness.operator_specs import runtime_filter_spec
 from tests.harness.operators import Remembered, opened
 
@@ -84,7 +85,7 @@ def told_by(columns: list[pa.Array], owners: list[int]) -> JoinKeys:
     )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(sides=sides(), most=st.sampled_from([2, 10_000]))
 def test_rows_with_a_partner_are_kept_and_of_few_keys_no_others(sides: Any, most: int) -> None:
     built, probed, owners = sides

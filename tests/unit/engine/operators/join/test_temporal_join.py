@@ -22,6 +22,7 @@ from penstock.planner.expressions.nodes import Call, Column
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
 from tests.harness.layered import checkpoint
+from tests.harness.length import examples
 from tests.harness.operator_specs import temporal_join_spec
 from tests.unit.engine.operators.changelogs import (
     Change,
@@ -120,7 +121,7 @@ def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
 
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
 @pytest.mark.parametrize("retract", [False, True])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
     events = data.draw(histories(retract))

@@ -27,6 +27,7 @@ from penstock.planner.physical.operator_specs import AnyOperatorSpec
 from penstock.planner.physical.physical_planner import spec_of
 from penstock.planner.statements.nodes import CreateTable, Query
 from penstock.planner.statements.script import parse_script
+from tests.harness.length import examples
 from tests.unit.engine.operators.match.match_reference import Condition, Row, Search, View, matches
 from tests.unit.engine.operators.partition_runs import ROW, START, Subtasks, column, micros, parts_of
 
@@ -181,7 +182,7 @@ def queries(draw: st.DrawFn) -> tuple[str, Any]:
     return clauses, answer
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(80), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_the_matches_are_those_of_the_reference(data: st.DataObject) -> None:
     clauses, answer = data.draw(queries())

@@ -21,6 +21,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
 from penstock.planner.logical.over import Frame, FrameUnit
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.physical.operator_specs import AnyOperatorSpec, InputSchema
+from tests.harness.length import examples
 from tests.harness.operator_specs import over_spec, with_node
 from tests.unit.engine.operators.changelogs import Change, fold
 from tests.unit.engine.operators.partition_runs import ROW, SCHEMA, START, Subtasks, column, micros, over
@@ -94,7 +95,7 @@ def subtasks(spec: AnyOperatorSpec) -> Subtasks:
     return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
     spec = data.draw(specs(True, True))
@@ -126,7 +127,7 @@ def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
     assert run.out.folded() == expected
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_under_changes_the_values_follow(data: st.DataObject) -> None:
     retract = data.draw(st.booleans())

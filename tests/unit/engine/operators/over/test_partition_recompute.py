@@ -20,6 +20,7 @@ from penstock.engine.operators.over.partition_recompute import PartitionRecomput
 from penstock.engine.operators.over.partitions import Partitions
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.logical.windows import AttachedWindow
+from tests.harness.length import examples
 from tests.harness.operator_specs import partition_top_spec
 from tests.harness.operators import done
 from tests.unit.engine.operators.changelogs import (
@@ -59,7 +60,7 @@ def shown(rows: Counter[Any]) -> Counter[Any]:
     return Counter({(*row, count[row[0]]): weight for row, weight in rows.items()})
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(rows=st.lists(ROW, max_size=14), size=st.integers(1, 4), restores=st.booleans(), data=st.data())
 def test_the_output_is_that_of_the_rows_there_are(
     rows: list[Any], size: int, restores: bool, data: st.DataObject

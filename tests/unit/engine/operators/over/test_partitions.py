@@ -18,6 +18,7 @@ from penstock.catalog.types import BIGINT, DOUBLE, STRING, DataType, Decimal, Ro
 from penstock.engine.operators.over.partitions import Partitions, Peers, partitioned
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.planner.expressions.nodes import Column, SortKey
+from tests.harness.length import examples
 from tests.unit.engine.operators.rank.test_top_n import place
 
 SCHEMA = Schema((Field("x", DOUBLE), Field("s", STRING)))
@@ -48,7 +49,7 @@ def peer(row: tuple[Any, Any, int]) -> tuple[Any, ...]:
     return place(row[0], True, False), place(row[1], False, True)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(rows=st.lists(ROW, max_size=15), mask=st.lists(st.booleans(), min_size=15, max_size=15))
 def test_partitions_and_peers_are_those_of_sorted_rows(rows: list[Any], mask: list[bool]) -> None:
     part = sorted_in(rows)

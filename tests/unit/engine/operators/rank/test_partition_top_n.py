@@ -18,6 +18,7 @@ from penstock.planner.expressions.nodes import AggregateCall, SortKey
 from penstock.planner.logical.over import RUNNING
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.length import examples
 from tests.harness.operator_specs import partition_top_spec
 from tests.unit.engine.operators.changelogs import Change, fold, listed
 from tests.unit.engine.operators.partition_runs import (
@@ -68,7 +69,7 @@ def subtasks(spec: AnyOperatorSpec) -> Subtasks:
     return Subtasks(lambda: build_operator(spec, JobOptions()), spec.node.partition)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_first_rows_are_kept_up_to_date(data: st.DataObject) -> None:
     retract = data.draw(st.booleans())
@@ -120,7 +121,7 @@ def test_only_what_can_be_shown_is_kept_of_rows_that_stay() -> None:
     assert sorted(row[1].second for row in run.out.folded()) == [37, 38, 39]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_within_windows_first_rows_come_once_when_the_window_closes(data: st.DataObject) -> None:
     """The time column stands for the window's end, so a partition is a window."""
@@ -142,7 +143,7 @@ def test_within_windows_first_rows_come_once_when_the_window_closes(data: st.Dat
     assert run.out.folded() == expected(fold([(row, 1) for row in rows]), spec)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_within_windows_changes_are_followed_until_the_window_closes(data: st.DataObject) -> None:
     spec = data.draw(specs(False, AttachedWindow(1, 1)))

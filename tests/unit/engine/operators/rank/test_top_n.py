@@ -15,6 +15,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.operators.rank.top_n import TopNOperator
 from penstock.planner.expressions.nodes import Column, SortKey
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
+from tests.harness.length import examples
 from tests.harness.operator_specs import top_n_spec
 from tests.unit.engine.operators.changelogs import (
     Change,
@@ -82,7 +83,7 @@ def changelogs(draw: st.DrawFn, retract: bool) -> list[Change]:
     return changes
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_top_n_equals_reference_after_every_batch(data: st.DataObject) -> None:
     retract = data.draw(st.booleans())

@@ -17,6 +17,7 @@ from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.registry import SOURCES
 from penstock.engine.operators.source.source import SourceOperator
 from penstock.planner.expressions.nodes import Column
+from tests.harness.length import examples
 from tests.harness.reading import Taken, drain, open_source, table_of
 from tests.unit.optimizer.plans import call, lit
 
@@ -41,7 +42,7 @@ def values(out: Taken) -> list[int]:
     return [row["n"] for row in out.rows]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     splits=st.integers(1, 5),
     batch=st.integers(1, 9),

@@ -24,6 +24,7 @@ from penstock.engine.operators.window.late_row_marker import (
 )
 from penstock.planner.logical.windows import CumulateWindow, HopWindow, SessionWindow, TumbleWindow, Windowing
 from tests.harness.direct.lateness import Entry, sessions_in_turn
+from tests.harness.length import examples
 from tests.harness.operator_specs import late_mark_spec
 from tests.unit.engine.operators.changelogs import Collected, context, restored, snapshots
 
@@ -57,7 +58,7 @@ def marks(out: Collected) -> dict[int, tuple[bool, datetime | None, datetime | N
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(
     rows=st.lists(
         st.tuples(
@@ -90,7 +91,7 @@ def test_a_row_is_late_when_its_last_window_has_ended(
     assert marks(out) == expected
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=examples(12), deadline=None, derandomize=True)
 @given(
     rows=st.lists(st.tuples(st.none() | st.integers(0, 30), st.none() | st.sampled_from("ab")), max_size=10),
     cuts=st.lists(st.integers(1, 5), min_size=10, max_size=10),

@@ -19,6 +19,7 @@ from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.window.local_window_aggregate import LocalWindowAggregateOperator
 from penstock.planner.logical.aggregate import Phase
 from penstock.planner.logical.windows import HopWindow, TumbleWindow
+from tests.harness.length import examples
 from tests.harness.operators import Remembered, opened
 from tests.unit.engine.operators.window.test_window_aggregate import INPUT, spec
 
@@ -67,7 +68,7 @@ def merged(found: list[tuple[Any, ...]]) -> dict[tuple[Any, int], tuple[int, int
     return sums
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     batches=st.lists(st.lists(ROW, max_size=8), max_size=5),
     flushes=st.lists(st.sampled_from("bipn"), min_size=5, max_size=5),

@@ -20,6 +20,7 @@ from penstock.engine.operators.window.session_aggregate import (
 )
 from penstock.planner.logical.windows import Emission, SessionWindow
 from tests.harness.direct.lateness import Entry, sessions_in_turn
+from tests.harness.length import examples
 from tests.harness.operator_specs import with_facts, with_node
 from tests.harness.operators import done
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
@@ -52,7 +53,7 @@ def test_the_kind_of_input_and_emission_chooses_the_operator(kind: Any, made: ty
 
 
 @pytest.mark.parametrize("kind", [EARLY, RETRACTING])
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(
     rows=st.lists(ROW, max_size=14),
     cuts=st.lists(st.integers(1, 4)),
@@ -76,7 +77,7 @@ def test_early_results_are_the_sessions_so_far(
     assert out.rows == sessions(rows)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(rows=st.lists(ROW, min_size=1, max_size=12), data=st.data())
 def test_a_retraction_splits_a_session_again(rows: list[Any], data: st.DataObject) -> None:
     operator, out = opened(build_operator(RETRACTING, OPTIONS)), Folded()

@@ -30,6 +30,7 @@ from penstock.planner.logical.windows import (
 )
 from tests.harness.direct.lateness import Entry, sessions_in_turn
 from tests.harness.layered import checkpoint
+from tests.harness.length import examples
 from tests.harness.operator_specs import window_aggregate_spec
 from tests.harness.operators import done
 from tests.harness.state import OPTIONS, Folded, batch_of, opened, rescaled
@@ -167,7 +168,7 @@ def expected(events, kind):
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(run=runs())
 def test_single_phase(kind, run):
     events, cuts, rescale = run
@@ -220,7 +221,7 @@ class Into:
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(run=runs())
 def test_two_phases(kind, run):
     events, cuts, rescale = run
@@ -245,7 +246,7 @@ def sessions_of(events, gap):
     return rows, len(late)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(run=runs())
 def test_sessions(run):
     events, cuts, rescale = run
@@ -267,7 +268,7 @@ def test_a_row_between_two_sessions_joins_them():
 
 
 @pytest.mark.parametrize("kind", WIDTHS)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(
     st.lists(
         st.tuples(st.integers(0, 30), st.sampled_from("ab"), st.integers(-2, 2)), min_size=1, max_size=12

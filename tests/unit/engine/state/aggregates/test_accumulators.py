@@ -30,6 +30,7 @@ from penstock.catalog.types import Decimal as DecimalType
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.planner.expressions.nodes import AggregateCall, Cast, Column, Direction, Literal
 from tests.harness.aggregates import order, same
+from tests.harness.length import examples
 
 NARROW, WIDE = DecimalType(10, 2), DecimalType(30, 2)
 COLUMNS = [
@@ -366,7 +367,7 @@ def new(insert_only):
 SLOTTED = st.lists(st.tuples(st.integers(0, 3), ROW), min_size=1, max_size=10)
 
 
-@settings(max_examples=16, deadline=None, derandomize=True)
+@settings(max_examples=examples(16), deadline=None, derandomize=True)
 @given(st.lists(SLOTTED, max_size=5), st.booleans())
 def test_inserts_merges_and_clear(batches, insert_only):
     one, other = new(insert_only), new(insert_only)
@@ -381,7 +382,7 @@ def test_inserts_merges_and_clear(batches, insert_only):
     check(one, [3, 2, 1, 0], model | {1: [], 3: []})
 
 
-@settings(max_examples=18, deadline=None, derandomize=True)
+@settings(max_examples=examples(18), deadline=None, derandomize=True)
 @given(st.data())
 def test_retractions_and_checkpoints(data):
     accumulators = new(False)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.index.key_index import KeyIndex
+from tests.harness.length import examples
 
 D = decimal.Decimal
 VALUES = {
@@ -51,7 +52,7 @@ def arrays(types, rows):
     return [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(types)]
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(steps())
 def test_like_a_dict(case):
     types, actions = case

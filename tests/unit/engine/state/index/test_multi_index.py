@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.state.index.multi_index import MultiIndex
+from tests.harness.length import examples
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 5), max_size=10)), max_size=15),
     st.randoms(use_true_random=False),
@@ -66,7 +67,7 @@ def test_lists_grow_past_the_first_capacity() -> None:
     assert index.expand(np.array([99]))[1].tolist() == [99, 399, 699, 999]
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(st.lists(st.integers(-1, 4), max_size=12), st.lists(st.integers(0, 3), max_size=25), st.integers(1, 7))
 def test_pairs_in_pieces_are_all_pairs(asked: list[int], owners: list[int], most: int) -> None:
     index, slots = MultiIndex(), np.array(asked, np.int64)

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.state.index.slot_sets import DistinctSlots, UseCounts, number_runs
+from tests.harness.length import examples
 
 SLOTS = st.lists(st.integers(0, 9), max_size=30)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.lists(SLOTS, max_size=5))
 def test_each_slot_of_a_batch_once_in_the_order_they_come(batches: list[list[int]]) -> None:
     """One set serves many batches: none sees the marks of an earlier one."""
@@ -23,7 +24,7 @@ def test_each_slot_of_a_batch_once_in_the_order_they_come(batches: list[list[int
         assert distinct.of(np.array(slots, np.int64), capacity).tolist() == list(dict.fromkeys(slots))
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
 def test_pairs_of_runs_and_slots_are_numbered_in_order(pairs: list[tuple[int, int]]) -> None:
     pairs.sort(key=lambda pair: pair[0])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from penstock.engine.api.key_groups import key_group_range
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.rows.row_store import RowStore
+from tests.harness.length import examples
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])
 
@@ -26,7 +27,7 @@ def value(number):
     return {"k": number, "v": [str(number)] if number % 3 else None}
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 30), max_size=40)), max_size=15),
     st.randoms(use_true_random=False),
