@@ -16,6 +16,8 @@ from penstock.catalog.types import BIGINT, STRING, TimestampLtz
 # paths that are no files: lines are read from stdin, rows are written to stdout
 STANDARD_INPUT = ("-", "/dev/stdin")
 STANDARD_OUTPUT = ("-", "/dev/stdout")
+# s3a is Hadoop's name of s3; gcs and abfs are those of other clients
+OBJECT_SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
 # Each record is a change: an insertion, an update or a deletion.
 CHANGELOG_FORMATS = frozenset({"debezium-json"})
@@ -170,6 +172,22 @@ FILESYSTEM_OPTIONS = (
         "codec of parquet pages",
         ("zstd", "snappy", "lz4", "gzip", "none"),
     ),
+    # The names are Flink's; without them the environment says it, as for the state of jobs.
+    Option("s3.endpoint", help="the address of a server compatible with S3, such as http://host:9000"),
+    Option("s3.region", help="the region of the bucket; by default AWS_REGION"),
+    Option(
+        "s3.access-key",
+        secret=True,
+        help="the access key; by default AWS_ACCESS_KEY_ID, or the machine's role",
+    ),
+    Option("s3.secret-key", secret=True, help="the secret key of the access key"),
+    Option("s3.session-token", secret=True, help="the token of temporary keys"),
+    Option(
+        "s3.path-style-access",
+        OptionKind.BOOL,
+        None,
+        "whether the bucket is part of the path; by default it is at an endpoint of one's own",
+    ),
 )
 
 
@@ -221,6 +239,7 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
         )
     _check_encoding(options, values)
     _check_compaction(options, spans, kind.strip().lower())
+    _check_object_store(options, spans)
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     # No parser could tell the end of a value from a quote.
     if quote is not None and quote == delimiter:
@@ -242,6 +261,39 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
             hint=hint,
             span=spans.get("source.monitor-interval"),
         )
+
+
+def _check_object_store(options: dict[str, str], spans: dict[str, Span]) -> None:
+    scheme = object_scheme(options["path"])
+    key = next((key for key in options if key.startswith("s3.")), None)
+    if key is not None and scheme != "s3":
+        raise PenstockError(
+            "SQL-1507",
+            f"option '{key}' is of s3:// URLs, the path is {redact_url(options['path'])[:100]}",
+            hint="leave it out",
+            span=spans.get(key),
+        )
+    if ("s3.access-key" in options) != ("s3.secret-key" in options):
+        raise PenstockError(
+            "SQL-1507",
+            "s3.access-key and s3.secret-key are given together or not at all",
+            hint="give both, or neither: then the environment says them",
+            span=spans.get("s3.access-key") or spans.get("s3.secret-key"),
+        )
+    # Files are merged by reading them from the directory; objects would be downloaded for it.
+    if scheme is not None and options.get("auto-compaction", "false").strip().lower() == "true":
+        raise PenstockError(
+            "SQL-1507",
+            "auto-compaction merges files of directories only, not objects",
+            hint="leave it out, and raise execution.checkpointing.interval for fewer files",
+            span=spans.get("auto-compaction"),
+        )
+
+
+def object_scheme(path: str) -> str | None:
+    """Return s3, gs or az for a URL of such a store; None for any other path."""
+    scheme, separator, _ = path.partition("://")
+    return OBJECT_SCHEMES.get(scheme.lower()) if separator else None
 
 
 def _check_encoding(options: dict[str, str], values: dict[str, Span]) -> None:

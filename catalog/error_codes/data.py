@@ -131,8 +131,8 @@ DATA: dict[str, tuple[str, str]] = {
     ),
     "DAT-4601": ("The path of a table to write is a file.", "Give a directory."),
     "DAT-4602": (
-        "The path of a table to write is no local directory.",
-        "Write to a local or mounted directory.",
+        "The path of a table to write is neither a directory nor in an object store.",
+        "Write to a directory, or to a URL of s3://, gs:// or az://.",
     ),
     "DAT-4603": ("The directory of the table cannot be made.", "Give another path, or permission."),
     "DAT-4604": (

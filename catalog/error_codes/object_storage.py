@@ -49,4 +49,8 @@ OBJECT_STORAGE: dict[str, tuple[str, str]] = {
         "A job with its state in an object store has an input that stages rows in files.",
         "Keep the state in a shared directory, or read the table as a stream.",
     ),
+    "DAT-5514": (
+        "The object that says which checkpoint a table in an object store has is damaged.",
+        "Restore it from a version of the bucket, or write to another path.",
+    ),
 }

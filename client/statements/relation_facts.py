@@ -69,7 +69,7 @@ def _files_text(table: CatalogTable) -> str | None:
     from penstock.engine.connectors.filesystem.listing import FileListing
 
     try:
-        files = FileListing(path, table.options.get("format")).files(missing_ok=True)
+        files = FileListing(path, table.options.get("format"), table.options).files(missing_ok=True)
     # A path that cannot be read now is no error of a description.
     except PenstockError as error:
         return f"not known: {error.message}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from penstock.catalog.connectors.filesystem import OBJECT_SCHEMES
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 
-# s3a is Hadoop's name of s3, gcs and abfs those of other clients
-SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 
 
@@ -60,7 +59,7 @@ def parse_location(text: str) -> Location:
     if scheme == "file":
         return Path(rest)
     bucket, _, prefix = rest.partition("/")
-    if scheme not in SCHEMES or not bucket or "@" in bucket:
+    if scheme not in OBJECT_SCHEMES or not bucket or "@" in bucket:
         # whatever stands before an @ may be a password: it is not repeated
         raise PenstockError(
             "DAT-5501",
@@ -70,4 +69,4 @@ def parse_location(text: str) -> Location:
             kind=Kind.USER,
             sqlstate="22023",
         )
-    return ObjectUrl(SCHEMES[scheme], bucket, re.sub("/+", "/", prefix).strip("/"))
+    return ObjectUrl(OBJECT_SCHEMES[scheme], bucket, re.sub("/+", "/", prefix).strip("/"))

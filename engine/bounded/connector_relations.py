@@ -77,7 +77,7 @@ def whole_table(relation: ScannedTable, services: Services) -> list[pa.RecordBat
     """
     if relation.table.connector != "filesystem":
         return list(own_batches(relation, services))
-    listing = FileListing(relation.table.options["path"], file_format(relation.table))
+    listing = FileListing(relation.table.options["path"], file_format(relation.table), relation.table.options)
     # ``left``: further attempts after this one
     for left in range(_READINGS - 1, -1, -1):
         listed = listing.files()

@@ -109,10 +109,11 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
     # reasons that need no look at the files come first
     if (reason := _own_reading(relation)) is not None:
         return reason
-    listing = FileListing(table.options["path"], file_format(table))
+    listing = FileListing(table.options["path"], file_format(table), table.options)
     table_path, local = table.options["path"], isinstance(listing.filesystem, pafs.LocalFileSystem)
     # a secret or an endpoint in the table's URL is known to Arrow's filesystem only
-    if not local and not (hadoop and hadoop_url(table_path, "")):
+    reached = any(key.startswith("s3.") for key in table.options)
+    if not local and (reached or not (hadoop and hadoop_url(table_path, ""))):
         return "its files are where only penstock's options lead"
     listed = _files(relation, listing)
     partitions = _partitions(relation, listing, listed)

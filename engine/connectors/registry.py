@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.catalog.connectors.filesystem import STANDARD_INPUT, STANDARD_OUTPUT
+from penstock.catalog.connectors.filesystem import STANDARD_INPUT, STANDARD_OUTPUT, object_scheme
 from penstock.catalog.connectors.third_party import installed_plugin
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.sink import SinkRequest, SinkWriter
@@ -107,6 +107,11 @@ def _filesystem_sink(request: SinkRequest) -> SinkWriter:
         from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
 
         return StandardOutputSink(request)
+    if request.table is not None and object_scheme(request.table.options["path"]) is not None:
+        from penstock.engine.connectors.epoch_sink import EpochSink
+        from penstock.engine.connectors.filesystem.object_target import ObjectFilesTarget
+
+        return EpochSink(request, ObjectFilesTarget(request))
     from penstock.engine.connectors.filesystem.sink import FilesystemSink
 
     return FilesystemSink(request)

@@ -26,6 +26,8 @@ _TIMEOUT_S = 60
 _CONNECT_TIMEOUT_S = 5
 # one request a part: memory is bounded by it, and a failed part is sent again alone
 PART_BYTES = 16 << 20
+# a file of at most so many bytes is uploaded in one request
+WHOLE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -153,14 +155,24 @@ class ObjectClient:
 
         from obstore import put
 
-        # an upload that is broken off leaves parts that nobody sees: the library aborts them if it lives
-        self._tried(
-            "put",
-            key,
-            lambda: _version(
-                put(self._store, key, Path(path), chunk_size=PART_BYTES, max_concurrency=2, mode="overwrite")
-            ),
-        )
+        # in one request where that is possible: parts that a killed process leaves stay in the bucket, unseen
+        size = Path(path).stat().st_size
+        large = size > WHOLE_BYTES
+
+        def attempt() -> Version:
+            return _version(
+                put(
+                    self._store,
+                    key,
+                    Path(path),
+                    use_multipart=large,
+                    chunk_size=PART_BYTES,
+                    max_concurrency=2,
+                    mode="overwrite",
+                )
+            )
+
+        self._tried("put", key, attempt)
 
     def get(self, key: str) -> tuple[bytes, Version]:
         """Return an object and its version."""

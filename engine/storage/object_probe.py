@@ -57,9 +57,9 @@ def _stale(client: ObjectClient, key: str, first: Version) -> bool:
 def _ignores(client: ObjectClient, what: str) -> PenstockError:
     return PenstockError(
         "DAT-5511",
-        f"{client.where} ignores conditions of writes: {what}; it cannot hold the state of jobs",
-        hint="keep the state in a directory or in a store with conditional writes, such as S3, GCS or Azure; "
-        "tables can be read from this store",
+        f"{client.where} ignores conditions of writes: {what}; two writers could not be kept apart there",
+        hint="write to a directory or to a store with conditional writes, such as S3, GCS or Azure; tables "
+        "can be read from this store",
         kind=Kind.EXTERNAL,
         sqlstate="0A000",
     )

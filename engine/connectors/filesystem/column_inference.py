@@ -104,7 +104,7 @@ class FileInference:
             raise PenstockError("DAT-4121", message, hint=_DECLARE, kind=Kind.USER)
         if path in STANDARD_INPUT:
             return _of_stdin(table, kind)
-        listing = FileListing(path, kind)
+        listing = FileListing(path, kind, options)
         files = _listed(listing, path)
         key = (tuple(sorted(options.items())), tuple(file.split_id for file in files))
         if key not in self._known:

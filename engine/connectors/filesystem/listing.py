@@ -5,9 +5,9 @@ identifies each file's content.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Mapping
+from types import MappingProxyType
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 
 from penstock.catalog.connectors.filesystem import FILE_KINDS, split_suffixes
@@ -15,6 +15,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean_file
 from penstock.catalog.secrets import redact_url
+from penstock.engine.connectors.filesystem.arrow_filesystems import resolve, store_error
 from penstock.engine.formats.file_task import unreadable
 
 # path@size-mtime, with #start-end for a range
@@ -22,8 +23,6 @@ _SPLIT_ID = re.compile(
     r"(?P<path>.*)@(?P<size>\d+)-(?P<mtime>\d+)(?:#(?P<start>\d+)-(?P<end>\d+))?", re.DOTALL
 )
 _WILDCARD = re.compile(r"[*?\[]")
-
-_SCHEMES = "there is file://, s3://, gs://, abfs:// and hdfs://, as far as this Arrow was built with them"
 
 
 @dataclass(frozen=True)
@@ -61,15 +60,16 @@ class FileListing:
     never listed. Without a ``file_format`` the names of files may say any.
     """
 
-    def __init__(self, path: str, file_format: str | None) -> None:
+    def __init__(
+        self, path: str, file_format: str | None, options: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """``options``: those of the table, which may say how an object store is reached."""
         self._shown = redact_url(path)
         self._format = file_format
-        self.filesystem, self.root = resolve(path)
+        self.filesystem, self.root = resolve(path, options)
         self._pattern = None
         # an existing path with such characters is no glob
-        if self.filesystem.get_file_info(self.root).type == pafs.FileType.NotFound and _WILDCARD.search(
-            self.root
-        ):
+        if self._info(self.root).type == pafs.FileType.NotFound and _WILDCARD.search(self.root):
             self._pattern = _glob(self.root)
             parts = self.root.split("/")
             # list below the last directory without a wildcard
@@ -94,7 +94,7 @@ class FileListing:
 
     def current(self, path: str) -> FileSplit | None:
         """Return a file's current state; ``None`` when it is gone."""
-        info = self.filesystem.get_file_info(path)
+        info = self._info(path)
         return (
             FileSplit(info.path, info.size, info.mtime_ns // 1000)
             if info.type == pafs.FileType.File
@@ -106,7 +106,7 @@ class FileListing:
         return path[len(self.root) :].lstrip("/")
 
     def _infos(self, missing_ok: bool) -> list[pafs.FileInfo]:
-        info = self.filesystem.get_file_info(self.root)
+        info = self._info(self.root)
         if info.type == pafs.FileType.NotFound:
             if missing_ok:
                 return []
@@ -124,12 +124,18 @@ class FileListing:
             files if self._pattern is None else [info for info in files if self._pattern.fullmatch(info.path)]
         )
 
+    def _info(self, path: str) -> pafs.FileInfo:
+        try:
+            return self.filesystem.get_file_info(path)
+        except OSError as error:
+            raise store_error(self._shown, error) or unreadable(self._shown, error) from error
+
     def _listed(self) -> list[pafs.FileInfo]:
         """Return all files below the root."""
         try:
             infos = self.filesystem.get_file_info(pafs.FileSelector(self.root, recursive=True))
         except OSError as error:
-            raise unreadable(self._shown, error) from error
+            raise store_error(self._shown, error) or unreadable(self._shown, error) from error
         return [
             info
             for info in infos
@@ -173,27 +179,6 @@ class FileListing:
                 )
             message = f"{redact_url(info.path)} is a {kind} file in a table of format {self._format}"
             raise PenstockError("DAT-4108", message, hint=hint, kind=Kind.EXTERNAL)
-
-
-def resolve(path: str) -> tuple[pafs.FileSystem, str]:
-    """Return the filesystem of a path or URL, and the path within it. DAT-4109 for a URL that cannot be
-    opened.
-    """
-    # a plain path is local, relative to the working directory
-    if "://" not in path:
-        return pafs.LocalFileSystem(), str(Path(path).expanduser().absolute())
-    try:
-        filesystem, inside = pafs.FileSystem.from_uri(path)
-    except (pa.ArrowInvalid, OSError, ValueError) as error:
-        reason = str(error)[:200]
-        raise PenstockError(
-            "DAT-4109",
-            f"the URL {redact_url(path)} cannot be opened",
-            detail=reason,
-            hint=_SCHEMES,
-            kind=Kind.EXTERNAL,
-        ) from error
-    return filesystem, inside.rstrip("/") or "/"
 
 
 def _hidden(relative: str) -> bool:

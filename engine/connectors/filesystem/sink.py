@@ -27,10 +27,10 @@ from penstock.engine.api.operator import KeyedState
 from penstock.engine.api.sink import Committable, SinkRequest, writer_name
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
+from penstock.engine.connectors.filesystem.arrow_filesystems import resolve
 from penstock.engine.connectors.filesystem.commit_log import CommittedFile, WrittenAs
 from penstock.engine.connectors.filesystem.commit_writer import SinkCommits
 from penstock.engine.connectors.filesystem.compaction import Compaction, hidden_path
-from penstock.engine.connectors.filesystem.listing import resolve
 from penstock.engine.connectors.filesystem.partition_paths import partition_directory
 from penstock.engine.connectors.filesystem.source import csv_dialect
 from penstock.engine.connectors.filesystem.staged_files import StagedFiles
@@ -84,10 +84,10 @@ class FilesystemSink:
         self._format = file_format(table)
         self._with_ops = takes_changes(table)
         self._upserts = written_changes(table) == "upsert"
-        self._layout = _Layout(table, request.schema, self._with_ops)
+        self._layout = FileLayout(table, request.schema, self._with_ops)
         self._in_payload = bool(option(table, "debezium-json.schema-include"))
         self._dialect = csv_dialect(table) if self._format == "csv" else CsvDialect()
-        self._codec, self._suffix = _codec(table, self._format)
+        self._codec, self._suffix = codec_and_suffix(table, self._format)
         self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
         self._bytes_per_file = int(option(table, "sink.rolling.bytes") or 0)
         root, folder, origin = (
@@ -318,7 +318,7 @@ class FilesystemSink:
         self._complete.append(file)
 
 
-class _Layout:
+class FileLayout:
     """Which columns of the rows are stored in files, and which in directory names. ``with_ops``: the first
     column is the op.
     """
@@ -361,7 +361,7 @@ class _Layout:
             )
 
 
-def _codec(table: CatalogTable, kind: str) -> tuple[str | None, str]:
+def codec_and_suffix(table: CatalogTable, kind: str) -> tuple[str | None, str]:
     """Return the codec of a table's new files and their suffix."""
     suffix = _SUFFIXES[kind]
     # parquet compresses pages, text formats the whole file
@@ -384,7 +384,8 @@ def _directory(table: CatalogTable) -> Path:
     if not isinstance(filesystem, pafs.LocalFileSystem):
         raise PenstockError(
             "DAT-4602",
-            f"{redact_url(path)} cannot be written: only local directories can",
+            f"{redact_url(path)} cannot be written: only directories and object stores can",
+            hint="write a directory, or a URL of s3://, gs:// or az://",
             kind=Kind.EXTERNAL,
         )
     root = Path(inside)

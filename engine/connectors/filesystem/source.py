@@ -38,7 +38,7 @@ class FilesystemSource:
         self._request = request
         self._table = request.table
         self._format = file_format(request.table)
-        self._listing = FileListing(request.table.options["path"], self._format)
+        self._listing = FileListing(request.table.options["path"], self._format, request.table.options)
         self._watch_ms = option(request.table, "source.monitor-interval")
         self._known: dict[str, FileSplit] = {}
 

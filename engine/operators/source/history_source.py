@@ -257,7 +257,7 @@ class HistorySourceOperator(HeadOperator):
                 yield _ASK_AGAIN_MS
         result.close()
         table = scan_of(self._node.plan).table
-        listing = FileListing(table.options["path"], "")
+        listing = FileListing(table.options["path"], "", table.options)
         for split in splits:
             # a file that was replaced meanwhile makes the result wrong: the job fails instead
             check_unchanged(listing, FileSplit.parse(split))
