@@ -154,7 +154,8 @@ def _parse_bool(text: str) -> bool:
 
 def _parse_int(text: str) -> int:
     # At most 18 digits: every such number fits 64 bits.
-    if re.fullmatch(r"[+-]?\d{1,18}", text.strip()) is None:
+    # 64 bits, as ids of snapshots have
+    if re.fullmatch(r"[+-]?\d{1,19}", text.strip()) is None or abs(int(text)) >= 1 << 63:
         raise ValueError(text)
     return int(text)
 

@@ -17,6 +17,7 @@ from penstock.catalog.connectors.filesystem import (
 )
 from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.http import HTTP
+from penstock.catalog.connectors.iceberg import ICEBERG
 from penstock.catalog.connectors.kafka import KAFKA, KAFKA_UPSERTS
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.postgres_cdc import POSTGRES_CDC
@@ -72,6 +73,7 @@ _ALL = (
         pushes_filters=True,
     ),
     DELTA,
+    ICEBERG,
     SOCKET,
     KAFKA,
     KAFKA_UPSERTS,

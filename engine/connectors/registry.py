@@ -102,6 +102,12 @@ def _redis_source(request: ScanRequest) -> SourceConnector:
     return RedisStreamSource(request)
 
 
+def _iceberg_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.iceberg.source import IcebergSource
+
+    return IcebergSource(request)
+
+
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
     if request.table is not None and request.table.options["path"] in STANDARD_OUTPUT:
         from penstock.engine.connectors.filesystem.standard_output import StandardOutputSink
@@ -123,6 +129,14 @@ def _delta_sink(request: SinkRequest) -> SinkWriter:
 
     assert request.table is not None, "a sink of a connector has a table"
     return EpochSink(request, DeltaTarget(request.table, request.metrics))
+
+
+def _iceberg_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.epoch_sink import EpochSink
+    from penstock.engine.connectors.iceberg.target import IcebergTarget
+
+    assert request.table is not None, "a sink of a connector has a table"
+    return EpochSink(request, IcebergTarget(request.table, request.metrics))
 
 
 def _print_sink(request: SinkRequest) -> SinkWriter:
@@ -191,10 +205,12 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "postgres-cdc": _postgres_cdc_source,
     "http": _http_source,
     "redis-stream": _redis_source,
+    "iceberg": _iceberg_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": _filesystem_sink,
     "delta": _delta_sink,
+    "iceberg": _iceberg_sink,
     "print": _print_sink,
     "blackhole": _blackhole_sink,
     "collect": _collect_sink,

@@ -46,6 +46,12 @@ CARDS: tuple[Card, ...] = (
         ("--minutes", "120"),
     ),
     Card(
+        "lakehouse",
+        "tests.fault_injection.lakehouse",
+        "lakehouse tables: killed at each step of the sink, a stranger writes beside it: every row once",
+        ("--rows", "60000"),
+    ),
+    Card(
         "memory",
         "tests.fault_injection.memory",
         "a join of many keys under a memory budget spills, or fails by name",

@@ -32,7 +32,7 @@ from penstock.engine.connectors.delta.delta_table import (
     path_of,
 )
 from penstock.engine.connectors.delta.log import DeltaLog
-from penstock.engine.connectors.delta.version_reader import Start, VersionReader
+from penstock.engine.connectors.delta.version_reader import StartVersion, VersionReader
 from penstock.engine.connectors.lakehouse.columns import refuse_missing
 
 _SPLIT = re.compile(r"(table|full|changes)-(\d+)")
@@ -98,7 +98,7 @@ class DeltaSource:
             )
         kind, version = parts[1], int(parts[2])
         end = option(self._table, SCAN_END)
-        start = Start(
+        start = StartVersion(
             version,
             whole=kind != "changes",
             end=version if kind == "table" else None if end is None else int(end),

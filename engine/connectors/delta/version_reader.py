@@ -25,7 +25,7 @@ _NEW = pa.array(["insert", "update_postimage"])
 
 
 @dataclass(frozen=True)
-class Start:
+class StartVersion:
     """Where reading begins and ends. ``whole``: with all rows of ``version``, else with its changes.
     ``changes``: updates and deletions are read too.
     """
@@ -57,7 +57,7 @@ class VersionReader:
         request: ScanRequest,
         store: TableStore,
         log: DeltaLog,
-        start: Start,
+        start: StartVersion,
         position: Position | None,
     ) -> None:
         self._request = request

@@ -1,0 +1,1 @@
+"""Iceberg tables without a JVM: catalogs, reading snapshots, and an exactly-once target."""

@@ -1,0 +1,133 @@
+"""Opening an Iceberg table: its library, its catalog, its columns, and errors in words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.iceberg import CATALOG_SETTING
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.tables import CatalogTable
+
+# errors that may pass: the catalog or the store is down, or another commit has a lock
+_PASSING = (
+    "OperationalError",
+    "ServerError",
+    "ServiceUnavailableError",
+    "CommitStateUnknownException",
+    "ConnectionError",
+    "ConnectTimeout",
+    "ReadTimeout",
+)
+
+
+def library() -> Any:
+    """Return the module pyiceberg.catalog. DAT-5300 when it is not installed."""
+    # heavy: half a second of CPU; only programs that use an Iceberg table load it
+    try:
+        from pyiceberg import catalog
+    except ImportError as error:
+        raise PenstockError(
+            "DAT-5300",
+            "the connector iceberg needs pyiceberg",
+            hint="pip install 'penstock[iceberg]'",
+            kind=Kind.EXTERNAL,
+        ) from error
+    return catalog
+
+
+def opened_catalog(options: Mapping[str, str]) -> Any:
+    """Return the library's catalog for the options of a table or of a catalog. DAT-5303, DAT-5304."""
+    properties = {
+        key.removeprefix(CATALOG_SETTING): value
+        for key, value in options.items()
+        if key.startswith(CATALOG_SETTING)
+    }
+    named = {"type": "catalog-type", "uri": "uri", "warehouse": "warehouse"}
+    properties |= {name: options[key] for name, key in named.items() if key in options}
+    try:
+        return library().load_catalog("penstock", **properties)
+    except PenstockError:
+        raise
+    except Exception as error:  # the library's own classes
+        raise refused(_catalog_name(options), "opened", error) from error
+
+
+def _catalog_name(options: Mapping[str, str]) -> str:
+    return f"the Iceberg catalog {redact_url(options.get('uri', options.get('catalog-type', '')))}"
+
+
+def where(table: CatalogTable) -> str:
+    """Return what an error calls a table."""
+    return f"the Iceberg table {table.options['table-name']}"
+
+
+def opened(table: CatalogTable, catalog: Any) -> Any:
+    """Return the library's table. DAT-5301 when there is none."""
+    try:
+        found = catalog.load_table(table.options["table-name"])
+    except Exception as error:
+        if type(error).__name__ in ("NoSuchTableError", "NoSuchNamespaceError"):
+            raise PenstockError(
+                "DAT-5301",
+                f"there is no Iceberg table {table.options['table-name']} in its catalog",
+                hint="correct 'table-name'; an INSERT into the table creates it",
+                kind=Kind.EXTERNAL,
+            ) from error
+        raise refused(where(table), "opened", error) from error
+    # In this copy of the metadata alone: the library would add an epoch again after another one's commit.
+    found.metadata.properties["commit.retry.num-retries"] = "0"
+    return found
+
+
+def refreshed(table: CatalogTable, found: Any) -> None:
+    """Take over what others have committed. DAT-5303, DAT-5304."""
+    try:
+        found.refresh()
+    except Exception as error:  # the library's own classes
+        raise refused(where(table), "read", error) from error
+    found.metadata.properties["commit.retry.num-retries"] = "0"
+
+
+def refused(name: str, what: str, error: Exception) -> PenstockError:
+    """Return a failure of the library as ours: DAT-5303 of the catalog or store, which may pass, else
+    DAT-5304.
+    """
+    words = " ".join(str(error).split())[:300]
+    passes = any(kind.__name__ in _PASSING for kind in type(error).__mro__) or isinstance(error, OSError)
+    if passes:
+        return PenstockError(
+            "DAT-5303",
+            f"{name} cannot be {what}: its catalog or store failed",
+            detail=words,
+            hint="check uri, warehouse and the catalog.* options, and that the catalog is up",
+            kind=Kind.EXTERNAL,
+            retriable=True,
+            sqlstate="58000",
+        )
+    return PenstockError(
+        "DAT-5304",
+        f"{name} cannot be {what}",
+        detail=f"{type(error).__name__}: {words}",
+        kind=Kind.EXTERNAL,
+        sqlstate="58000",
+    )
+
+
+def arrow_schema(found: Any) -> pa.Schema:
+    """Return the table's columns."""
+    schema = found.schema().as_arrow()
+    return pa.schema([pa.field(field.name, field.type, field.nullable) for field in schema])
+
+
+def partition_columns(found: Any) -> tuple[str, ...]:
+    """Return the columns a table is partitioned by, a transform as ``day(ts)``."""
+    schema = found.schema()
+    names = []
+    for field in found.spec().fields:
+        column, transform = schema.find_column_name(field.source_id), str(field.transform)
+        names.append(column if transform == "identity" else f"{transform}({column})")
+    return tuple(names)

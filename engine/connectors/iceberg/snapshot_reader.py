@@ -1,0 +1,254 @@
+"""Reads the snapshots of an Iceberg table in their order: the rows that each has added.
+
+The library reads a file: it knows columns by their ids, delete files and older types. Its incremental scan
+passes over snapshots that remove rows without a word, so the operation of each is looked at before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import to_arrow
+from penstock.engine.api.source import Position, ScanRequest
+from penstock.engine.connectors.iceberg.filters import row_filter
+from penstock.engine.connectors.iceberg.iceberg_table import arrow_schema, refreshed, refused, where
+from penstock.engine.connectors.lakehouse.columns import check_types, column_named
+from penstock.engine.formats.decoded_batch import batch_of
+
+
+@dataclass(frozen=True)
+class StartSnapshot:
+    """Where reading begins: with all rows of a snapshot (``whole``), or after it. ``only``: and ends there.
+    ``end``: the last snapshot.
+    """
+
+    snapshot: int
+    whole: bool
+    only: bool
+    end: int | None
+
+
+class SnapshotReader:
+    """A split reader. Its position is (snapshot, file of it, row of the file). DAT-5308 for a snapshot that
+    removes rows, DAT-5309 when snapshots that were not read have expired.
+    """
+
+    def __init__(
+        self, request: ScanRequest, found: Any, start: StartSnapshot, position: Position | None
+    ) -> None:
+        self._request = request
+        self._table = request.table
+        self._found = found
+        self._start = start
+        at = position or {}
+        # ``after``: the last snapshot that was read to its end; ``reading``: the one that is being read
+        self._after: int = at.get("after", 0 if start.whole else start.snapshot)
+        self._reading: int = at.get("reading", start.snapshot if start.whole else 0)
+        self._whole: bool = at.get("whole", start.whole)
+        self._step: int = at.get("step", 0)
+        self._row: int = at.get("row", 0)
+        self._fields = tuple(self._table.source_schema[index] for index in request.columns)
+        # the columns of the library's schema that are read, and what it tests on rows
+        self._projection: Any = None
+        self._filter: Any = None
+        self._tasks: list[Any] | None = None
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._rest: pa.RecordBatch | None = None
+        self._next_look_ms = 0.0
+        self._every_ms = float(option(self._table, "monitor-interval") or 0)
+        self._ended = False
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def poll(self, max_rows: int) -> pa.RecordBatch | None:
+        """Return rows of the snapshot that is read, ``None`` when there is no newer one now. DAT-53xx."""
+        while self._rest is not None or self._begin():
+            if self._rest is None:
+                self._rest = self._next_batch()
+                if self._rest is None:
+                    self._batches, self._row = None, 0
+                    self._step += 1
+                    continue
+            rows = self._rest.slice(0, max_rows)
+            self._rest = self._rest.slice(max_rows) if self._rest.num_rows > max_rows else None
+            self._row += rows.num_rows
+            return rows
+        return None
+
+    def position(self) -> Position:
+        return {
+            "after": self._after,
+            "reading": self._reading,
+            "whole": self._whole,
+            "step": self._step,
+            "row": self._row,
+        }
+
+    def close(self) -> None:
+        self._batches = self._rest = None
+
+    def _begin(self) -> bool:
+        """Open the file of the next step; return whether there is one."""
+        while not self._ended:
+            if self._batches is not None:
+                return True
+            if self._tasks is None and not self._load():
+                return False
+            assert self._tasks is not None
+            if self._step < len(self._tasks):
+                self._batches = self._open(self._tasks[self._step])
+                return True
+            self._finish_snapshot()
+        return False
+
+    def _finish_snapshot(self) -> None:
+        ended = self._start.only or (self._start.end is not None and self._reading == self._start.end)
+        self._after, self._reading, self._whole, self._step, self._tasks = self._reading, 0, False, 0, None
+        self._ended = ended
+
+    def _load(self) -> bool:
+        """List the files of the snapshot; return whether there is one."""
+        if self._reading or self._whole:
+            self._tasks = self._planned()
+            return True
+        # the position is after the last snapshot
+        if self._start.end is not None and self._after == self._start.end:
+            self._ended = True
+            return False
+        following = self._following()
+        if following is None:
+            return False
+        self._reading = following
+        self._tasks = self._planned()
+        self._request.metrics.count("table_versions_read")
+        return True
+
+    def _planned(self) -> list[Any]:
+        check_types(self._fields, arrow_schema(self._found), where(self._table))
+        # a table without snapshots
+        if not self._reading:
+            return []
+        there = arrow_schema(self._found)
+        places = (column_named(there, field.name) for field in self._fields)
+        names = tuple(there.names[place] for place in places if place is not None) or (there.names[0],)
+        try:
+            if self._whole:
+                # the library looks names up in the snapshot's columns, which may have been called otherwise
+                newest = self._found.current_snapshot().snapshot_id == self._reading
+                # a filter leaves out files, so that positions would count others: not in a stream
+                asked = self._request.predicate if self._start.only and newest else None
+                scanned = None if newest else self._reading
+                self._filter = row_filter(asked, self._fields)
+                planned = self._found.scan(self._filter, snapshot_id=scanned)
+            else:
+                self._filter = row_filter(None, self._fields)
+                planned = self._found.incremental_append_scan(
+                    from_snapshot_id_exclusive=self._after or None, to_snapshot_id_inclusive=self._reading
+                )
+            self._projection = self._found.schema().select(*names)
+            return sorted(planned.plan_files(), key=lambda task: task.file.file_path)
+        except Exception as error:  # the library's own classes
+            raise refused(where(self._table), "listed", error) from error
+
+    def _open(self, task: Any) -> Iterator[pa.RecordBatch]:
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        scan = ArrowScan(self._found.metadata, self._found.io, self._projection, self._filter)
+        passed = self._row
+        for batch in scan.to_record_batches([task]):
+            # rows that were returned before the position
+            skipped = min(passed, batch.num_rows)
+            passed -= skipped
+            if batch.num_rows > skipped:
+                yield self._fit(batch.slice(skipped))
+
+    def _next_batch(self) -> pa.RecordBatch | None:
+        assert self._batches is not None
+        try:
+            return next(self._batches, None)
+        except FileNotFoundError as error:
+            raise PenstockError(
+                "DAT-5310",
+                f"a data file of {where(self._table)} is gone, its rows were not all read",
+                detail=str(error)[:300],
+                hint="an expired snapshot removed it: keep snapshots longer than a reader may be behind",
+                kind=Kind.EXTERNAL,
+            ) from error
+        except PenstockError:
+            raise
+        except Exception as error:  # the library's own classes
+            raise refused(where(self._table), "read", error) from error
+
+    def _fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the requested columns with the engine's types; NULL for those the table has not."""
+        arrays = []
+        for field in self._fields:
+            place, kind = column_named(batch.schema, field.name), to_arrow(field.type)
+            arrays.append(pa.nulls(batch.num_rows, kind) if place is None else batch.column(place).cast(kind))
+        return batch_of(arrays, self._fields, batch.num_rows)
+
+    def _following(self) -> int | None:
+        """Return the snapshot after the last one that was read and did not only rewrite files."""
+        pending = self._pending(self._after)
+        if not pending:
+            now_ms = self._request.clock.monotonic_ms()
+            # a look asks the catalog: only once an interval
+            if now_ms < self._next_look_ms:
+                return None
+            self._next_look_ms = now_ms + self._every_ms
+            refreshed(self._table, self._found)
+            pending = self._pending(self._after)
+        for snapshot in pending:
+            operation = "append" if snapshot.summary is None else snapshot.summary.operation.value
+            if operation == "append":
+                return int(snapshot.snapshot_id)
+            if operation != "replace":
+                raise PenstockError(
+                    "DAT-5308",
+                    f"snapshot {snapshot.snapshot_id} of {where(self._table)} changes or removes rows "
+                    f"({operation}), and only added rows are read",
+                    hint="read the table as a whole, or begin after it without state: 'scan.mode' = "
+                    "'from-snapshot' with a later snapshot",
+                    kind=Kind.EXTERNAL,
+                    sqlstate="0A000",
+                )
+            # files were rewritten, with the same rows
+            self._after = int(snapshot.snapshot_id)
+            if self._start.end == self._after:
+                self._ended = True
+                return None
+        return None
+
+    def _pending(self, after: int) -> list[Any]:
+        """Return the snapshots after one, the oldest first. DAT-5309."""
+        found: list[Any] = []
+        snapshot = self._found.current_snapshot()
+        while snapshot is not None and snapshot.snapshot_id != after:
+            found.append(snapshot)
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else self._found.snapshot_by_id(parent)
+            if snapshot is None and (parent is not None or after):
+                raise PenstockError(
+                    "DAT-5309",
+                    f"snapshots of {where(self._table)} that were not read are gone, expired or rolled back",
+                    detail=f"the last one read is {after}, the oldest of its history is "
+                    f"{found[-1].snapshot_id}",
+                    hint="begin without the job's state, with 'scan.mode' = 'full'; keep snapshots longer",
+                    kind=Kind.EXTERNAL,
+                )
+        if snapshot is None and after:
+            raise PenstockError(
+                "DAT-5311",
+                f"{where(self._table)} has no snapshots any more, and was read up to {after}",
+                hint="another table has its name now: begin without the job's state",
+                kind=Kind.EXTERNAL,
+            )
+        return found[::-1]

@@ -1,0 +1,243 @@
+"""Commits the rows of epochs to an Iceberg table: appended, or replaced by PRIMARY KEY.
+
+The epoch of each writer is a property of the table and of the snapshot, set by the transaction that adds its
+rows. A commit requires that the newest snapshot is the one it has read, so one of two that race fails. The
+library would then add the rows again by itself: its retries are off, and ours ask for the epoch first.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import to_arrow
+from penstock.engine.api.epoch_target import EpochWriter, StagedForm
+from penstock.engine.connectors.iceberg.iceberg_table import (
+    arrow_schema,
+    opened,
+    opened_catalog,
+    partition_columns,
+    refreshed,
+    refused,
+    where,
+)
+from penstock.engine.connectors.lakehouse.columns import (
+    RowsFitter,
+    check_types,
+    missing,
+    refuse_missing,
+)
+from penstock.engine.connectors.lakehouse.commit_locks import commit_lock
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+
+EPOCH, ATTEMPT = "penstock.epoch.", "penstock.attempt."
+"""Properties of the table; the name of the writer follows."""
+
+_FAILED = "CommitFailedException"
+
+
+class IcebergTarget:
+    """An EpochTarget. The table is made when the first writer is fenced, where there is none.
+
+    Each attempt has a number in the table's properties, and adds a snapshot without rows when it starts. So
+    the commit of an earlier attempt fails, even when it began before.
+    """
+
+    def __init__(self, table: CatalogTable, metrics: OperatorMetrics) -> None:
+        self._table = table
+        self._metrics = metrics
+        self._catalog = opened_catalog(table.options)
+        self._fields = table.physical_fields
+        self._key = table.primary_key
+        self.form = StagedForm.UPSERTS if self._key else StagedForm.INSERTS
+        self._tries = int(option(table, "sink.max-retries") or 0) + 1
+        self._where = where(table)
+        self._lock = commit_lock(f"{table.options.get('uri', '')} {table.options['table-name']}")
+        self._attempts: dict[str, int] = {}
+        self._iceberg: Any = None
+        self._schema_id: int | None = None
+        self._fitter: RowsFitter | None = None
+
+    def fence(self, writers: list[EpochWriter]) -> None:
+        """Give this attempt a number for each writer, in one snapshot without rows. DAT-53xx."""
+        with self._lock:
+            self._iceberg = self._opened_or_created()
+            self._add_columns()
+
+            def commit() -> None:
+                self._refresh()
+                for writer in writers:
+                    self._attempts[writer.name] = self._number(ATTEMPT, writer) + 1
+                marks = {ATTEMPT + writer.name: self._attempts[writer.name] for writer in writers}
+                self._commit(None, marks)
+
+            self._again(commit)
+
+    def last_committed(self, writer: EpochWriter) -> int:
+        """Return the writer's epoch in the newest metadata. DAT-5303."""
+        with self._lock:
+            self._refresh()
+            return self._number(EPOCH, writer)
+
+    def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
+        """Add or replace an epoch's rows; nothing when the table has the epoch. STA-3504, DAT-53xx."""
+        # a commit that another one got ahead of writes its files anew, so the rows are held
+        held = list(rows)
+        with self._lock:
+
+            def once() -> None:
+                if self._is_done(writer, epoch):
+                    self._metrics.count("epochs_skipped")
+                    return
+                self._commit(held, {EPOCH + writer.name: epoch})
+
+            self._again(once)
+
+    def retire(self, writer: EpochWriter) -> None:
+        """Nothing: two properties a writer stay in the table."""
+
+    def close(self) -> None:
+        """Close the catalog's connection."""
+        self._iceberg = None
+        self._catalog.close()
+
+    def _opened_or_created(self) -> Any:
+        try:
+            return opened(self._table, self._catalog)
+        except PenstockError as error:
+            if error.code != "DAT-5301":
+                raise
+        name = self._table.options["table-name"]
+        schema = pa.schema(
+            [pa.field(field.name, to_arrow(field.type), field.nullable) for field in self._fields]
+        )
+        try:
+            self._catalog.create_namespace_if_not_exists(name.partition(".")[0])
+            with (
+                self._catalog.create_table_transaction(name, schema=schema) as transaction,
+                transaction.update_spec() as spec,
+            ):
+                for column in self._table.partitioned_by:
+                    spec.add_identity(column)
+        except Exception as error:  # noqa: BLE001  another process may have created it meanwhile
+            try:
+                return opened(self._table, self._catalog)
+            except PenstockError:
+                raise refused(self._where, "created", error) from error
+        return opened(self._table, self._catalog)
+
+    def _add_columns(self) -> None:
+        """Add the declared columns that the table has not, where the table's options say so."""
+        if option(self._table, "sink.schema-evolution") != "additive":
+            return
+
+        def add() -> None:
+            refreshed(self._table, self._iceberg)
+            absent = missing(self._fields, arrow_schema(self._iceberg))
+            if not absent:
+                return
+            fields = [pa.field(field.name, to_arrow(field.type)) for field in absent]
+            with self._iceberg.update_schema() as update:
+                update.union_by_name(pa.schema(fields))
+
+        self._again(add)
+
+    def _refresh(self) -> None:
+        """Take over what others committed, and check the table's columns against the declared ones."""
+        if self._iceberg is None:
+            self._iceberg = opened(self._table, self._catalog)
+        else:
+            refreshed(self._table, self._iceberg)
+        number = self._iceberg.schema().schema_id
+        if number == self._schema_id:
+            return
+        there = arrow_schema(self._iceberg)
+        refuse_missing(self._fields, there, self._where, written=True)
+        check_types(self._fields, there, self._where)
+        self._check_partitions()
+        self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._key else 0)
+        self._schema_id = number
+
+    def _check_partitions(self) -> None:
+        declared, there = self._table.partitioned_by, partition_columns(self._iceberg)
+        if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
+            raise PenstockError(
+                "DAT-5307",
+                f"{self._where} is partitioned by ({', '.join(there)}), and is declared by "
+                f"({', '.join(declared)})",
+                hint="leave PARTITIONED BY out: the table says it",
+                kind=Kind.EXTERNAL,
+            )
+
+    def _number(self, prefix: str, writer: EpochWriter) -> int:
+        return int(self._iceberg.metadata.properties.get(prefix + writer.name, 0))
+
+    def _is_done(self, writer: EpochWriter, epoch: int) -> bool:
+        self._refresh()
+        mine, newest = self._attempts.get(writer.name), self._number(ATTEMPT, writer)
+        if mine is not None and newest != mine:
+            raise PenstockError(
+                "STA-3504",
+                f"attempt {newest} writes to {self._where}, this one is attempt {mine}",
+                hint="a later run of the job has taken over: this one ends",
+                kind=Kind.EXTERNAL,
+            )
+        return self._number(EPOCH, writer) >= epoch
+
+    def _commit(self, rows: list[pa.RecordBatch] | None, marks: dict[str, int]) -> None:
+        """Commit rows and marks in one transaction. It always adds a snapshot, so that others see it."""
+        assert self._fitter is not None
+        texts = {name: str(number) for name, number in marks.items()}
+        fitted = [self._fitter.fit(batch) for batch in rows or ()]
+        transaction = self._iceberg.transaction()
+        transaction.set_properties(texts)
+        with warnings.catch_warnings():
+            # a key that is not there yet: "delete operation did not match any records"
+            warnings.simplefilter("ignore")
+            if self._key and fitted:
+                table = pa.Table.from_batches(fitted)
+                gone = table.column(0)
+                table = table.drop_columns([table.schema.names[0]])
+                transaction.delete(self._keys_of(table), snapshot_properties=texts)
+                fitted_table = table.filter(pa.compute.invert(gone)).cast(self._fitter.schema)
+            else:
+                fitted_table = pa.Table.from_batches(fitted, schema=self._fitter.schema)
+            transaction.append(fitted_table, snapshot_properties=texts)
+            transaction.commit_transaction()
+
+    def _keys_of(self, rows: pa.Table) -> Any:
+        from pyiceberg.table.upsert_util import create_match_filter
+
+        names = {name.lower(): name for name in rows.schema.names}
+        return create_match_filter(rows, [names[name.lower()] for name in self._key])
+
+    def _again(self, act: Callable[[], None]) -> None:
+        """Do what another commit may get ahead of; each try reads the metadata anew. DAT-5313."""
+        for left in range(self._tries - 1, -1, -1):
+            try:
+                act()
+                return
+            except PenstockError:
+                raise
+            except Exception as error:
+                # what the table thinks of itself after a failed commit is not to be trusted
+                self._iceberg = None
+                if type(error).__name__ != _FAILED:
+                    raise refused(self._where, "written", error) from error
+                self._metrics.count("commit_conflicts")
+                if not left:
+                    raise PenstockError(
+                        "DAT-5313",
+                        f"other writers got ahead of each commit to {self._where}",
+                        detail=str(error)[:300],
+                        hint="it is tried again; longer checkpoint intervals make fewer commits",
+                        kind=Kind.EXTERNAL,
+                        retriable=True,
+                        sqlstate="40001",
+                    ) from error

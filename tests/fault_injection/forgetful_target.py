@@ -1,0 +1,26 @@
+"""The command line with a planted bug: a Delta table does not know which epochs it has, so what a checkpoint
+holds is written again after each restore.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from penstock.engine.api.epoch_target import EpochWriter
+from penstock.engine.connectors.delta.target import DeltaTarget
+from penstock.repl.cli import main
+
+
+def _nothing(target: DeltaTarget, writer: EpochWriter) -> int:
+    return 0
+
+
+def _never(target: DeltaTarget, writer: EpochWriter, epoch: int) -> bool:
+    target._refresh()
+    return False
+
+
+if __name__ == "__main__":
+    DeltaTarget.last_committed = _nothing  # type: ignore[method-assign]
+    DeltaTarget._is_done = _never  # type: ignore[method-assign]
+    sys.exit(main())
