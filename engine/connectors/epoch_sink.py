@@ -39,10 +39,11 @@ class EpochSink:
     the others are skipped. A refusal of the target fails the job; its rows stay in the checkpoint.
     """
 
-    def __init__(self, request: SinkRequest, target: EpochTarget) -> None:
+    def __init__(self, request: SinkRequest, target: EpochTarget, tries: int = TRIES) -> None:
         assert request.table is not None, "an epoch sink has a table"
         self._request = request
         self._target = target
+        self._tries = tries
         self._writer = EpochWriter(request.owner, request.operator_id, request.subtask)
         self._staged = StagedEpochs(request.key_group, self._is_mine)
         self._buffered: list[pa.RecordBatch] = []
@@ -185,11 +186,11 @@ class EpochSink:
 
     def _again(self, act: Callable[[], Answer]) -> Answer:
         """Call the target, again after an error that may pass."""
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self._tries + 1):
             try:
                 return act()
             except PenstockError as error:
-                if not error.retriable or attempt == TRIES:
+                if not error.retriable or attempt == self._tries:
                     raise
                 self._request.metrics.count("sink_retries")
         raise AssertionError("it is tried once at least")

@@ -189,6 +189,12 @@ def _redis_sink(request: SinkRequest) -> SinkWriter:
     return EpochSink(request, RedisStreamTarget(request))
 
 
+def _postgres_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.database.postgres_sink import PostgresSink
+
+    return PostgresSink(request)
+
+
 # No databases: a scan of one is a bounded input, which runs on a bounded backend.
 SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "filesystem": _filesystem_source,
@@ -215,7 +221,7 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "blackhole": _blackhole_sink,
     "collect": _collect_sink,
     "python": _python_sink,
-    "postgres": _database_sink,
+    "postgres": _postgres_sink,
     "sqlite": _database_sink,
     "duckdb": _database_sink,
     "kafka": _kafka_sink,

@@ -209,7 +209,7 @@ class Table:
     def left(self) -> list[str]:
         """Return what is left staged or is not named once in the log."""
         if self._place is not None:
-            return [str(row) for row in self._place.ask("SELECT job, number FROM penstock_staged")]
+            return [f"{count} transactions" for count in [self._place.staged()] if count]
         return [
             *unpublished(self.out),
             *(f"{name} named {count} times" for name, count in misnamed(self.out, "*.jsonl").items()),

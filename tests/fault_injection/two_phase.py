@@ -73,9 +73,7 @@ def in_one_process(kind: str, arguments: argparse.Namespace, verdict: Verdict) -
     rows = [row[0] for row in place.ask("SELECT k FROM out ORDER BY k")]
     lost, doubled = written - len(set(rows)), len(rows) - len(set(rows))
     verdict.check(rows == list(range(written)), f"{kind}: {lost} lost, {doubled} doubled of {written}")
-    verdict.check(
-        place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)], f"{kind}: staged rows are left"
-    )
+    verdict.check(place.staged() == 0, f"{kind}: staged rows are left")
     verdict.coverage += Counter({f"{kind} writers: {step}": count for step, count in hit.items()})
     verdict.least |= {f"{kind} writers: {step}": 1 for step in WRITERS}
     verdict.faults += [f"{kind} writers: {step}" for step in hit.elements()]

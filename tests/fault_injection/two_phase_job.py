@@ -73,11 +73,7 @@ class Target:
         """Return how many transactions or files wait to be committed."""
         if self._log is not None:
             return self._log.open_transactions
-        return (
-            len(unpublished(self.out))
-            if self._place is None
-            else self._place.ask("SELECT COUNT(*) FROM penstock_staged")[0][0]
-        )
+        return len(unpublished(self.out)) if self._place is None else self._place.staged()
 
 
 class Reader:

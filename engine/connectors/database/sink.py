@@ -63,6 +63,10 @@ class DatabaseSink:
         self._prepared: list[Committable] = []
         self._ended = False
 
+    def follow(self) -> None:
+        """Write for the attempt that the database knows now."""
+        self._again(self._transactions.follow)
+
     def keyed_states(self) -> dict[str, KeyedState]:
         return {}
 

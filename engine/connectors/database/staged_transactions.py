@@ -89,6 +89,10 @@ class StagedTransactions:
                         self._forget(sink, subtask, number)
             self._epoch = self._read_epoch_column("epoch")
 
+    def follow(self) -> None:
+        """Write for the attempt that the database knows now: the caller has taken over once more."""
+        self._epoch = self._read_epoch_column("epoch")
+
     def _sink_of(self, item: Committable) -> tuple[str, str]:
         """Return the owner and operator that staged a transaction; items before format 1.4 name neither."""
         return str(item.get("owner", self._former[0])), str(item.get("operator", self._former[1]))

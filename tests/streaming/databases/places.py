@@ -84,6 +84,12 @@ class Place:
         with self.connection() as made:
             return [tuple(row) for row in made.execute(text).fetchall()]
 
+    def staged(self) -> int:
+        """Return how many transactions are staged in the database; a sink by epoch stages none there."""
+        if self.kind == "postgres" and self.ask("SELECT to_regclass('penstock_staged')") == [(None,)]:
+            return 0
+        return int(self.ask("SELECT COUNT(*) FROM penstock_staged")[0][0])
+
     def options(self, table: str, **more: str) -> str:
         """Return a WITH clause."""
         place = {"url": self.url} if self.kind == "postgres" else {"path": self.path}

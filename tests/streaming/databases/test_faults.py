@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.engine.connectors.database import staged_transactions
+from penstock.engine.connectors.database import postgres_target, staged_transactions
 from penstock.engine.connectors.database.postgres import PostgresConnection
 from tests.streaming.databases.places import Place
 from tests.streaming.databases.test_scans import opened
@@ -129,7 +129,7 @@ def test_rows_whose_connection_is_cut_while_they_are_written_are_there_once(
         items = writer.prepare(epoch)
         writer.commit(items)
     assert hit == [point] and sorted(server.ask("SELECT k FROM out")) == [(k,) for k in range(6)]
-    assert server.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
+    assert server.staged() == 0
     writer.close()
 
 
@@ -162,17 +162,18 @@ def test_a_commit_whose_answer_is_lost_is_found_to_be_done(
 def test_a_job_writes_each_row_once_while_its_connections_are_cut(
     server: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cut in a commit and in staging, with no tries of the sink's own: the job is restarted and goes on
-    from its checkpoint.
+    """Cut in commits, with no tries of the sink's own: the job is restarted and goes on from its
+    checkpoint.
     """
     server.run("CREATE TABLE out (k BIGINT, v VARCHAR(20))")
-    acts = {"S2": once(lambda: cut(server)), "S5": once(lambda: cut(server))}
-    hit = []
-    monkeypatch.setattr(
-        staged_transactions,
-        "failpoint",
-        lambda name: hit.append(name) if name in acts and acts[name]() else None,
-    )
+    commits = []
+
+    def cut_some(name: str) -> None:
+        commits.append(name)
+        if len(commits) in (1, 4):
+            cut(server)
+
+    monkeypatch.setattr(postgres_target, "failpoint", cut_some)
     settings = {
         "execution.runtime-mode": "streaming",
         "execution.checkpointing.dir": str(tmp_path / "state"),
@@ -189,7 +190,7 @@ def test_a_job_writes_each_row_once_while_its_connections_are_cut(
         )
         made.execute(f"CREATE TABLE out (k BIGINT, v STRING) {server.options('out', sink__max_retries='0')}")
         made.execute("INSERT INTO out SELECT k, 'v' FROM numbers")
-    assert set(hit) == {"S2", "S5"}
+    assert len(commits) >= 4
     assert server.ask("SELECT COUNT(*), COUNT(DISTINCT k), SUM(k) FROM out") == [
         (3000, 3000, 3000 * 2999 // 2)
     ]
