@@ -116,6 +116,8 @@ class Connector:
     metadata: tuple[tuple[str, DataType], ...] = ()
     boundedness: Callable[[TableOptions], Boundedness] = _always_bounded
     emits_changes: Callable[[TableOptions], bool] = _insert_only
+    # Its rows are upserts and deletions by the primary key, which do not say what they replace.
+    emits_upserts: bool = False
     check_options: Callable[[Options, Spans, Spans], None] = _any_options
     check_column: Callable[[Options, Field, Span | None], None] = _any_column
     check_table: Callable[[CatalogTable, Spans], None] = _any_table

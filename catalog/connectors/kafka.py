@@ -66,7 +66,7 @@ FORMAT_OPTIONS = (
 )
 
 SCAN_OPTIONS = (
-    Option("scan.startup.mode", OptionKind.ENUM, None, "where reading begins", STARTUP_MODES),
+    Option("scan.startup.mode", OptionKind.ENUM, "earliest-offset", "where a new job begins", STARTUP_MODES),
     Option(
         "scan.startup.timestamp-millis",
         OptionKind.INT,
@@ -283,6 +283,15 @@ def check_kafka(options: Options, spans: Spans, values: Spans) -> None:
     _check_topics(options, spans, values)
     check_message_formats(options, spans, values)
     _check_formats(options, spans)
+    for key in options:
+        # rows of keys that it does not read would be missing
+        if options["connector"] == UPSERT_KAFKA and key.startswith("scan.startup."):
+            raise _excluded(
+                "upsert-kafka reads a topic from its beginning: its rows are the last ones of all keys",
+                "leave it out, or use connector 'kafka'",
+                key,
+                spans,
+            )
     for end in ("startup", "bounded"):
         _check_mode(options, spans, values, end)
 
@@ -326,9 +335,13 @@ KAFKA_UPSERTS = Connector(
     UPSERT_KAFKA,
     "topics of Apache Kafka with the last row of each key",
     KAFKA_OPTIONS,
+    source=True,
     sink=True,
+    replayable=True,
     exactly_once=True,
     upserts=True,
+    emits_upserts=True,
+    metadata=KAFKA_METADATA,
     boundedness=_boundedness,
     emits_changes=lambda _table: True,
     check_options=check_kafka,

@@ -207,6 +207,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "socket": _socket_source,
     "delta": _delta_source,
     "kafka": _kafka_source,
+    "upsert-kafka": _kafka_source,
     "python": _python_source,
     "postgres-cdc": _postgres_cdc_source,
     "http": _http_source,

@@ -12,6 +12,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Operator
 from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, Phase, WindowAggregate
+from penstock.planner.logical.changelog_normalize import ChangelogNormalize
 from penstock.planner.logical.emit import Emit, EmitKind
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import Join
@@ -169,6 +170,7 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     Limit: _limit,
     Repeat: "penstock.engine.operators.replicate_rows:ReplicateRowsOperator",
     Unnest: "penstock.engine.operators.unnest:UnnestOperator",
+    ChangelogNormalize: "penstock.engine.operators.changelog_normalize:ChangelogNormalizeOperator",
     TopN: "penstock.engine.operators.rank.top_n:TopNOperator",
     Over: _over,
     PartitionTop: _partition_top,

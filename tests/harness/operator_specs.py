@@ -10,6 +10,7 @@ from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal, SortKey
 from penstock.planner.logical.aggregate import Aggregate, Phase, WindowAggregate
+from penstock.planner.logical.changelog_normalize import ChangelogNormalize
 from penstock.planner.logical.emit import Emit, EmitFacts, EmitKind
 from penstock.planner.logical.joins.interval_join import IntervalJoin, IntervalJoinFacts, JoinTime
 from penstock.planner.logical.joins.join import Join, JoinFacts, JoinKind
@@ -240,6 +241,11 @@ def late_mark_spec(
 ) -> AnyOperatorSpec:
     node = LateMark(InputSchema(source), window, lateness_us)
     return OperatorSpec(operator_id, name, node.schema, node, OperatorFacts((insert_only,)))
+
+
+def changelog_normalize_spec(schema: Schema, key: Keys) -> AnyOperatorSpec:
+    node = ChangelogNormalize(InputSchema(schema), key)
+    return OperatorSpec("id", "normalize", schema, node, OperatorFacts((False,)))
 
 
 def limit_spec(

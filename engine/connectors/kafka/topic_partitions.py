@@ -117,8 +117,8 @@ class TopicPartitions:
 
     def first_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return where a new job begins in each partition: 'scan.startup.mode'."""
-        mode = option(self._table, "scan.startup.mode") or "group-offsets" * bool(self._group)
-        return self._offsets("startup", str(mode) or "earliest-offset", list(partitions))
+        mode = str(option(self._table, "scan.startup.mode"))
+        return self._offsets("startup", mode, list(partitions))
 
     def end_offsets(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
         """Return the first offset that is not read any more in each partition; empty where reading never

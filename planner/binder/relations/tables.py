@@ -34,6 +34,7 @@ from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal, expression_of
+from penstock.planner.logical.changelog_normalize import normalized
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.scan import Scan, Values
@@ -299,6 +300,9 @@ def scanned(table: CatalogTable) -> Relation:
         index = table.schema.index_of(table.watermark.column)
         assert index is not None
         plan = WatermarkAssign(plan, index, expression_of(table.watermark.expression))
+    # behind the watermark: it is made split by split, upserts are stored by key
+    if connector_of(table).emits_upserts:
+        plan = normalized(plan, table.primary_key)
     return Relation(plan, plan.schema.fields)
 
 

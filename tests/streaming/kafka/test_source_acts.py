@@ -158,3 +158,49 @@ def test_a_process_that_is_killed_loses_no_message_and_repeats_none(
     assert Counter((p, o, a) for a, p, o in rows) == Counter(
         (p, n, n) for p in (0, 1) for n in range(written)
     )
+
+
+UPSERTS = """CREATE TABLE u (v BIGINT, k BIGINT, g BIGINT, PRIMARY KEY (k) NOT ENFORCED)
+    WITH ('connector' = 'upsert-kafka', 'topic' = '{topic}', 'properties.bootstrap.servers' = '{bootstrap}',
+    'key.format' = 'json', 'value.format' = 'json', 'scan.bounded.mode' = 'latest-offset');
+"""
+OF_UPSERTS = {
+    "rows": ("SELECT k, v FROM u", "SELECT k, v FROM u"),
+    "groups": (
+        "SELECT g, COUNT(*), SUM(v) FROM u WHERE v > 40 GROUP BY g",
+        "SELECT g, COUNT(*), SUM(v)::BIGINT FROM u WHERE v > 40 GROUP BY g",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def upserts(topics: KafkaTopics) -> str:
+    """Keys of 0 .. 299 come again and again, over three partitions; each seventh message deletes its key."""
+    made = topics.create(partitions=PARTITIONS)
+    records: list[tuple[bytes, bytes | None]] = []
+    for n in range(ROWS):
+        k = n * n % 300
+        value = json.dumps({"k": k, "v": n % 101, "g": n % 5}).encode()
+        records.append((b'{"k":%d}' % k, None if n % 7 == 3 else value))
+    topics.produce(made, records)
+    return made
+
+
+@pytest.mark.parametrize("name", OF_UPSERTS)
+def test_upserts_in_three_acts(topics: KafkaTopics, upserts: str, name: str, tmp_path: Path) -> None:
+    last = {message.key(): message.value() for message in topics.read(upserts)}
+    connection = duckdb.connect()
+    connection.register("u", pa.Table.from_pylist([json.loads(v) for v in last.values() if v is not None]))
+    query, oracle = OF_UPSERTS[name]
+    expected = Counter(connection.execute(oracle).fetchall())
+    text = UPSERTS.format(topic=upserts, bootstrap=topics.bootstrap) + query + ";"
+    for state_dir, acts in ((None, (2,)), (tmp_path / "state", (1, 3, 2))):
+        script, folded = Script("kafka", {"execution.batch.max-rows": "100"}, text), Folded()
+        for number, parallelism in enumerate(acts):
+            job, channel = script.submit(parallelism, state_dir, 20)
+            if number < len(acts) - 1:
+                run_and_stop(job, channel, folded, 500)
+            else:
+                run_to_end(job, channel, folded)
+        script.close()
+        assert folded.rows == expected

@@ -55,6 +55,26 @@ def test_what_cannot_work_is_refused(options: dict[str, str], code: str, words: 
     assert refused.value.hint
 
 
+UPSERTS = NEEDED | {"connector": "upsert-kafka", "key.format": "json"}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ({}, "SQL-1504", "needs a PRIMARY KEY"),
+        ({"key.format": ""}, "SQL-1505", "key.format"),
+        ({"key.fields": "a"}, "SQL-1507", "has no key.fields"),
+        ({"format": "debezium-json"}, "SQL-1507", "its values are changes themselves"),
+        ({"scan.startup.mode": "latest-offset"}, "SQL-1507", "from its beginning"),
+    ],
+)
+def test_tables_of_upserts_have_a_key(options: dict[str, str], code: str, words: str) -> None:
+    with pytest.raises(PenstockError) as refused:
+        create(UPSERTS | options)
+    assert refused.value.code == code
+    assert words in refused.value.message
+
+
 def test_needed_options() -> None:
     create(NEEDED)
     for key, code in (
