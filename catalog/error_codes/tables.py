@@ -149,6 +149,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "One job reads a table with two values of 'scan.parallelism'; scans of a table share one source.",
         "Give all readers the same OPTIONS hint, or set the option of the table itself.",
     ),
+    "SQL-1408": (
+        "A table asks for watermark alignment that would do nothing: no event time, or several processes.",
+        "Declare a watermark; read the table in one process, or by one subtask.",
+    ),
     "SQL-1501": (
         "The WITH clause names no connector.",
         "Write 'connector' = 'filesystem', or another one of the hint.",

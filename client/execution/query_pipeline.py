@@ -13,6 +13,7 @@ from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.history_subplans import history_option, no_stream
 from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.optimizer.scan_validation import check_alignment
 from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
@@ -119,6 +120,7 @@ class QueryPipeline:
         with_exchanges = lay_edges(plan, options.parallelism, facts=facts)
         # an upsert table at parallelism > 1: do the changes of a key stay in order?
         check_order(with_exchanges, facts, options.parallelism)
+        check_alignment(with_exchanges, options.parallelism, str(settings.get("deployment")))
         graph = plan_job(
             with_exchanges,
             facts,

@@ -28,6 +28,7 @@ from penstock.engine.connectors.in_process.late_rows import LateRows
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.connectors.python.lookup import PythonConnectors
+from penstock.engine.operators.source.alignment import WatermarkAlignments
 
 if TYPE_CHECKING:
     from penstock.client.prometheus import MetricsServer
@@ -86,6 +87,7 @@ class SessionState:
         self.statement_log = StatementLog()
         self.registered = RegisteredTables()
         self.python_connectors = ProgramConnectors()
+        self.alignments = WatermarkAlignments()
         self.bad_records = BadRecords()
         self.late_rows = LateRows()
         self.channels = ResultChannels()
@@ -123,7 +125,8 @@ class SessionState:
 
     def _job_services(self) -> Services:
         python = PythonConnectors(self.python_connectors, self.modules.allowed, self.modules.module)
-        return Services(self.channels, *self._readable_tables, self.print_stream, self.backends, python)
+        shared = (self.print_stream, self.backends, python, self.alignments)
+        return Services(self.channels, *self._readable_tables, *shared)
 
     def insert_jobs(self) -> list[Job]:
         """Return the jobs of INSERT and CREATE TABLE AS in the order they were started."""

@@ -48,6 +48,7 @@ from penstock.engine.deploy.worker.services_client import (
 )
 from penstock.engine.exchange.channel import ConsumerChannel, ProducerChannel, Wakeup
 from penstock.engine.network.handshake import Identity
+from penstock.engine.operators.source.alignment import WatermarkAlignments
 from penstock.engine.task.messages import (
     SnapshotCompleted,
     TaskEnded,
@@ -209,7 +210,14 @@ class WorkerTasks:
         # what the program registered is not here: a job that wants it was refused
         python = PythonConnectors(ProgramConnectors(), lambda: wanted.options.python_modules, import_by_name)
         return Services(
-            self._results, tables, *stores, printing, self._backends, python, *self._means.services()
+            self._results,
+            tables,
+            *stores,
+            printing,
+            self._backends,
+            python,
+            WatermarkAlignments(),
+            *self._means.services(),
         )
 
     # What comes of the tasks; called by their slots.

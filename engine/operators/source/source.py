@@ -4,6 +4,7 @@ reads a materialized view.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +43,7 @@ from penstock.engine.connectors.registry import source_connector
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
 from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.formats.decoded_batch import empty_columns
+from penstock.engine.operators.source.alignment import alignment_of
 from penstock.engine.operators.source.split_meter import SplitMeter
 from penstock.engine.state.rows.table_contents import Contents
 from penstock.planner.expressions.nodes import expression_of
@@ -77,7 +79,8 @@ _MORE = SourceStatus(more=True)
 @dataclass(eq=False)
 class _Split:
     """One split of this subtask. ``time_us``: the event time it has reached; ``again_ms``: when to poll an
-    empty one again; ``rows``: those read in this deployment.
+    empty one again; ``rows``: those read in this deployment; ``empty_since_ms``: the first poll without rows
+    since its last row.
     """
 
     origin: int
@@ -88,6 +91,7 @@ class _Split:
     time_us: int = MIN_WATERMARK_US
     again_ms: float = 0.0
     rows: int = 0
+    empty_since_ms: float | None = None
 
     def item(self) -> dict[str, Any]:
         """Return the split as an item of state."""
@@ -149,6 +153,7 @@ class SourceOperator(HeadOperator, ListState):
         self._budget_from_ms: float | None = None
         self._emitted = 0
         self._rows_at_once = self._options.batch_max_rows
+        self._alignment = alignment_of(table, context)
         self._meter = SplitMeter(context.metrics, context.clock.monotonic_ms())
 
     def list_states(self) -> dict[str, ListState]:
@@ -183,6 +188,8 @@ class SourceOperator(HeadOperator, ListState):
         self._discover(now_ms)
         self._announce(out)
         self._meter.measure(now_ms, self._live)
+        if self._alignment is not None:
+            self._alignment.update(now_ms, self._readable())
         allowed, refill_ms = self._allowance(now_ms)
         split = self._next_split(now_ms)
         # nothing to read now: say when to poll again
@@ -201,6 +208,7 @@ class SourceOperator(HeadOperator, ListState):
         else:
             # an empty split may become idle: the watermark generator counts the time
             split.again_ms = now_ms + EMPTY_PAUSE_MS
+            split.empty_since_ms = now_ms if split.empty_since_ms is None else split.empty_since_ms
             out.split(SplitEvent(SplitEventKind.EMPTY, split.origin, split.split_id))
         return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
 
@@ -224,6 +232,8 @@ class SourceOperator(HeadOperator, ListState):
         for split in self._splits:
             if split.reader is not None:
                 split.reader.close()
+        if self._alignment is not None:
+            self._alignment.leave()
 
     def _assign(self, split_ids: list[str]) -> None:
         """Assign splits: add those of the ids that are this subtask's. The ids are all of a table, or the
@@ -272,14 +282,29 @@ class SourceOperator(HeadOperator, ListState):
         ready = (split for split in self._live if split.again_ms <= now_ms)
         if self._time_of is None:
             return next(ready, None)
-        # no further split is opened until one is finished
-        if self._open_readers >= MAX_OPEN:
-            ready = (split for split in ready if split.reader is not None)
+        first = self._furthest_behind(now_ms)
+        # all are ahead of what was reported at the last look
+        if first is None and self._alignment is not None:
+            self._alignment.learn()
+            first = self._furthest_behind(now_ms)
+        return first
+
+    def _furthest_behind(self, now_ms: float) -> _Split | None:
+        ready: Iterable[_Split] = (split for split in self._readable() if split.again_ms <= now_ms)
+        if self._alignment is not None:
+            ready = filter(self._alignment.allows, ready)
         return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
+
+    def _readable(self) -> Iterable[_Split]:
+        """Return the live splits that are open or may be opened: no further one is until one is finished."""
+        if self._open_readers < MAX_OPEN:
+            return self._live
+        return [split for split in self._live if split.reader is not None]
 
     def _emit(self, rows: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
         self._emitted += rows.num_rows
         split.rows += rows.num_rows
+        split.empty_since_ms = None
         batch = (
             Batch(rows, origin=split.origin)
             if isinstance(rows, pa.RecordBatch)
@@ -303,6 +328,8 @@ class SourceOperator(HeadOperator, ListState):
         split.reader, split.finished = None, True
         self._live.remove(split)
         self._meter.end(split)
+        if self._alignment is not None and not self._live and self._discover_ms is None:
+            self._alignment.leave()
         self._context.metrics.count("splits_finished")
         out.split(SplitEvent(SplitEventKind.ENDED, split.origin, split.split_id))
 
@@ -334,6 +361,8 @@ class SourceOperator(HeadOperator, ListState):
         times = [split.again_ms for split in self._live if split.again_ms > now_ms]
         times += [] if self._discover_ms is None else [self._next_discovery_ms]
         times += [] if refill_ms is None else [refill_ms]
+        # splits that wait for others
+        times += [] if self._alignment is None else [now_ms + EMPTY_PAUSE_MS]
         return SourceStatus(wake_ms=int(min(times, default=now_ms)) + 1)
 
 

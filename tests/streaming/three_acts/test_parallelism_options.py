@@ -17,7 +17,7 @@ TABLE = f"""
     CREATE TABLE numbers (n BIGINT, k AS n %% 7, ts AS TIMESTAMPADD(SECOND, n, TIMESTAMP '2026-01-01 00:00:00'),
                           WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE)
     WITH ('connector' = 'datagen', 'number-of-rows' = '{ROWS}', 'splits' = '4', 'fields.n.kind' = 'sequence',
-          'scan.parallelism' = '%d');
+          'scan.parallelism' = '%d', 'scan.watermark.alignment.max-drift' = '2 h');
 """
 QUERY = """
     SELECT k, window_start, COUNT(*) AS c, SUM(n) AS s FROM TUMBLE(TABLE numbers, DESCRIPTOR(ts), INTERVAL '1' HOUR)
