@@ -7,10 +7,10 @@ SOURCES := catalog client engine optimizer penstock planner repl tests
 # hundreds of processes are started: none compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-unit test-slow fuzz soak lint bench accept clean
+.PHONY: help demo demo-kafka demo-cdc demo-debezium test test-unit test-slow fuzz soak lint bench accept clean
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
@@ -21,6 +21,15 @@ $(VENV)/.installed: pyproject.toml
 demo: $(VENV)/.installed ## set up, then run a continuous query over a year of real flights, its tables read by Spark
 	@rm -rf out/flights out/state
 	@$(BIN)/penstock run --verbose --set bounded.backend=spark queries/flights.sql --state out/state
+
+demo-kafka: $(VENV)/.installed ## a broker, flights in a topic, weekly windows into a Delta table
+	@$(BIN)/python -m queries.pipelines.demo kafka
+
+demo-cdc: $(VENV)/.installed ## PostgreSQL's changes joined with a topic, into a topic of upserts and a materialized view
+	@$(BIN)/python -m queries.pipelines.demo cdc
+
+demo-debezium: $(VENV)/.installed ## Debezium's changes of a topic, the busiest routes into PostgreSQL
+	@$(BIN)/python -m queries.pipelines.demo debezium
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (ten to sixteen minutes on two cores)
 	@$(BIN)/python -m compileall -q -j 0 -x '/test_' $(SOURCES)  # once, not by each process
