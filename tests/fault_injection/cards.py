@@ -117,4 +117,10 @@ CARDS: tuple[Card, ...] = (
         "killed at each step of a sink into files or a database, at parallelism 3, 1 and 5: no row lost, none doubled",
         ("--rows", "100000", "--checkpoints", "500"),
     ),
+    Card(
+        "kafka",
+        "tests.fault_injection.kafka",
+        "from a topic to topics, killed at each step of a transaction, the broker too, at parallelism 3, 1 and 2: no row lost, none doubled",
+        ("--rows", "100000", "--kills", "50"),
+    ),
 )

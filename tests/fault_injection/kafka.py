@@ -1,0 +1,88 @@
+"""The card of Kafka: a job from a topic to two topics is killed at each step of its transactions, and so is
+the broker; a stock reader of committed records looks on.
+
+Between deaths the parallelism goes from 3 to 1 to 2. Pass: each number is in the topic once, none that was
+read is ever gone, and the last record of each key is its count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from itertools import cycle
+from random import Random
+
+from tests.fault_injection.job_process import JobProcess
+from tests.fault_injection.kafka_job import JOB, CopiedTopics
+from tests.fault_injection.verdict import Verdict
+from tests.harness.kafka_broker import KafkaBroker, KafkaTopics, new_broker
+
+STEPS = ("S1", "S3", "C8", "C11", "S4", "K1", "K2", "K3", "S6", "S7", "R2", "R2b")
+RESTORING = ("R2", "R2b")
+BROKER = "broker"
+PARALLELISM = (3, 1, 2)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--rate", type=int, default=3_000, help="rows a second of each subtask")
+    parser.add_argument("--steps", nargs="+", default=[*STEPS, BROKER], choices=[*STEPS, BROKER])
+    parser.add_argument("--kills", type=int, default=0, help="so many in all, at random steps (0: each once)")
+    parser.add_argument("--ckpt", default="100 ms")
+    parser.add_argument(
+        "--hasty",
+        action="store_true",
+        help="the negative control: commit what is not in a complete checkpoint",
+    )
+
+
+def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
+    random = Random(arguments.seed)
+    steps = list(arguments.steps)
+    if arguments.kills:
+        steps = [random.choice(steps) for _ in range(arguments.kills)]
+    broker = new_broker()
+    topics = CopiedTopics(KafkaTopics(broker.bootstrap), arguments.rows)
+    settings = ("restart-strategy.type=fixed-delay", "restart-strategy.attempts=100000")
+    job = JobProcess(arguments.directory, topics.script(arguments.rate), JOB, arguments.ckpt, settings)
+    if arguments.hasty:
+        job.module = "tests.fault_injection.hasty_commits"
+    parallelism, read = cycle(PARALLELISM), []
+    try:
+        for step in [*steps, None]:
+            if step == BROKER:
+                job.failpoints = ""
+                job.start(parallelism=next(parallelism))
+                code = _without_broker(job, broker)
+            else:
+                # the first checkpoint of a process may be one without rows
+                job.failpoints = (
+                    f"{step}=kill@{1 if step in RESTORING else random.randint(2, 4)}" if step else ""
+                )
+                job.start(parallelism=next(parallelism))
+                code = job.wait()
+            if step is not None and code == -signal.SIGKILL:
+                verdict.coverage[f"{step} kill"] += 1
+                verdict.faults.append(f"{step} kill")
+            read.append(topics.read())
+            if not verdict.check(
+                code in (0, -signal.SIGKILL), f"exit code {code} before {step}\n{job.told[-1500:]}"
+            ):
+                break
+        topics.check_all()
+    finally:
+        job.reap()
+        broker.kill()
+    verdict.wrong += topics.wrong[:5]
+    verdict.least = {f"{step} kill": 1 for step in set(steps)}
+    verdict.figures |= {"rows": arguments.rows, "kills": verdict.coverage.total(), "read after each": read}
+
+
+def _without_broker(job: JobProcess, broker: KafkaBroker) -> int:
+    """Kill the broker while the job commits, start it again, and kill the job once it has got on."""
+    job.await_checkpoint()
+    broker.kill()
+    broker.start()
+    job.await_checkpoint()
+    job.kill()
+    return job.wait()
