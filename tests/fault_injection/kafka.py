@@ -16,6 +16,7 @@ from tests.fault_injection.job_process import JobProcess
 from tests.fault_injection.kafka_job import JOB, CopiedTopics
 from tests.fault_injection.verdict import Verdict
 from tests.harness.kafka_broker import KafkaBroker, KafkaTopics, new_broker
+from tests.harness.patience import await_that
 
 STEPS = ("S1", "S3", "C8", "C11", "S4", "K1", "K2", "K3", "S6", "S7", "R2", "R2b")
 RESTORING = ("R2", "R2b")
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
                 )
                 job.start(parallelism=next(parallelism))
                 code = job.wait()
-            if step is not None and code == -signal.SIGKILL:
+            if step == BROKER or (step is not None and code == -signal.SIGKILL):
                 verdict.coverage[f"{step} kill"] += 1
                 verdict.faults.append(f"{step} kill")
             read.append(topics.read())
@@ -80,9 +81,13 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
 
 def _without_broker(job: JobProcess, broker: KafkaBroker) -> int:
     """Kill the broker while the job commits, start it again, and kill the job once it has got on."""
-    job.await_checkpoint()
+    newest = job.newest
+    job.await_that(lambda: job.newest > newest + 3)
     broker.kill()
     broker.start()
-    job.await_checkpoint()
-    job.kill()
+    newest = job.newest
+    await_that(lambda: job.newest > newest + 3 or not job.alive, "a checkpoint after the broker's restart")
+    # it may have come to its end meanwhile
+    if job.alive:
+        job.kill()
     return job.wait()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.harness.kafka_broker import KafkaTopics
 
-JOB = "copy"
+JOB = "copy-1"
 KEYS = 10
 # group 0 enters the result and leaves it again: its key is deleted
 SCRIPT = """
