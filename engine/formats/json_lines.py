@@ -125,7 +125,9 @@ class JsonParser:
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 if "twice" in str(error):
                     return field.name, "the name occurs twice in the object"
-                shown = escaped(json.dumps(value.get(field.name), ensure_ascii=False).encode())
+                shown = escaped(
+                    json.dumps(value.get(field.name), ensure_ascii=False).encode(errors="backslashreplace")
+                )
                 return field.name, f"{shown} is not a valid {field.type}"
             # {"a": 1}{"a": 2} in one line
             if rows.num_rows != 1:

@@ -16,9 +16,9 @@ _Metrics = OperatorMetrics | None
 
 
 def _json_in(_form: MessageFormat, wanted: _Fields, _declared: _Fields, _metrics: _Metrics) -> Deserializer:
-    from penstock.engine.formats.messages.text_messages import json_deserializer
+    from penstock.engine.formats.messages.json_objects import JsonDeserializer
 
-    return json_deserializer(wanted)
+    return JsonDeserializer(wanted)
 
 
 def _csv_in(form: MessageFormat, wanted: _Fields, declared: _Fields, _metrics: _Metrics) -> Deserializer:

@@ -17,7 +17,6 @@ from penstock.engine.formats.debezium import EnvelopeParser
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded
 from penstock.engine.formats.file_task import CsvDialect, FileTask
 from penstock.engine.formats.file_writers import csv_lines, not_text
-from penstock.engine.formats.json_lines import JsonParser
 from penstock.engine.formats.json_text import json_lines
 from penstock.engine.formats.line_reader import LineParser, separate
 from penstock.engine.formats.messages.message_values import MessageValues, message_values
@@ -88,11 +87,6 @@ def json_frame(messages: MessageValues) -> tuple[bytes, np.ndarray]:
     lines, frames = _buffers(messages)
     written = frame_lines(messages.data, messages.starts, messages.ends, lines, frames)
     return lines[:written].tobytes(), frames
-
-
-def json_deserializer(wanted: tuple[Field, ...]) -> TextDeserializer:
-    """Return the deserializer of JSON objects, one a message."""
-    return TextDeserializer(JsonParser(wanted, "message"), json_frame)
 
 
 def debezium_json_deserializer(
