@@ -18,6 +18,7 @@ import pytest
 from penstock.catalog.error_codes.registry import ERROR_CODES
 from penstock.catalog.reference import PAGES
 from tests.harness.import_graph import circles, imported, imports_of_checkout
+from tests.harness.length import EACH
 from tests.harness.package_tree import PACKAGES, lay_package_tree
 from tests.house_figures import (
     OLD_MESSAGES,
@@ -436,6 +437,15 @@ def test_modules_have_one_name() -> None:
         for each in pattern.finditer(path.read_text(encoding="utf-8"))
     ]
     assert not found, found
+
+
+def test_what_is_brief_in_make_test_is_there() -> None:
+    """A test that has another name now would run in full, and unseen."""
+    names = [name.partition("::") for name in EACH]
+    gone = [
+        name for file, _, name in names if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ]
+    assert not gone, f"harness/length.py names tests that no file has: {gone}"
 
 
 def test_tests_of_one_group_share_a_process(request: pytest.FixtureRequest) -> None:

@@ -17,6 +17,7 @@ from random import Random
 
 import pytest
 
+from tests.harness.length import of_length
 from tests.streaming.three_acts.main_job import rows_in, sample
 from tests.streaming.three_acts.oracle import assert_same
 from tests.streaming.three_acts.victim import Victim
@@ -81,8 +82,9 @@ def test_killed_at_any_moment_it_writes_every_row_once(victim: Victim) -> None:
     assert victim.published() == files, "a finished job was run again"
 
 
+@pytest.mark.longer
 def test_asked_to_stop_it_takes_a_checkpoint_and_goes_on(victim: Victim) -> None:
-    for parallelism in (1, 2):
+    for parallelism in of_length((2,), (1, 2)):
         victim.start(parallelism=parallelism)
         victim.await_checkpoint()
         time.sleep(LONGEST_S)

@@ -230,7 +230,8 @@ def test_restarts_are_told_while_somebody_waits(tmp_path, words, monkeypatch):
     assert done.returncode == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if ": restarting (RUN-2900: " in line]
     assert len(told) == 2 and " from the beginning, in 0.0 s" in told[0]
-    assert done.stderr.count(": running: recovered in ") == 1
+    # between the two failures a job may run already, when the machine is slow
+    assert done.stderr.count(": running: recovered in ") in (1, 2)
 
 
 SINKS = "CREATE TABLE {0} (a INT) WITH ('connector' = 'filesystem', 'path' = '{1}/{0}', 'format' = 'csv');\n"
