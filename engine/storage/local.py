@@ -43,6 +43,8 @@ def open_private(path: Path) -> BinaryIO:
 class LocalStorage:
     """A directory on a local disk; created with its parents when missing (STA-3030 when it cannot be)."""
 
+    fences = False
+
     def __init__(self, root: Path) -> None:
         self._root = root
         # Descriptors of files that were created and not yet synced, by name.

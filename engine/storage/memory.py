@@ -19,6 +19,8 @@ class _File:
 class MemoryStorage:
     """Files in a dictionary. ``crash`` simulates power loss: unsynced bytes and names may survive or not."""
 
+    fences = False
+
     def __init__(self) -> None:
         # Names as they are, names as they were at the last sync of the directory, and the changes since.
         self._names: dict[str, _File] = {}

@@ -32,6 +32,7 @@ LEASE_S = 30.0
 """A holder that has not renewed for so long, by the clock of the process that waits, may be superseded."""
 _RENEW_S = LEASE_S / 3
 _LOOK_AGAIN_S = 1.0
+_SWAPS = 20
 # a published file of at most so many bytes is stored in the head: one request less
 _INLINE_BYTES = 4096
 _PARTS = ".parts"
@@ -52,6 +53,8 @@ class ObjectStorage:
     """The objects below one URL. DAT-55xx where the store cannot be used; verbs raise OSError, whose text has
     the code. One process writes at a time; any may read, and write files that it does not publish.
     """
+
+    fences = True
 
     def __init__(
         self,
@@ -221,26 +224,28 @@ class ObjectStorage:
         """
         self._do(lambda: check_conditions(self.client, self._root), coded=True)
         self._me = self._me or Holder.new()
-        found = self._stored_head()
-        if found is None:
-            head = Head(1, 1, self._me, {})
+        # a holder that is alive swaps the head as well: whoever takes over may lose that race some times
+        for _ in range(_SWAPS if take_over else 1):
             try:
-                version = self._do(lambda: self.client.put_new(self._key(HEAD), head.encoded()), coded=True)
-            except FileExistsError as error:  # another process was first
-                raise locked(str(self.url)) from error
-            self._hold(head, version)
+                self._become_holder(self._stored_head(), take_over, self._me)
+            except (FileExistsError, ConditionFailedError):  # the holder lives, or another process was first
+                continue
+            return
+        raise locked(str(self.url))
+
+    def _become_holder(self, found: tuple[Head, Version] | None, take_over: bool, me: Holder) -> None:
+        """Write the head with this process as its holder; another change of it meanwhile is an error."""
+        if found is None:
+            first = Head(1, 1, me, {})
+            data = first.encoded()
+            self._hold(first, self._do(lambda: self.client.put_new(self._key(HEAD), data), coded=True))
             return
         head, version = found
-        if head.holder is not None and head.holder != self._me and not (take_over or head.holder.is_gone):
+        if head.holder not in (None, me) and not (take_over or head.holder.is_gone):
             self._await_silence(version)
-        taken = replace(head, fence=head.fence + 1, beat=head.beat + 1, holder=self._me)
-        try:
-            version = self._do(
-                lambda: self.client.replace(self._key(HEAD), taken.encoded(), version), coded=True
-            )
-        except ConditionFailedError as error:  # its holder lives, or another process was first
-            raise locked(str(self.url)) from error
-        self._hold(taken, version)
+        taken = replace(head, fence=head.fence + 1, beat=head.beat + 1, holder=me)
+        data = taken.encoded()
+        self._hold(taken, self._do(lambda: self.client.replace(self._key(HEAD), data, version), coded=True))
         self._remove_leftovers(taken)
 
     def shut(self) -> None:
@@ -384,7 +389,10 @@ class ObjectStorage:
         """Return the lengths of a file's parts. FileNotFoundError when there is no such file."""
         known = self._parts.get(name)
         if not known:
-            data, _ = self._do(lambda: self.client.get(self._key(name + _PARTS)))
+            try:
+                data, _ = self._do(lambda: self.client.get(self._key(name + _PARTS)))
+            except FileNotFoundError:
+                raise FileNotFoundError(errno.ENOENT, f"{self.url}/{name} is not there") from None
             known = self._parts[name] = [int(length) for length in json.loads(data)]
         return known
 

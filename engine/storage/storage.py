@@ -24,8 +24,11 @@ class Storage(Protocol):
     """A flat directory of append-only files. After power loss, unsynced bytes may be missing, and names whose
     directory was not synced.
 
-    Names match ``[A-Za-z0-9._-]{1,200}``. Every verb raises OSError when the medium fails.
+    Names match ``[A-Za-z0-9._-]{1,200}``. Every verb raises OSError when the medium fails. ``fences``: a
+    writer whose lock was taken over cannot publish. Elsewhere it has to look for a newer epoch first.
     """
+
+    fences: bool
 
     def create(self, name: str) -> None:
         """Create an empty file; FileExistsError when the name is taken, perhaps by ``sync`` only."""

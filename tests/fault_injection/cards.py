@@ -79,6 +79,12 @@ CARDS: tuple[Card, ...] = (
         ("--full",),
     ),
     Card(
+        "object-storage",
+        "tests.fault_injection.object_storage",
+        "state and table in a bucket: killed, refused and superseded, each row is there once",
+        ("--faults", "60", "--rows", "600000", "--deployment", "processes"),
+    ),
+    Card(
         "shared-table",
         "tests.fault_injection.shared_table",
         "jobs of one name write to one table at once and are killed: each one's rows are there once",

@@ -77,6 +77,8 @@ class NodeDisk:
     operations.
     """
 
+    fences = False
+
     def __init__(self, disk: Disk, node: Node) -> None:
         self._disk = disk
         self._node = node

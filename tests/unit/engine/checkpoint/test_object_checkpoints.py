@@ -51,9 +51,9 @@ def store_on(backing: Any) -> tuple[CheckpointStore, WatchedClient]:
     return CheckpointStore(ObjectStorage(URL, client), "job"), client
 
 
-def life(store: CheckpointStore, acknowledged: list[int], count: int) -> None:
+def life(store: CheckpointStore, acknowledged: list[int], count: int, *, take_over: bool = True) -> None:
     """Open, take some checkpoints, and close; note each that is reported."""
-    number = store.open(take_over=True).next_checkpoint_id
+    number = store.open(take_over=take_over).next_checkpoint_id
     store.own("owner", "job")
     store.record_job(RECORD)
     for checkpoint_id in range(number, number + count):
@@ -76,7 +76,7 @@ def test_a_death_at_every_request_loses_nothing_that_was_acknowledged(
     monkeypatch.setattr(object_store, "_INLINE_BYTES", 700)
     monkeypatch.setattr(object_store, "PART_BYTES", 1500)
     total, deaths = requests_of_a_life(3), 0
-    assert total > 60
+    assert total > 40
     for number in range(1, total + 1):
         for moment in ("before", "after"):
             backing, acknowledged = MemoryStore(), list[int]()
@@ -132,7 +132,7 @@ def overtaken(number: int, backing: Any) -> tuple[list[int], list[int], Checkpoi
 
     client.before = overtake
     with contextlib.suppress(PenstockError, OSError):
-        life(store, mine, 3)
+        life(store, mine, 3, take_over=False)
     return mine, theirs, heirs[0]
 
 
@@ -156,7 +156,7 @@ def test_a_stale_writer_changes_nothing_wherever_it_was_stopped() -> None:
         fenced += len(mine) < 3
         assert current(backing) == theirs[-1], number
         heir.publish(manifest(heir, theirs[-1] + 1, rows=5))  # it goes on
-    assert fenced > 40
+    assert fenced > 25
 
 
 def test_without_conditions_the_stale_writer_would_win(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,25 @@ def test_a_takeover_is_noticed_at_the_next_renewal() -> None:
     assert not first.renew()
 
 
+def test_whoever_takes_over_wins_also_while_the_holder_publishes() -> None:
+    store = MemoryStore()
+    busy = on(store)
+    busy.lock()
+    heir = on(store)
+    replace, lost = heir.client.replace, 0
+
+    def raced(*arguments: Any) -> Any:
+        nonlocal lost
+        if lost < 3:
+            lost += 1
+            busy.renew(now=True)
+        return replace(*arguments)
+
+    heir.client.replace = raced  # type: ignore[method-assign]
+    heir.lock(take_over=True)
+    assert lost == 3 and not busy.renew(now=True)
+
+
 def test_names_that_are_not_of_files_are_refused() -> None:
     storage = on(MemoryStore())
     for name in ("HEAD", "a.parts"):
