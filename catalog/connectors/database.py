@@ -135,6 +135,15 @@ DATABASE_SINK_OPTIONS = (
         minimum=0,
     ),
 )
+# Of databases with savepoints: a refused row ends no transaction.
+ON_ERROR = Option(
+    "on-error",
+    OptionKind.ENUM,
+    "fail",
+    "what happens to a row that the database refuses to be written, by a constraint or a type; skipped rows "
+    "are counted, those of 'table' are in <table>$errors too",
+    ("fail", "skip", "table"),
+)
 _TABLE = Option(
     "table-name",
     required=True,
@@ -151,6 +160,7 @@ POSTGRES_OPTIONS = (
     _TABLE,
     Option("username", help="who connects (else whom the url names)"),
     Option("password", help="the word to connect with", secret=True),
+    ON_ERROR,
 )
 # The hint's words for the options of a lookup: LOOKUP('table' = 'd', 'async' = 'true').
 LOOKUP_HINT_OPTIONS = {
@@ -236,6 +246,6 @@ def _declared(name: str, help_text: str, location: tuple[Option, ...]) -> Connec
 
 DATABASE_CONNECTORS = (
     _declared("postgres", "a table of a PostgreSQL database", POSTGRES_OPTIONS),
-    _declared("sqlite", "a table of a SQLite file", FILE_DATABASE_OPTIONS),
+    _declared("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, ON_ERROR)),
     _declared("duckdb", "a table of a DuckDB file", FILE_DATABASE_OPTIONS),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from penstock.catalog.connectors.registry import option
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.connectors.database.postgres_target import PostgresTarget
+from penstock.engine.connectors.database.refused_rows import RefusedRows
 from penstock.engine.connectors.database.sink import DatabaseSink
 from penstock.engine.connectors.epoch_sink import EpochSink
 
@@ -23,7 +24,7 @@ class PostgresSink(EpochSink):
     def __init__(self, request: SinkRequest) -> None:
         assert request.table is not None, "a database sink has a table"
         tries = int(option(request.table, "sink.max-retries") or 0) + 1
-        super().__init__(request, PostgresTarget(request.table), tries)
+        super().__init__(request, PostgresTarget(request.table, RefusedRows(request)), tries)
         self._earlier: DatabaseSink | None = None
 
     def recover(self, pending: list[Committable]) -> None:

@@ -8,9 +8,11 @@ earlier version of penstock is fenced off by the same number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.compute
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
@@ -24,6 +26,7 @@ from penstock.engine.connectors.database.database import (
     quoted,
     quoted_table,
 )
+from penstock.engine.connectors.database.refused_rows import RefusedRows
 from penstock.engine.connectors.database.staged_transactions import EPOCHS
 
 # temporary tables are private to a connection, so one name is enough
@@ -36,8 +39,10 @@ Answer = TypeVar("Answer")
 class PostgresTarget:
     """An EpochTarget. A lost connection is opened again with the next call."""
 
-    def __init__(self, table: CatalogTable) -> None:
+    def __init__(self, table: CatalogTable, refused: RefusedRows | None = None) -> None:
         self._table = table
+        # None: a refused row fails its epoch
+        self._refused = None if refused is None or refused.fails else refused
         self._database: WritableDatabase | None = opened_for_writing(table)
         fields = stored(table, table.physical_fields, self._database)
         self._names = [field.name for field in fields]
@@ -97,6 +102,8 @@ class PostgresTarget:
                 kind=Kind.USER,
                 sqlstate="40000",
             ) from error
+        if self._refused is not None:
+            self._refused.publish()
 
     def _commit(
         self, database: WritableDatabase, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]
@@ -104,7 +111,11 @@ class PostgresTarget:
         with database.transaction():
             if not self._enter(database, writer, epoch):
                 return
-            if self._key:
+            if self._refused is not None:
+                self._refused.begin(writer, epoch)
+                for batch in rows:
+                    self._refused.write(database, batch, partial(self._write, database))
+            elif self._key:
                 self._merge(database, rows)
             else:
                 for batch in rows:
@@ -113,6 +124,20 @@ class PostgresTarget:
                         pa.RecordBatch.from_arrays(batch.columns, names=self._names),
                     )
             failpoint("S5")
+
+    def _write(self, database: WritableDatabase, rows: pa.RecordBatch) -> None:
+        """Write a part of an epoch by itself: it may be refused."""
+        name = self._table.options["table-name"]
+        if not self._key:
+            database.insert(name, pa.RecordBatch.from_arrays(rows.columns, names=self._names))
+            return
+        named = pa.RecordBatch.from_arrays(rows.columns[1:], names=self._names)
+        deleted = rows.column(0)
+        gone, upserted = named.filter(deleted).select(self._key), named.filter(pa.compute.invert(deleted))
+        if gone.num_rows:
+            database.delete(name, gone)
+        if upserted.num_rows:
+            database.replace(name, self._key, upserted)
 
     def _enter(self, database: WritableDatabase, writer: EpochWriter, epoch: int) -> bool:
         """Record an epoch, and lock the row of its writer. Return False when it is recorded already. STA-3504

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.epoch_target import EpochWriter
 from penstock.engine.api.operator import KeyedState
 from penstock.engine.api.row_pieces import batches_of
 from penstock.engine.api.sink import Committable, SinkRequest
@@ -20,11 +21,11 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers
 from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows
 from penstock.engine.connectors.database.connect import opened_for_writing, stored
+from penstock.engine.connectors.database.refused_rows import STAGED_DELETED, RefusedRows
 from penstock.engine.connectors.database.staged_transactions import StagedTransactions
 
 # staged as soon as so much is buffered, also between two checkpoints
 _BUFFERED_BYTES = 32 << 20
-_DELETED = "penstock_deleted"
 
 
 class DatabaseSink:
@@ -57,6 +58,7 @@ class DatabaseSink:
             ]
         )
         # rows wait in the database, not here: any process may commit them after a crash
+        self._refusals = RefusedRows(request)
         self._transactions = StagedTransactions(self._database, request)
         self._buffered: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -92,7 +94,7 @@ class DatabaseSink:
         rows, ops = change_rows(batch, self._key)
         # -D and -U delete the row of their key; the +U after a -U is the key's last change and wins
         deleted = array_of((ops == DELETE) | (ops == UPDATE_BEFORE))
-        return pa.RecordBatch.from_arrays([deleted, *rows.columns], names=[_DELETED, *self._names])
+        return pa.RecordBatch.from_arrays([deleted, *rows.columns], names=[STAGED_DELETED, *self._names])
 
     def _stage(self) -> None:
         """Stage the buffered changes; of each key only the last one."""
@@ -113,7 +115,7 @@ class DatabaseSink:
 
     @property
     def _staged_names(self) -> list[str]:
-        return [_DELETED, *self._names] if self._key else self._names
+        return [STAGED_DELETED, *self._names] if self._key else self._names
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         self._stage()
@@ -124,9 +126,10 @@ class DatabaseSink:
         if not items:
             return
         try:
-            rows = self._again(lambda: self._transactions.commit(items, self._move))
+            rows = self._again(partial(self._move_all, items))
         except PenstockError as error:
             raise self._refused(error, items) from error
+        self._refusals.publish()
         self._request.metrics.count("rows_committed", rows)
 
     def completed(self, checkpoint_id: int) -> None:
@@ -148,8 +151,18 @@ class DatabaseSink:
             "DAT-4707", message, detail=error.detail, hint=hint, kind=Kind.USER, sqlstate="40000"
         )
 
+    def _move_all(self, items: list[Committable]) -> int:
+        # the same name when it is tried again, or by another process
+        request = self._request
+        writer = EpochWriter(request.owner, request.operator_id, request.subtask)
+        self._refusals.begin(writer, items[0]["checkpoint"])
+        return self._transactions.commit(items, self._move)
+
     def _move(self, rows: pa.RecordBatch) -> None:
         """Write staged rows to the table, inside a transaction."""
+        self._refusals.write(self._database, rows, self._write)
+
+    def _write(self, rows: pa.RecordBatch) -> None:
         name = self._table.options["table-name"]
         if not self._key:
             self._database.insert(name, pa.RecordBatch.from_arrays(rows.columns, schema=self._schema))

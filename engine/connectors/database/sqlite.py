@@ -29,6 +29,12 @@ from penstock.engine.connectors.database.row_conversion import rows_of
 
 # SQLite itself waits so long for a locked file
 BUSY_S = 30.0
+# what is wrong with a row, as other databases name it
+_SQLSTATES = {
+    sqlite3.SQLITE_CONSTRAINT: "23000",
+    sqlite3.SQLITE_MISMATCH: "22000",
+    sqlite3.SQLITE_TOOBIG: "22001",
+}
 _MAX_VALUES = 30_000  # SQLite takes 32,766
 
 
@@ -187,7 +193,7 @@ def _failed(what: str, error: sqlite3.Error, code: str) -> PenstockError:
         error,
         str,
         state=state,
-        sqlstate="55P03" if transient else "58000",
+        sqlstate="55P03" if transient else _SQLSTATES.get(number & 0xFF, "58000"),
         code=code,
         transient=transient,
     )
