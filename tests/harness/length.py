@@ -19,7 +19,6 @@ import pytest
 
 EACH = {
     "tests/fault_injection/test_failpoints.py::test_failed_at_a_point_it_goes_on_exactly": 3,
-    "tests/fault_injection/test_failpoints.py::test_killed_at_a_point_it_goes_on_exactly": 3,
     "tests/fault_injection/test_failpoints.py::test_killed_with_unaligned_checkpoints_it_goes_on_exactly": 2,
     "tests/fault_injection/test_shared_table.py::test_each_jobs_rows_are_there_once": 2,
     "tests/generated/queries/test_scripts.py::test_however_it_is_run": 3,
