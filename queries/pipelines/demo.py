@@ -68,7 +68,7 @@ def cdc() -> None:
     fill_planes(server)
     with penstock.connect(settings={"bounded.backend": "duckdb"}) as connection:
         follow(connection, address, server)
-        show = f"{MAKERS} ORDER BY flights DESC LIMIT 5"
+        show = f"{MAKERS} ORDER BY flights DESC LIMIT 8"
         print("\nflights by the maker of the plane, while the job runs:")
         for row in await_rows(connection, show, lambda rows: "MCDONNELL DOUGLAS" in makers_of(rows)):
             print("  ", *row)
