@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from penstock.catalog.connectors.kafka import UPSERT_KAFKA, key_fields
 from penstock.catalog.connectors.kafka_properties import PROPERTIES
 from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.blocking_reader import Pump
@@ -154,9 +155,14 @@ class KafkaSource:
 
 
 def _discovered(table: CatalogTable) -> Iterator[list[Partition]]:
+    """Yield the partitions there are now. DAT-5103 where a topic was deleted."""
     client = TopicPartitions(table)
     try:
         yield client.listed()
+    except PenstockError as error:
+        # an outage: the readers wait for its end, and the next discovery comes after it
+        if not error.retriable:
+            raise
     finally:
         client.close()
 

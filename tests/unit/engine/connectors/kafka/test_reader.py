@@ -16,9 +16,11 @@ from penstock.catalog.types import BIGINT
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.source import LagReader, Position, ScanRequest, lag_of
+from penstock.engine.connectors.kafka import topic_partitions
 from penstock.engine.connectors.kafka.reader import KafkaReader
 from penstock.engine.connectors.kafka.source import KafkaSource
 from tests.harness.kafka_broker import KafkaBroker, KafkaTopics, new_broker, shared_topics
+from tests.harness.kafka_mock import FETCH, KAFKA_STORAGE_ERROR, TOPIC_AUTHORIZATION_FAILED, MockCluster
 from tests.harness.patience import await_that
 
 pytestmark = pytest.mark.xdist_group("kafka")
@@ -189,4 +191,79 @@ def test_a_split_that_has_ended_opens_nothing(topics: KafkaTopics) -> None:
     assert reader.ended
     assert reader.poll(1) is None
     assert reader.position() == {"offset": 4, "end": 4}
+    reader.close()
+
+
+def test_a_topic_that_is_deleted_is_noticed_by_the_next_discovery(topics: KafkaTopics) -> None:
+    topic = topics.create()
+    topics.produce(topic, values(1))
+    made = source(topics.bootstrap, topic, **{"scan.topic-partition-discovery.interval": "20 ms"})
+    reader = opened(made, topic)
+    assert take(reader, 1) == [1]
+    topics.delete(topic)
+    raised: list[PenstockError] = []
+
+    def noticed() -> bool:
+        try:
+            made.splits()
+        except PenstockError as error:
+            raised.append(error)
+        return bool(raised)
+
+    await_that(noticed, "the discovery")
+    assert raised[0].code == "DAT-5103"
+    assert f"topic {topic}" in raised[0].message
+    reader.close()
+
+
+def test_a_discovery_in_an_outage_is_passed_over(
+    broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_partitions, "FIRST_S", 0.05)
+    monkeypatch.setattr(topic_partitions, "LIMIT_S", 0.1)
+    topics = KafkaTopics(broker.bootstrap)
+    topic = topics.create()
+    made = source(broker.bootstrap, topic, **{"scan.topic-partition-discovery.interval": "20 ms"})
+    monkeypatch.setattr(topic_partitions, "LIMIT_S", 20)
+    assert made.splits() == [f"{topic}-0"]
+    monkeypatch.setattr(topic_partitions, "LIMIT_S", 0.1)
+    broker.stop()
+    asked = [0]
+    listed = topic_partitions.TopicPartitions.listed
+
+    def counted(self: Any) -> Any:
+        asked[0] += 1
+        return listed(self)
+
+    monkeypatch.setattr(topic_partitions.TopicPartitions, "listed", counted)
+    # the next one begins when the one before has ended
+    await_that(lambda: made.splits() == [f"{topic}-0"] and asked[0] >= 3, "three discoveries")
+
+
+@pytest.fixture
+def mock() -> Iterator[MockCluster]:
+    pytest.importorskip("confluent_kafka")
+    made = MockCluster()
+    made.create("m")
+    KafkaTopics(made.bootstrap).produce("m", values(1, 2))
+    yield made
+    made.close()
+
+
+def test_rights_that_are_missing_or_taken_away(mock: MockCluster) -> None:
+    reader = opened(source(mock.bootstrap, "m"), "m")
+    mock.refuse_requests(FETCH, *[TOPIC_AUTHORIZATION_FAILED] * 5)
+    error = failure(reader)
+    assert error.code == "DAT-5104"
+    assert not error.retriable
+    mock.refuse_topic("m", TOPIC_AUTHORIZATION_FAILED)
+    with pytest.raises(PenstockError) as refused:
+        source(mock.bootstrap, "m").splits()
+    assert refused.value.code == "DAT-5104"
+
+
+def test_errors_of_a_broker_that_pass_cost_no_message(mock: MockCluster) -> None:
+    reader = opened(source(mock.bootstrap, "m"), "m")
+    mock.refuse_requests(FETCH, *[KAFKA_STORAGE_ERROR] * 3)
+    assert take(reader, 2) == [1, 2]
     reader.close()
