@@ -100,6 +100,10 @@ def _no_avro(kind: DataType) -> str | None:
     return None
 
 
+def _no_protobuf(kind: DataType) -> str | None:
+    return "protobuf has no such type: declare it STRING" if _holds(kind, YearMonthInterval) else None
+
+
 def _no_change(kind: DataType) -> str | None:
     # the envelope's reader has no second reader for maps, as lines of json have
     return "declare it STRING" if _holds(kind, Map | DayTimeInterval | YearMonthInterval) else None
@@ -190,6 +194,18 @@ _FORMATS = (
         required=("debezium-avro-confluent.url",),
         emits_changes=True,
         refused=_no_avro,
+    ),
+    DeclaredFormat(
+        "protobuf",
+        (
+            Option(
+                "protobuf.descriptor-file",
+                help="a file that protoc wrote with --include_imports --descriptor_set_out",
+            ),
+            Option("protobuf.message", help="the message, with its package, such as shop.Order"),
+        ),
+        required=("protobuf.descriptor-file", "protobuf.message"),
+        refused=_no_protobuf,
     ),
     DeclaredFormat(
         "debezium-json",

@@ -16,7 +16,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "Read the value as 'format' = 'raw' into a column of BYTES.",
     ),
     "DAT-5212": (
-        "The Avro schema that messages were written in does not match the columns of the table.",
+        "The schema of messages (Avro, protobuf) does not match the columns of the table.",
         "Declare the columns with the names and types of the schema.",
     ),
     "DAT-5213": (
@@ -24,7 +24,7 @@ FORMATS: dict[str, tuple[str, str]] = {
         "Change the columns or the schema; CAST helps where a type is too wide.",
     ),
     "DAT-5214": (
-        "A value cannot be written as Avro: the schema does not have such a NULL, symbol, length or number.",
+        "A value cannot be written: the schema does not have such a NULL, symbol, length or number.",
         "Filter or CAST such values in the query, or change the schema.",
     ),
     "DAT-5220": (
@@ -50,5 +50,17 @@ FORMATS: dict[str, tuple[str, str]] = {
     "DAT-5225": (
         "A file of certificates for a schema registry cannot be read.",
         "Correct the path; the files are in PEM.",
+    ),
+    "DAT-5230": (
+        "A file is no descriptor file of protobuf, or lacks a file that it imports.",
+        "Write it with protoc --include_imports --descriptor_set_out=FILE.",
+    ),
+    "DAT-5231": (
+        "A message is not in the descriptor file, or is recursive.",
+        "Give its name with its package. Read a recursive message as 'format' = 'raw'.",
+    ),
+    "DAT-5232": (
+        "The format protobuf needs a package that is not installed.",
+        "pip install 'penstock[protobuf]'.",
     ),
 }

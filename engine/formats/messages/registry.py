@@ -63,6 +63,14 @@ def _debezium_avro_in(
     return debezium_avro_deserializer(form, wanted, declared, metrics)
 
 
+def _protobuf_in(
+    form: MessageFormat, wanted: _Fields, _declared: _Fields, _metrics: _Metrics
+) -> Deserializer:
+    from penstock.engine.formats.messages.protobuf import ProtobufDeserializer
+
+    return ProtobufDeserializer(form, wanted)
+
+
 def _json_out(_form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
     from penstock.engine.formats.messages.text_messages import JsonSerializer
 
@@ -105,6 +113,12 @@ def _debezium_avro_out(form: MessageFormat, fields: _Fields, subject: str) -> Se
     return DebeziumAvroSerializer(form, fields, subject)
 
 
+def _protobuf_out(form: MessageFormat, fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.protobuf import ProtobufSerializer
+
+    return ProtobufSerializer(form, fields)
+
+
 DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields, _Metrics], Deserializer]] = {
     "json": _json_in,
     "csv": _csv_in,
@@ -112,6 +126,7 @@ DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields, _Metrics], D
     "avro": _avro_in,
     "avro-confluent": _confluent_avro_in,
     "debezium-avro-confluent": _debezium_avro_in,
+    "protobuf": _protobuf_in,
     "debezium-json": _debezium_json_in,
 }
 SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
@@ -121,6 +136,7 @@ SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
     "avro": _avro_out,
     "avro-confluent": _confluent_avro_out,
     "debezium-avro-confluent": _debezium_avro_out,
+    "protobuf": _protobuf_out,
     "debezium-json": _debezium_json_out,
 }
 
