@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import field
-from typing import Protocol
+from typing import Protocol, cast
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
@@ -26,6 +26,19 @@ class ExternalCatalog(Protocol):
 
     def table(self, full_name: str, database: str, name: str) -> CatalogTable | None:
         """Return a table under its full name here, ``None`` when there is none."""
+
+
+class WritableCatalog(ExternalCatalog, Protocol):
+    """An external catalog in which tables are created and dropped from here."""
+
+    def options_of(self, database: str, name: str) -> dict[str, str]:
+        """Return the options of a table that it has or will have."""
+
+    def create_table(self, table: CatalogTable) -> None:
+        """Create a table with these options."""
+
+    def drop_table(self, database: str, name: str) -> None:
+        """Drop a table that is there."""
 
 
 @dataclasses.dataclass
@@ -120,6 +133,13 @@ class Databases:
         self.by_catalog[name.lower()] = []
         self.external[name.lower()] = catalog
         return True
+
+    def writable(self, path: ObjectPath) -> WritableCatalog | None:
+        """Return the external catalog of a path if tables can be created in it from here."""
+        external = self.external.get(path.catalog)
+        if external is None or not hasattr(external, "create_table"):
+            return None
+        return cast(WritableCatalog, external)
 
     def refuse_external(self, path: ObjectPath, what: str, span: Span | None) -> None:
         """Raise SQL-1358 for a change of what is in an external catalog."""

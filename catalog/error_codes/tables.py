@@ -117,7 +117,7 @@ TABLES: dict[str, tuple[str, str]] = {
     ),
     "SQL-1354": (
         "CREATE CATALOG names no type that there is.",
-        "Write 'type' = 'memory', 'file' or 'spark'.",
+        "Write 'type' = 'memory', 'file', 'iceberg' or 'spark'.",
     ),
     "SQL-1355": (
         "A database that is to be dropped has tables or running views.",

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.catalog.connectors.iceberg import CATALOG_SETTING, ICEBERG_CATALOG_OPTIONS, ICEBERG_TYPE
 from penstock.catalog.connectors.spark import CATALOG_KEYS, SETTING_PREFIX, SPARK
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.namespaces import ExternalCatalog
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, MaterializedView, ObjectPath
 from penstock.client.results.result import Result, note_result
@@ -18,7 +20,16 @@ from penstock.planner.statements.nodes import Name
 if TYPE_CHECKING:
     from penstock.client.execution.session_state import SessionState
 
-_TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"}), SPARK: frozenset(CATALOG_KEYS)}
+_TYPES = {
+    "memory": frozenset({"type"}),
+    "file": frozenset({"type", "path"}),
+    SPARK: frozenset(CATALOG_KEYS),
+    ICEBERG_TYPE: frozenset(
+        {"type", "default-database", *(one.key for one in ICEBERG_CATALOG_OPTIONS if "*" not in one.key)}
+    ),
+}
+# Keys that begin so are settings of the other system.
+_SETTINGS = {SPARK: SETTING_PREFIX, ICEBERG_TYPE: CATALOG_SETTING}
 
 
 def change_namespaces(
@@ -83,13 +94,15 @@ def _create_catalog(
         place = next((option.value_span for option in node.options if option.key == "type"), name.span)
         hint = (
             did_you_mean(kind, _TYPES)
-            or "write 'type' = 'memory', 'type' = 'file' with a 'path' that stores its tables, or "
-            "'type' = 'spark'"
+            or "write 'type' = 'memory', 'type' = 'file' with a 'path' that stores its tables, "
+            "'type' = 'iceberg' or 'type' = 'spark'"
         )
         message = f"there are no catalogs of type '{kind}'" if kind else "the catalog has no type"
         raise PenstockError("SQL-1354", message, span=place, hint=hint, sqlstate="0A000")
     for option in node.options:
-        if option.key not in _TYPES[kind] and not (kind == SPARK and option.key.startswith(SETTING_PREFIX)):
+        if option.key not in _TYPES[kind] and not (
+            kind in _SETTINGS and option.key.startswith(_SETTINGS[kind])
+        ):
             near = did_you_mean(option.key, _TYPES[kind], others=True)
             raise PenstockError(
                 "SQL-1502", f"a {kind} catalog has no option '{option.key}'", span=option.key_span, hint=near
@@ -101,12 +114,9 @@ def _create_catalog(
             span=name.span,
             hint="a directory, made when it is missing",
         )
-    if kind == SPARK:
-        # starts nothing before a name of it is used
-        from penstock.engine.bounded.spark.catalog import SparkCatalog
-
+    if kind in _SETTINGS:
         made = state.catalog.databases.add_external(
-            name.text, options, SparkCatalog(options), node.if_not_exists, name.span
+            name.text, options, _external(kind, options, name), node.if_not_exists, name.span
         )
         return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
     # a file catalog is an empty one, filled by its stored statements
@@ -127,6 +137,26 @@ def _create_catalog(
                 sqlstate="58030",
             ) from error
     return note_result(f"catalog {name} created")
+
+
+def _external(kind: str, options: dict[str, str], name: Name) -> ExternalCatalog:
+    """Return a catalog of another system. It starts and asks nothing before a name of it is used."""
+    if kind == SPARK:
+        from penstock.engine.bounded.spark.catalog import SparkCatalog
+
+        return SparkCatalog(options)
+    declared = ICEBERG_CATALOG_OPTIONS[0]
+    if declared.key not in options:
+        raise PenstockError(
+            "SQL-1503",
+            f"an iceberg catalog needs the option '{declared.key}'",
+            span=name.span,
+            hint=f"it is one of {', '.join(declared.choices)}",
+        )
+    declared.parse(declared.key, options[declared.key], name.span)
+    from penstock.engine.connectors.iceberg.catalog import IcebergCatalog
+
+    return IcebergCatalog(options)
 
 
 def _drop_catalog(state: SessionState, node: nodes.DropCatalog) -> Result:

@@ -315,8 +315,8 @@ _HELP = (
     ("CREATE FUNCTION", "CREATE FUNCTION f AS 'module.name' LANGUAGE PYTHON; DROP FUNCTION f"),
     (
         "CREATE CATALOG",
-        "CREATE CATALOG c WITH ('type' = 'memory' | 'file' | 'spark', ..); CREATE DATABASE c.d; USE "
-        "CATALOG c; USE c.d; DROP ..",
+        "CREATE CATALOG c WITH ('type' = 'memory' | 'file' | 'iceberg' | 'spark', ..); CREATE DATABASE c.d; "
+        "USE CATALOG c; USE c.d; DROP ..",
     ),
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.tables import CatalogTable
+from penstock.catalog.namespaces import WritableCatalog
+from penstock.catalog.tables import CatalogTable, ObjectPath
 from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
 from penstock.planner.logical.sink import Sink
+from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import AlterTable, RenameTable
 
@@ -138,6 +140,36 @@ def declare_table_as(
     return planned
 
 
+def _create_there(state: SessionState, node: nodes.CreateTable, there: WritableCatalog) -> Result:
+    """Create a table in a catalog of another system, which keeps columns, key and partitions."""
+    catalog, binder = state.catalog, Binder(state.catalog, state.settings)
+    full_name = catalog.qualified(node.name.text)
+    if catalog.find(node.name.text) is not None:
+        raise PenstockError(
+            "SQL-1302",
+            f'table "{full_name}" exists already',
+            hint=f"drop it first with DROP TABLE {full_name}, or write CREATE TABLE IF NOT EXISTS",
+            span=node.name.span,
+            sqlstate="42P07",
+        )
+    path = ObjectPath.of(full_name)
+    if node.options or node.watermark is not None or node.temporary:
+        what = "WITH" if node.options else "a watermark" if node.watermark is not None else "TEMPORARY"
+        raise PenstockError(
+            "SQL-1358",
+            f"{what} cannot be kept by catalog {path.catalog}, which belongs to {there.system}",
+            hint="leave it out; or create the table outside the catalog, with 'connector' = "
+            f"'{there.system.lower()}' and 'table-name' = '{path.database}.{full_name.rpartition('.')[2]}'",
+            span=node.name.span,
+            sqlstate="0A000",
+        )
+    options = there.options_of(path.database, full_name.rpartition(".")[2])
+    entries = tuple(OptionEntry(key, value) for key, value in options.items())
+    table = binder.bind_create_table(replace(node, options=entries))
+    there.create_table(table)
+    return note_result(f"table {node.name} created in {there.system}")
+
+
 def _apply(state: SessionState, node: CatalogChange) -> Result:
     catalog, binder = state.catalog, Binder(state.catalog, state.settings)
     match node:
@@ -145,6 +177,9 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
         case nodes.CreateTable():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"table {node.name} exists already")
+            there = catalog.databases.writable(ObjectPath.of(catalog.qualified(node.name.text)))
+            if there is not None:
+                return _create_there(state, node, there)
             catalog.refuse_external(node.name.text, node.name.span)
             completed = binder.complete_create_table(node)
             table = binder.bind_create_table(completed.statement)
@@ -170,6 +205,12 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             )
             return note_result(f"view {node.name} created")
         case nodes.DropTable():
+            there = catalog.databases.writable(ObjectPath.of(catalog.qualified(node.name.text)))
+            # a name that is not there has its sentence from the catalog
+            if there is not None and catalog.find(node.name.text) is not None:
+                path = ObjectPath.of(catalog.qualified(node.name.text))
+                there.drop_table(path.database, node.name.text.rpartition(".")[2])
+                return note_result(f"table {node.name} dropped")
             dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
             if dropped:
                 state.bad_records.forget(catalog.qualified(node.name.text))

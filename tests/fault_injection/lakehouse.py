@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from tests.fault_injection.job_process import JobProcess
-from tests.fault_injection.lakehouse_tables import INTO, JOB, LakehouseTable
+from tests.fault_injection.lakehouse_tables import INTO, JOB, table_of
 from tests.fault_injection.verdict import Verdict
 
 STEPS = ("S1", "S3", "S4", "S6", "S7", "R2", "R2b")
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
 def _into(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory / kind
     root.mkdir()
-    table, random = LakehouseTable(kind, root), Random(arguments.seed)
+    table, random = table_of(kind, root), Random(arguments.seed)
     table.write_input(arguments.rows)
     job = JobProcess(root, table.script(arguments.rate), JOB, arguments.ckpt)
     if arguments.forgetful:

@@ -5,21 +5,21 @@ counted by DuckDB in the files that the library names.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-INTO = ("delta", "delta-upsert")
+INTO = ("delta", "delta-upsert", "iceberg", "iceberg-upsert")
 JOB = "insert-into-o-1"
 # versions of the input: a position is a version, a file of it and a row of the file
 VERSIONS = 20
 KEYS = 500
 
 SCRIPT = """
-CREATE TABLE numbers (k BIGINT) WITH ('connector' = 'delta', 'table-path' = '{root}/numbers', 'scan.mode' = 'from-version',
-  'scan.version' = '0', 'scan.end-version' = '{last}', 'monitor-interval' = '100 ms', 'scan.rows-per-second' = '{rate}');
-CREATE TABLE o ({columns}) WITH ('connector' = 'delta', 'table-path' = '{root}/out');
+CREATE TABLE numbers (k BIGINT) WITH ({numbers}, 'monitor-interval' = '100 ms', 'scan.rows-per-second' = '{rate}');
+CREATE TABLE o ({columns}) WITH ({out});
 INSERT INTO o {query};
 """
 APPEND = ("k BIGINT, n BIGINT", "SELECT k, 1 FROM numbers")
@@ -30,41 +30,56 @@ UPSERT = (
 )
 
 
+def table_of(kind: str, root: Path) -> LakehouseTable:
+    """Return the tables of one kind of sink."""
+    return (IcebergTables if kind.startswith("iceberg") else DeltaTables)(kind, root)
+
+
 class LakehouseTable:
     """The input and the table ``o`` of one kind of sink, seen from outside."""
 
     def __init__(self, kind: str, root: Path) -> None:
         self.kind = kind
-        self._root = root
-        self._out = root / "out"
+        self.root = root
 
     def script(self, rate: int) -> str:
         """Return the job's statements."""
         columns, query = UPSERT if self.kind.endswith("upsert") else APPEND
-        return SCRIPT.format(root=self._root, last=VERSIONS - 1, rate=rate, columns=columns, query=query)
+        numbers, out = self.places()
+        return SCRIPT.format(rate=rate, columns=columns, query=query, numbers=numbers, out=out)
+
+    def places(self) -> tuple[str, str]:
+        """Return the options of the input and of the output."""
+        raise NotImplementedError
 
     def write_input(self, rows: int) -> None:
         """Write the numbers below ``rows``, some in each version."""
-        import deltalake
-
         for part in np.array_split(np.arange(rows), VERSIONS):
-            table = pa.table({"k": pa.array(part, pa.int64())})
-            deltalake.write_deltalake(str(self._root / "numbers"), table, mode="append")
+            self.append("numbers", pa.table({"k": pa.array(part, pa.int64())}))
+
+    def append(self, name: str, rows: pa.Table) -> None:
+        """Append rows as another program does."""
+        raise NotImplementedError
+
+    def write_as_a_stranger(self, key: int) -> None:
+        """Append a row between two versions of the job."""
+        self.append("out", pa.table({"k": pa.array([key], pa.int64()), "n": pa.array([1], pa.int64())}))
 
     def exists(self) -> bool:
         """Whether the table is made."""
-        return (self._out / "_delta_log").exists()
+        raise NotImplementedError
 
-    def write_as_a_stranger(self, key: int) -> None:
-        """Append a row as another program does, between two versions of the job."""
-        import deltalake
+    def versions(self) -> int:
+        """Return how many versions the table has had."""
+        raise NotImplementedError
 
-        row = pa.table({"k": pa.array([key], pa.int64()), "n": pa.array([1], pa.int64())})
-        deltalake.write_deltalake(str(self._out), row, mode="append")
+    def files(self) -> list[str]:
+        """Return the data files of the newest version."""
+        raise NotImplementedError
 
     def judged(self, rows: int) -> tuple[int, int, int]:
         """Return how many numbers are lost, how many are there too often, and the rows of strangers."""
-        files = self._files()
+        files = self.files()
         counts = dict(
             duckdb.execute(
                 "SELECT k, SUM(n)::BIGINT FROM read_parquet($1) WHERE k >= 0 GROUP BY k", [files]
@@ -77,13 +92,82 @@ class LakehouseTable:
         lost, doubled = np.maximum(wanted - found, 0), np.maximum(found - wanted, 0)
         return int(lost.sum()), int(doubled.sum()), int((others or (0,))[0])
 
+
+class DeltaTables(LakehouseTable):
+    """Delta tables in two directories."""
+
+    def places(self) -> tuple[str, str]:
+        stream = f"'scan.mode' = 'from-version', 'scan.version' = '0', 'scan.end-version' = '{VERSIONS - 1}'"
+        numbers, out = (
+            f"'connector' = 'delta', 'table-path' = '{self.root}/{name}'" for name in ("numbers", "out")
+        )
+        return f"{numbers}, {stream}", out
+
+    def append(self, name: str, rows: pa.Table) -> None:
+        import deltalake
+
+        deltalake.write_deltalake(str(self.root / name), rows, mode="append")
+
+    def exists(self) -> bool:
+        return (self.root / "out" / "_delta_log").exists()
+
     def versions(self) -> int:
-        """Return the table's version."""
+        return int(self._table.version())
+
+    def files(self) -> list[str]:
+        return list(self._table.file_uris())
+
+    @property
+    def _table(self) -> Any:
         import deltalake
 
-        return int(deltalake.DeltaTable(str(self._out)).version())
+        return deltalake.DeltaTable(str(self.root / "out"))
 
-    def _files(self) -> list[str]:
-        import deltalake
 
-        return list(deltalake.DeltaTable(str(self._out)).file_uris())
+class IcebergTables(LakehouseTable):
+    """Iceberg tables of one catalog in SQLite."""
+
+    def places(self) -> tuple[str, str]:
+        snapshots = self._load("numbers").snapshots()
+        stream = (
+            f"'scan.mode' = 'from-snapshot', 'scan.snapshot-id' = '{snapshots[0].snapshot_id}', "
+            f"'scan.end-snapshot-id' = '{snapshots[-1].snapshot_id}'"
+        )
+        catalog = ", ".join(f"'{key}' = '{value}'" for key, value in self._options.items())
+        numbers, out = (
+            f"'connector' = 'iceberg', 'table-name' = 'db.{name}', {catalog}" for name in ("numbers", "out")
+        )
+        return f"{numbers}, {stream}", out
+
+    def append(self, name: str, rows: pa.Table) -> None:
+        catalog = self._catalog
+        catalog.create_namespace_if_not_exists("db")
+        table = catalog.create_table_if_not_exists(f"db.{name}", rows.schema)
+        # a key of the table may not be NULL
+        table.append(rows.cast(pa.schema(table.schema().as_arrow())))
+
+    def exists(self) -> bool:
+        return bool(self._catalog.table_exists("db.out"))
+
+    def versions(self) -> int:
+        return len(self._load("out").snapshots())
+
+    def files(self) -> list[str]:
+        return [task.file.file_path.removeprefix("file://") for task in self._load("out").scan().plan_files()]
+
+    def _load(self, name: str) -> Any:
+        return self._catalog.load_table(f"db.{name}")
+
+    @property
+    def _options(self) -> dict[str, str]:
+        return {
+            "catalog-type": "sql",
+            "uri": f"sqlite:///{self.root}/catalog.db",
+            "warehouse": f"file://{self.root}/warehouse",
+        }
+
+    @property
+    def _catalog(self) -> Any:
+        from penstock.engine.connectors.iceberg.iceberg_table import opened_catalog
+
+        return opened_catalog(self._options)

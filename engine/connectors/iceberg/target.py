@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import to_arrow
+from penstock.catalog.types import Double, Float, to_arrow
 from penstock.engine.api.epoch_target import EpochWriter, StagedForm
 from penstock.engine.connectors.iceberg.iceberg_table import (
     arrow_schema,
@@ -113,18 +114,8 @@ class IcebergTarget:
         except PenstockError as error:
             if error.code != "DAT-5301":
                 raise
-        name = self._table.options["table-name"]
-        schema = pa.schema(
-            [pa.field(field.name, to_arrow(field.type), field.nullable) for field in self._fields]
-        )
         try:
-            self._catalog.create_namespace_if_not_exists(name.partition(".")[0])
-            with (
-                self._catalog.create_table_transaction(name, schema=schema) as transaction,
-                transaction.update_spec() as spec,
-            ):
-                for column in self._table.partitioned_by:
-                    spec.add_identity(column)
+            create_iceberg_table(self._table, self._catalog)
         except Exception as error:  # noqa: BLE001  another process may have created it meanwhile
             try:
                 return opened(self._table, self._catalog)
@@ -205,7 +196,7 @@ class IcebergTarget:
                 gone = table.column(0)
                 table = table.drop_columns([table.schema.names[0]])
                 transaction.delete(self._keys_of(table), snapshot_properties=texts)
-                fitted_table = table.filter(pa.compute.invert(gone)).cast(self._fitter.schema)
+                fitted_table = table.filter(pc.invert(gone)).cast(self._fitter.schema)
             else:
                 fitted_table = pa.Table.from_batches(fitted, schema=self._fitter.schema)
             transaction.append(fitted_table, snapshot_properties=texts)
@@ -241,3 +232,21 @@ class IcebergTarget:
                         retriable=True,
                         sqlstate="40001",
                     ) from error
+
+
+def create_iceberg_table(table: CatalogTable, catalog: Any) -> None:
+    """Create a table in a catalog, and its database. The library's errors are raised as they are."""
+    name = table.options["table-name"]
+    schema = pa.schema(
+        [pa.field(field.name, to_arrow(field.type), field.nullable) for field in table.physical_fields]
+    )
+    catalog.create_namespace_if_not_exists(name.partition(".")[0])
+    with catalog.create_table_transaction(name, schema=schema) as transaction:
+        with transaction.update_spec() as spec:
+            for column in table.partitioned_by:
+                spec.add_identity(column)
+        keys = [field for field in table.physical_fields if field.name in table.primary_key]
+        # Iceberg identifies rows by no number of a float
+        if keys and not any(field.nullable or isinstance(field.type, Float | Double) for field in keys):
+            with transaction.update_schema() as update:
+                update.set_identifier_fields(*table.primary_key)
