@@ -118,7 +118,7 @@ FILESYSTEM_OPTIONS = (
         "source.rows-per-second",
         OptionKind.INT,
         0,
-        "replay no faster than this, bursts of a second apart (0: as fast as it goes)",
+        "as scan.rows-per-second, its older name: bursts of a second apart (0: as fast as it goes)",
         minimum=0,
     ),
     Option(

@@ -7,12 +7,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.connectors.connector import Connector
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "penstock.connectors"
 _INTERFACE = "its author finds the interface in docs/CONNECTOR_INTERFACE.md"
@@ -93,6 +95,9 @@ def installed_plugin(name: str) -> ConnectorPlugin | None:
 # by the path: a package that is put there later is found
 @lru_cache(maxsize=4)
 def _installed(path: tuple[str, ...]) -> dict[str, InstalledConnector]:
+    # 15 ms: not before a name is asked for that penstock does not know
+    from importlib.metadata import entry_points
+
     found: dict[str, InstalledConnector] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
         distribution = "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
