@@ -1,5 +1,6 @@
 """How tests are dealt to the processes that run them: a file's tests stay together, and all that need Java
-share one virtual machine, but for those that start a Spark of their own.
+share one virtual machine, but for those that start a Spark of their own. Files that share a server name its
+group themselves.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not AT_LENGTH:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("at_length")])
         items[:] = [item for item in items if not item.get_closest_marker("at_length")]
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(_group(item, file)))
     items.sort(key=_turn)
+    for item in items:
+        # pytest-xdist joins the names of all groups of a test, which would part those that share a server
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(_group(item, item.nodeid.partition("::")[0])))
 
 
 def _group(item: pytest.Item, file: str) -> str:
@@ -56,6 +58,8 @@ def _group(item: pytest.Item, file: str) -> str:
 def _turn(item: pytest.Item) -> float:
     if item.get_closest_marker("spark"):
         return -1 + (item.nodeid.startswith(OWN_SPARK) / 2)
+    if item.get_closest_marker("xdist_group"):
+        return -0.25  # many files that one process runs
     return next(
         (place for place, begins in enumerate(LONGEST_FIRST) if item.nodeid.startswith(begins)),
         len(LONGEST_FIRST),
