@@ -106,7 +106,7 @@ class KafkaTarget:
             }
             offset, failure = committed_offset(self._topic, properties)
             if failure is not None:
-                raise self._error(self._producers[writer], failure)
+                raise self._error(next(iter(self._producers.values())), failure)
             known = self._committed[writer] = offset or 0
         return known
 
@@ -114,6 +114,13 @@ class KafkaTarget:
         if self._broken is not None:
             raise self._broken
         assert self._encoder is not None, "fence() comes first"
+        if writer not in self._producers:
+            # of a job that this one was copied from, and which has not committed: our checkpoint has them.
+            # Two producers of one id could both commit the rows, so that job is fenced off if it runs.
+            self.fence([writer])
+            self._committed.pop(writer, None)
+            if self.last_committed(writer) >= epoch:
+                return
         producer, began_ms = self._producers[writer], self._clock.monotonic_ms()
         # until it is known that this epoch is committed, the brokers are asked
         self._committed.pop(writer, None)

@@ -61,6 +61,21 @@ def test_an_epoch_is_committed_with_its_number(topics: KafkaTopics) -> None:
     assert committed_offset(topic, group) == (5, None)
 
 
+def test_rows_of_the_job_that_this_one_was_copied_from_are_committed_once(topics: KafkaTopics) -> None:
+    topic = topics.create()
+    original, copy = target(topics, topic), target(topics, topic, OTHER)
+    original.commit(WRITER, 1, [rows(1)])
+    # the copy's checkpoint has epoch 2 of the original, which has not committed it
+    assert copy.last_committed(WRITER) == 1
+    copy.commit(WRITER, 2, [rows(2)])
+    with pytest.raises(PenstockError, match="STA-3504"):
+        original.commit(WRITER, 2, [rows(2)])
+    copy.commit(OTHER, 1, [rows(3)])
+    assert keys(topics, topic) == values(1, 2, 3)
+    original.close()
+    copy.close()
+
+
 @pytest.mark.parametrize(("point", "committed"), [("K1", 1), ("K2", 1), ("K3", 2)])
 def test_a_process_that_ends_in_the_middle(topics: KafkaTopics, point: str, committed: int) -> None:
     topic = topics.create()
