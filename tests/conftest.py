@@ -30,6 +30,12 @@ LONGEST_FIRST = (
 OWN_SPARK = ("tests/unit/engine/deploy/spark/", "tests/unit/engine/bounded/spark/test_keep_alive.py")
 """Start Sparks of their own: of another master, or in processes of their own."""
 
+SERVERS = {
+    "tests/unit/engine/connectors/kafka/": "kafka",
+    "tests/unit/engine/connectors/postgres_cdc/": "postgres-cdc",
+}
+"""Folders whose tests share a server, under the name other files have for it."""
+
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,6 +48,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not AT_LENGTH:
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("at_length")])
         items[:] = [item for item in items if not item.get_closest_marker("at_length")]
+    for item in items:
+        for folder, server in SERVERS.items():
+            if item.nodeid.startswith(folder) and not item.get_closest_marker("xdist_group"):
+                item.add_marker(pytest.mark.xdist_group(server))
     items.sort(key=_turn)
     for item in items:
         # pytest-xdist joins the names of all groups of a test, which would part those that share a server
