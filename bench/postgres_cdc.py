@@ -17,6 +17,7 @@ import pyarrow as pa
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, INT, STRING, Decimal, TimestampLtz
+from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.sink import SinkRequest
 from penstock.engine.api.stream_elements import Batch
@@ -53,26 +54,13 @@ def made(there: Any, name: str, rows: int) -> None:
     there.execute(f"ANALYZE {name}")
 
 
-class _Clock:
-    """A clock whose polls of an empty split are never paused."""
-
-    def __init__(self) -> None:
-        self._now_ms = 0.0
-
-    def monotonic_ms(self) -> float:
-        self._now_ms += 11
-        return self._now_ms
-
-    def wall_ms(self) -> int:
-        return int(time.time() * 1000)
-
-
 def source_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, Timing]:
     """Time the snapshot, and a stream of as many inserts."""
     made(there, "bench_in", rows)
     slot = "bench_slot"
     operator = open_source(
-        cdc_table(server, "bench_in", COLUMNS, slot__name=slot, heartbeat__interval="1 h"), clock=_Clock()
+        cdc_table(server, "bench_in", COLUMNS, slot__name=slot, heartbeat__interval="1 h"),
+        clock=SystemClock(),
     )  # type: ignore[arg-type]
     received = 0
 

@@ -25,8 +25,8 @@ COMMIT_AT, COMMIT_TIME, OPEN, SAFE, TRANSACTION_WORDS = 0, 1, 2, 3, 4
 
 _XLOG_DATA, _OLD, _KEY, _NEW = ord("w"), ord("O"), ord("K"), ord("N")
 _NULL_MARK, _UNCHANGED_MARK = ord("n"), ord("u")
-# of XLogData: its letter, two positions and a clock
-_HEADER = 25
+XLOG_HEADER = 25
+"""Bytes before the payload of XLogData: its letter, two positions and a clock."""
 
 
 @njit(inline="always")
@@ -84,7 +84,7 @@ def scan_messages(buffer, ends, count, transaction, tags, facts):
             if transaction[OPEN] == 0:
                 transaction[SAFE] = max(transaction[SAFE], _word(buffer, at + 1))
             continue
-        at += _HEADER
+        at += XLOG_HEADER
         tag = buffer[at]
         tags[i] = tag
         facts[i, 0] = at

@@ -118,6 +118,12 @@ CARDS: tuple[Card, ...] = (
         "a worker of Spark that sees no file of the driver: tables it does not read itself give the same rows",
     ),
     Card(
+        "postgres-cdc",
+        "tests.fault_injection.postgres_cdc",
+        "a PostgreSQL table is followed while its writers work, the job is killed and the server restarts",
+        ("--rows", "60000", "--kills", "50", "--restarts", "8"),
+    ),
+    Card(
         "two-phase",
         "tests.fault_injection.two_phase",
         "killed at each step of a sink into files or a database, at parallelism 3, 1 and 5: no row lost, none doubled",

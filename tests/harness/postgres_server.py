@@ -54,6 +54,14 @@ def logical_server() -> PostgresServer:
     return PostgresServer(str(_SERVER[0].get_uri()))
 
 
+def restart_server() -> None:
+    """Stop the server, which cuts all connections, and start it again over its data."""
+    server = _SERVER[0]
+    server.stop()
+    with server._lock:
+        server.ensure_postgres_running()
+
+
 def _started(pgserver: Any, directory: str) -> Any:
     """Start a server that logs what replication needs: the setting takes effect with a second start."""
     server = pgserver.get_server(directory, cleanup_mode="delete")

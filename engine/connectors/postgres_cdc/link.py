@@ -25,11 +25,14 @@ from penstock.engine.kernels.libpq_copy import (
     USED,
     drain_copy,
 )
+from penstock.engine.kernels.pgoutput import COMMIT, XLOG_HEADER
 
 _LOST = "08006"
 # Bytes and messages taken at once. A larger message makes the buffer grow.
 _BUFFER_BYTES = 4 << 20
 _MESSAGES = 32_768
+# So many bytes of an open transaction are worth decoding: small batches cost more than their rows.
+_WORTH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,14 @@ class CopyMessages:
     def used(self) -> int:
         """How many bytes they have."""
         return int(self.state[USED])
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether the last message is within a transaction, and few have come: more follow at once."""
+        if not self.count or self.used > _WORTH_BYTES or self.state[HELD]:
+            return False
+        start = int(self.ends[self.count - 2]) if self.count > 1 else 0
+        return bool(self.data[start] == ord("w") and self.data[start + XLOG_HEADER] != COMMIT)
 
     def limited(self, most: int | None) -> CopyMessages:
         """Take at most so many messages; ``None``: as many as there is room for."""

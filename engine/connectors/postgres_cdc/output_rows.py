@@ -14,7 +14,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.arrow_numpy import array_of, texts
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import DELETE, INSERT, OPS, UPDATE_AFTER, UPDATE_BEFORE
-from penstock.engine.connectors.postgres_cdc.pgoutput import DecodedChanges
+from penstock.engine.connectors.postgres_cdc.pgoutput import DecodedChanges, empty_rows
 from penstock.engine.formats.decoded_batch import empty_columns
 
 
@@ -48,14 +48,7 @@ class OutputRows:
 
     def nothing(self) -> Batch:
         """Return no rows."""
-        rows = (
-            pa.RecordBatch.from_arrays(
-                [pa.array([], kind) for kind in self._schema.types], schema=self._schema
-            )
-            if self._columns
-            else empty_columns(0)
-        )
-        return Batch(rows)
+        return Batch(empty_rows(self._schema) if self._columns else empty_columns(0))
 
     def together(self, batches: list[Batch]) -> Batch | None:
         """Return batches as one, ``None`` when there is none."""

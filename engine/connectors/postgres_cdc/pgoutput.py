@@ -157,7 +157,7 @@ class ChangeDecoder:
         open_at = self._transaction[COMMIT_AT] if self._transaction[OPEN] else -1
         whole = int((commits != open_at).sum())
         answer = bool((facts[tags == KEEPALIVE, 0] == 1).any())
-        batch = table[0] if table else pa.RecordBatch.from_pylist([], schema)
+        batch = table[0] if table else empty_rows(schema)
         return DecodedChanges(batch, weights, commits, times, updates, whole, committed, answer)
 
     def _rows(self, data: np.ndarray, tags: np.ndarray, facts: np.ndarray) -> DecodedChanges:
@@ -264,6 +264,11 @@ class ChangeDecoder:
                 hint="drop the slot and start the job anew without its state; use DELETE instead of TRUNCATE",
                 kind=Kind.EXTERNAL,
             )
+
+
+def empty_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """Return no rows."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
 def _text_at(data: np.ndarray, at: int) -> tuple[int, str]:

@@ -33,6 +33,9 @@ from penstock.engine.connectors.postgres_cdc.pgoutput import EPOCH_US, ChangeDec
 from penstock.engine.connectors.postgres_cdc.watching import SlotFigures, watch
 
 RETRY_MS = 1000.0
+WAIT_MS = 50.0
+"""How long messages of an incomplete transaction may wait for others."""
+
 HELD_BYTES = 64 << 20
 """Of a larger transaction the rows are emitted in pieces: a checkpoint may fall between two of them."""
 
@@ -60,6 +63,8 @@ class PostgresCdcReader:
         # rows of a transaction that is not complete
         self._held: list[Batch] = []
         self._confirmed = 0
+        self._held_bytes = 0
+        self._waits_until_ms = 0.0
         self._next_status_ms = 0.0
         self._retry_at_ms = 0.0
         self._failures = 0
@@ -126,7 +131,7 @@ class PostgresCdcReader:
 
     def _forget_open(self) -> None:
         # rows that were not emitted are sent again
-        self._held, self._decoder = [], None
+        self._held, self._held_bytes, self._decoder = [], 0, None
 
     def _begin_stream(self, opened: OpenConnections) -> None:
         progress = self._progress
@@ -176,9 +181,14 @@ class PostgresCdcReader:
                 retriable=True,
                 sqlstate="57P01",
             )
+        now_ms = self._request.clock.monotonic_ms()
         if not messages.count:
             self._report(opened, answer=False)
             return None
+        # rows of a large transaction are decoded together, as long as nobody waits for them
+        if messages.incomplete and now_ms < self._waits_until_ms:
+            return None
+        self._waits_until_ms = now_ms + WAIT_MS
         changes = self._decoder.decode(messages)
         messages.clear()
         self._request.metrics.count("changes_received", len(changes.weights))
@@ -194,13 +204,14 @@ class PostgresCdcReader:
         whole = self._output.changes(changes)
         released: list[Batch] = []
         if changes.complete:
-            released, self._held = [*self._held, whole.slice(0, changes.whole)], []
+            released, self._held, self._held_bytes = [*self._held, whole.slice(0, changes.whole)], [], 0
             whole = whole.slice(changes.whole, whole.num_rows - changes.whole)
             progress.partial = None
         if whole.num_rows:
             self._held.append(whole)
-        if sum(batch.size_bytes for batch in self._held) > HELD_BYTES:
-            released, self._held = [*released, *self._held], []
+            self._held_bytes += whole.size_bytes
+        if self._held_bytes > HELD_BYTES:
+            released, self._held, self._held_bytes = [*released, *self._held], [], 0
             progress.partial = decoder.partial
             self._request.metrics.count("transactions_cut")
         progress.position = max(progress.position, decoder.safe)
