@@ -25,7 +25,7 @@ from tests.streaming.three_acts.acts import Folded, Script, run_and_stop, run_to
 from tests.streaming.three_acts.oracle import ROOT
 
 pytestmark = pytest.mark.xdist_group("kafka")
-PARTITIONS, ROWS = 3, 4000
+PARTITIONS, ROWS = 3, 2000
 TABLE = """CREATE TABLE e (k BIGINT, v BIGINT, ts TIMESTAMP(3), `partition` INT METADATA VIRTUAL,
     WATERMARK FOR ts AS ts - INTERVAL '5' SECONDS)
     WITH ('connector' = 'kafka', 'topic' = '{topic}', 'properties.bootstrap.servers' = '{bootstrap}',

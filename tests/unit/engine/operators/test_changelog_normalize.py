@@ -47,7 +47,7 @@ def fold(out: Remembered) -> Counter[Any]:
     return +rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(CHANGES, st.lists(st.integers(1, 6), min_size=1), st.integers(0, 40))
 def test_the_last_change_of_each_key_counts(
     changes: list[tuple[int | None, str | None, bool]], sizes: list[int], stop: int
