@@ -18,7 +18,11 @@ from penstock.engine.connectors.kafka.producer_records import Records
 REQUEST_MS = 30_000
 """How long a question to the brokers may take."""
 CALLS = 3
-"""How often a call is made that may be resumed."""
+"""How often the calls are made that decide about a transaction: ``init_transactions`` and ``commit``."""
+OFFSET_MS = 15_000
+"""How long brokers may take to make an offset a part of a transaction."""
+ABORT_MS = 10_000
+"""How long an abort may take: a new producer aborts, too."""
 FAILURES_KEPT = 20
 _PAUSE_MS = 200
 
@@ -262,7 +266,7 @@ class NativeProducer:
 
     def init_transactions(self) -> None:
         """Fence off earlier producers of the transactional id, and wait for the end of their transaction."""
-        self._call(lambda: self._library.rd_kafka_init_transactions(self._client, REQUEST_MS))
+        self._call(lambda: self._library.rd_kafka_init_transactions(self._client, REQUEST_MS), CALLS)
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -281,7 +285,7 @@ class NativeProducer:
             entry.metadata_size = len(text)
             ctypes.memmove(entry.metadata, text, len(text))
             self._call(
-                lambda: lib.rd_kafka_send_offsets_to_transaction(self._client, offsets, member, REQUEST_MS)
+                lambda: lib.rd_kafka_send_offsets_to_transaction(self._client, offsets, member, OFFSET_MS)
             )
         finally:
             lib.rd_kafka_topic_partition_list_destroy(offsets)
@@ -289,14 +293,14 @@ class NativeProducer:
 
     def commit(self) -> None:
         """Commit the transaction."""
-        self._call(lambda: self._library.rd_kafka_commit_transaction(self._client, REQUEST_MS))
+        self._call(lambda: self._library.rd_kafka_commit_transaction(self._client, REQUEST_MS), CALLS)
 
     def abort(self) -> None:
         """Abort the transaction."""
-        self._call(lambda: self._library.rd_kafka_abort_transaction(self._client, REQUEST_MS))
+        self._call(lambda: self._library.rd_kafka_abort_transaction(self._client, ABORT_MS))
         self.forget_failures()
 
-    def _call(self, function: Callable[[], int | None]) -> None:
+    def _call(self, function: Callable[[], int | None], calls: int = 1) -> None:
         """Call what returns ``rd_kafka_error_t``. Raises KafkaFailed."""
         # a call that timed out may be resumed by the same call: brokers that restart are waited for
         lib, tries = self._library, 0
@@ -309,7 +313,7 @@ class NativeProducer:
                 bool(lib.rd_kafka_error_is_retriable(error)),
             )
             lib.rd_kafka_error_destroy(error)
-            if not failure.retriable or tries == CALLS:
+            if not failure.retriable or tries == calls:
                 raise KafkaFailed(failure)
             lib.rd_kafka_poll(self._client, _PAUSE_MS)
 

@@ -162,8 +162,10 @@ class KafkaTarget:
             timed_out = took_ms >= self._transaction_ms
             self._broken = self._timed_out(took_ms) if timed_out else self._superseded()
             return self._broken
-        aborted = None if failure.fatal else self._abort(producer)
-        if failure.fatal or aborted is not None:
+        # brokers that have restarted may not know the transaction: waiting for them again does not help
+        is_lost = failure.fatal or failure.retriable
+        aborted = None if is_lost else self._abort(producer)
+        if is_lost or aborted is not None:
             # whether it is committed shows only a new producer, which fences this one off: the job restarts
             self._broken = self._unknown(error)
             return self._broken
@@ -207,7 +209,7 @@ class KafkaTarget:
             detail=error.detail,
             hint="the job restarts, asks the brokers, and commits its rows again unless they are there",
             kind=Kind.EXTERNAL,
-            retriable=error.retriable or error.code == "DAT-5107",
+            retriable=True,
         )
 
     def retire(self, writer: EpochWriter) -> None:
