@@ -134,10 +134,11 @@ def _local_bytes(table: CatalogTable, services: Services) -> int | None:
     path = table.options.get("path", "")
     if table.connector == "filesystem" or (table.connector in DATABASES and path):
         return None if _is_elsewhere(path) else _bytes_at(path)
-    # all versions of a table of files: more than is read, and no log is read to know it
+    # All versions: more than is read, and no log is read to know it. Of a store nothing is asked: whichever
+    # backend runs the query, this process reads the rows.
     if table.connector == "delta":
         path = table.options["table-path"]
-        return None if _is_elsewhere(path) else _bytes_at(path)
+        return 0 if _is_elsewhere(path) else _bytes_at(path)
     # a database server
     if table.connector in DATABASES:
         return None
