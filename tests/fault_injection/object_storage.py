@@ -92,8 +92,8 @@ class BucketJob:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--faults", type=int, default=9)
-    parser.add_argument("--rows", type=int, default=60_000)
+    parser.add_argument("--faults", type=int, default=6)
+    parser.add_argument("--rows", type=int, default=130_000)
     parser.add_argument("--rate", type=int, default=1_000)
     parser.add_argument("--deployment", default="embedded", choices=("embedded", "processes", "spark"))
 
