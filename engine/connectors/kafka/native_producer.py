@@ -321,7 +321,10 @@ class NativeProducer:
         """Return the error of a failure for people."""
         if may_pass(failure.name) or failure.name == "_MSG_TIMED_OUT":
             return unreachable(self._bootstrap, REQUEST_MS / 1000, failure.text)
-        return broker_error(failure.name, failure.text, f"{self._where}, topic {self._topic_name}")
+        error = broker_error(failure.name, failure.text, f"{self._where}, topic {self._topic_name}")
+        # a new producer has new sequence numbers: the job restarts with one
+        error.retriable = error.retriable or (failure.fatal and error.code == "DAT-5107")
+        return error
 
     def close(self) -> None:
         """Close it; records that are not delivered are dropped. A transaction stays open until its time-out,

@@ -7,7 +7,12 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.connectors.kafka import native_producer, producer_records
-from penstock.engine.connectors.kafka.native_producer import KafkaFailed, NativeProducer, committed_offset
+from penstock.engine.connectors.kafka.native_producer import (
+    KafkaFailed,
+    KafkaFailure,
+    NativeProducer,
+    committed_offset,
+)
 from penstock.engine.connectors.kafka.producer_records import Records
 from tests.harness.kafka_broker import KafkaTopics, shared_topics
 from tests.unit.engine.connectors.kafka.kafka_sinks import binary, records, there
@@ -103,4 +108,7 @@ def test_a_dead_broker_is_an_error_that_may_pass(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KafkaFailed) as failed:
         made.flush()
     assert made.error(failed.value.failure).retriable
+    # a new producer may do what this one never will
+    assert made.error(KafkaFailure("OUT_OF_ORDER_SEQUENCE_NUMBER", "text", fatal=True)).retriable
+    assert not made.error(KafkaFailure("TOPIC_AUTHORIZATION_FAILED", "text", fatal=True)).retriable
     made.close()
