@@ -60,6 +60,10 @@ def _insert_only(_table: TableOptions) -> bool:
     return False
 
 
+def _nothing_stays(_table: TableOptions) -> str:
+    return ""
+
+
 def _any_options(_options: Options, _spans: Spans, _values: Spans) -> None:
     return None
 
@@ -118,6 +122,8 @@ class Connector:
     emits_changes: Callable[[TableOptions], bool] = _insert_only
     # Its rows are upserts and deletions by the primary key, which do not say what they replace.
     emits_upserts: bool = False
+    # What a dropped table leaves behind elsewhere, as a sentence that says how to remove it.
+    left_behind: Callable[[TableOptions], str] = _nothing_stays
     check_options: Callable[[Options, Spans, Spans], None] = _any_options
     check_column: Callable[[Options, Field, Span | None], None] = _any_column
     check_table: Callable[[CatalogTable, Spans], None] = _any_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from penstock.catalog.connectors.connector import Boundedness, Connector
+from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.database import check_column_type
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError, Span
@@ -79,6 +79,14 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
         )
 
 
+def _left_behind(table: TableOptions) -> str:
+    slot = table.option("slot.name")
+    return (
+        f"the server keeps its log for replication slot {slot}; when no job needs it any more, run there: "
+        f"SELECT pg_drop_replication_slot('{slot}')"
+    )
+
+
 POSTGRES_CDC = Connector(
     "postgres-cdc",
     "the rows of a PostgreSQL table, and then its changes",
@@ -95,6 +103,7 @@ POSTGRES_CDC = Connector(
     ),
     boundedness=lambda _table: Boundedness.UNBOUNDED,
     emits_changes=lambda table: not table.option(APPEND_ONLY),
+    left_behind=_left_behind,
     check_options=_check_options,
     check_column=check_column_type,
 )

@@ -350,6 +350,11 @@ def writes_to_stdout(table: CatalogTable) -> bool:
     return table.connector == "filesystem" and table.options.get("path") in STANDARD_OUTPUT
 
 
+def left_behind(table: CatalogTable) -> str:
+    """Return what a dropped table leaves behind elsewhere and how to remove it; nothing for most tables."""
+    return connector_of(table).left_behind(options_of(table)) if table.connector in CONNECTORS else ""
+
+
 def emits_changes(table: CatalogTable) -> bool:
     """Return whether later rows of a table may replace and retract earlier ones."""
     return connector_of(table).emits_changes(options_of(table))

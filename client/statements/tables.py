@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.catalog.connectors.registry import left_behind
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.namespaces import WritableCatalog
 from penstock.catalog.tables import CatalogTable, ObjectPath
@@ -211,10 +212,13 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
                 path = ObjectPath.of(catalog.qualified(node.name.text))
                 there.drop_table(path.database, node.name.text.rpartition(".")[2])
                 return note_result(f"table {node.name} dropped")
+            known = catalog.find(node.name.text)
             dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
-            if dropped:
-                state.bad_records.forget(catalog.qualified(node.name.text))
-            return note_result(f"table {node.name} dropped" if dropped else f"there is no table {node.name}")
+            if not dropped:
+                return note_result(f"there is no table {node.name}")
+            state.bad_records.forget(catalog.qualified(node.name.text))
+            left = left_behind(known) if isinstance(known, CatalogTable) else ""
+            return note_result(f"table {node.name} dropped{f'; {left}' if left else ''}")
         case nodes.DropView():
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")

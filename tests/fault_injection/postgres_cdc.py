@@ -124,6 +124,9 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
                 restart_server()
                 verdict.coverage["restarts of the server"] += 1
                 job.await_checkpoint()
+            # the later half hits the stream
+            if number >= arguments.kills // 2:
+                job.await_that(lambda: phase(server) == "stream")
             verdict.coverage[f"kills in the {phase(server)}"] += 1
             job.kill()
             job.start()
