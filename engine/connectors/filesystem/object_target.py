@@ -90,8 +90,12 @@ class ObjectFilesTarget:
             self._unsure.add(writer.name)
 
     def last_committed(self, writer: EpochWriter) -> int:
-        """Return the epoch of the mark, as the store has it."""
-        found = self._read_mark(writer)
+        """Return the epoch of the mark, as the store has it. STA-3504 where a later attempt has begun: it is
+        noticed before anything is uploaded.
+        """
+        found, known = self._read_mark(writer), self._marks.get(writer.name)
+        if found is not None and known is not None and found[1] != known[1]:
+            raise _fenced_off(self._url)
         return 0 if found is None else found[0]
 
     def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
