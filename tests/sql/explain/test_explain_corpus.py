@@ -15,6 +15,7 @@ import pytest
 
 from penstock.client.session import Session
 from penstock.planner.statements.nodes import Explain, ExplainStage, Insert, Query
+from penstock.repl.launch.script_runner import substitute
 from tests.harness.case_files import case_files
 from tests.harness.golden import check_golden, read_cases
 
@@ -35,6 +36,20 @@ SETTINGS = {
     "parallelism.default": "2",
     "bounded.backend": "duckdb",
     "execution.checkpointing.dir": "/nonexistent",
+}
+
+
+# of the pipelines: no server is asked before a job starts
+VARIABLES = {
+    "kafka": "localhost:9092",
+    "flights": "queries/data/flights",
+    "delta": "out/delays",
+    "until": "latest-offset",
+    "postgres": "postgresql://localhost/flights",
+    "postgres_host": "localhost",
+    "postgres_port": "5432",
+    "postgres_user": "reader",
+    "database": "flights",
 }
 
 
@@ -66,7 +81,8 @@ def of_script(name: str) -> str:
     path = ROOT / "queries" / name
     tables = (path.parent / "tables.sql").read_text(encoding="utf-8") if path.parent.name == "nexmark" else ""
     try:
-        text = (tables + path.read_text(encoding="utf-8")).replace("queries/data/", f"{ROOT}/queries/data/")
+        text = substitute(tables + path.read_text(encoding="utf-8"), VARIABLES)
+        text = text.replace("queries/data/", f"{ROOT}/queries/data/")
         lines = explained(session, text).replace(str(ROOT), "..")
         # ids are of the files' paths, which are this checkout's
         return re.sub(r" +\([0-9a-f]{16}\)$", "", lines, flags=re.MULTILINE)
