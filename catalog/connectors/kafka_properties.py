@@ -64,7 +64,7 @@ CLIENT_PROPERTIES = (
     _property("sasl.oauthbearer.client.secret", _STRING, "its secret", secret=True),
     _property("sasl.oauthbearer.scope", _STRING, "the scope of the token"),
     _property("sasl.oauthbearer.extensions", _STRING, "key=value, .. beside the token"),
-    _property("sasl.oauthbearer.token.endpoint.url", _STRING, "who gives the token"),
+    _property("sasl.oauthbearer.token.endpoint.url", _STRING, "who gives the token", secret=True),
     _property("ssl.ca.location", _STRING, "a file or directory of certificates that are trusted"),
     _property("ssl.ca.pem", _STRING, "certificates that are trusted, as PEM"),
     _property("ssl.certificate.location", _STRING, "the file of this client's certificate, PEM"),
