@@ -23,7 +23,7 @@ _SEEN_PART = 16
 # Parts of a key that make its value a secret: sasl.jaas.config, aws.secret_access_key, x-api-key. A header, or a
 # setting of a store or a catalog, may be one whatever its name is.
 _NAMED = re.compile(
-    r"\A(headers|storage|catalog)\.|passw|pwd|passphrase|secret|token|credential|jaas|signature|(api|access|private|account|encryption|sas|ssh)[-_.]?key",
+    r"\A(headers|storage|catalog)\.|passw|pwd|passphrase|secret|token|credential|jaas|signature|user-?info|key\.pem|(api|access|private|account|encryption|sas|ssh)[-_.]?key",
     re.IGNORECASE,
 )
 # Words that a misspelt key is compared with: an error must not print the value of 'pasword'.
