@@ -69,13 +69,15 @@ class MessageReader:
         self._value_fields = tuple(field for field in wanted if field.name not in of_key)
         self._key_fields = tuple(field for field in wanted if field.name in of_key)
         in_value = tuple(field for field in stored if not (keys.only and field.name in in_key))
-        self._values = deserializer(value_format(table.options), self._value_fields, in_value)
+        self._values = deserializer(
+            value_format(table.options), self._value_fields, in_value, request.metrics
+        )
         form = key_format(table.options)
         self._keys = None
         if form is not None and (self._key_fields or keys.upserts):
             declared = tuple(_unprefixed(f, keys.prefix) for f in stored if f.name in in_key)
             asked = tuple(_unprefixed(f, keys.prefix) for f in self._key_fields)
-            self._keys = deserializer(form, asked, declared)
+            self._keys = deserializer(form, asked, declared, request.metrics)
         self.metadata = frozenset(
             self._facts[field.name] for field in self._fields if field.name in self._facts
         )
