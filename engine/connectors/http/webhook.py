@@ -35,7 +35,7 @@ class WebhookTarget:
         self._changes = emits_message_changes(table.options)
         self.form = StagedForm.CHANGES if self._changes else StagedForm.INSERTS
         self._format = value_format(table.options)
-        self._serializer = serializer(self._format, table.physical_fields, table.name)
+        self._serializer = serializer(self._format, table.physical_fields, f"{table.name}-value")
         self._client = HttpClient(table, request.metrics)
         self._method = str(option(table, "sink.method")).upper()
         self._body = str(option(table, "sink.body"))

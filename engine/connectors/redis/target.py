@@ -52,7 +52,9 @@ class RedisStreamTarget:
         table = request.table
         self._changes = emits_message_changes(table.options)
         self.form = StagedForm.CHANGES if self._changes else StagedForm.INSERTS
-        self._serializer = serializer(value_format(table.options), table.physical_fields, table.name)
+        self._serializer = serializer(
+            value_format(table.options), table.physical_fields, f"{table.options['stream']}-value"
+        )
         self._names = [field.name for field in table.physical_fields]
         self._stream = table.options["stream"]
         self._field = str(option(table, "value.field"))
