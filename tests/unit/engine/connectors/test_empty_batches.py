@@ -5,7 +5,7 @@ operator goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +16,12 @@ from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import INT, STRING
 from penstock.client.session import Session
 from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.epoch_target import EpochWriter, StagedForm
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyGroups, Services
 from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.epoch_sink import EpochSink
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.connectors.registry import SINKS
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
@@ -134,10 +136,46 @@ def test_what_shows_changes(name: str, key: tuple[int, ...] | None) -> None:
         assert "".join(lines) == ""
 
 
+class Committed:
+    """A target that records what is committed to it."""
+
+    def __init__(self, form: StagedForm) -> None:
+        self.form, self.epochs = form, list[int]()
+
+    def fence(self, writers: list[EpochWriter]) -> None:
+        pass
+
+    def last_committed(self, writer: EpochWriter) -> int:
+        return 0
+
+    def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
+        self.epochs.append(epoch)
+
+    def retire(self, writer: EpochWriter) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("form", StagedForm)
+def test_targets_of_epochs(form: StagedForm, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Committed(form)
+    monkeypatch.setitem(SINKS, "blackhole", lambda request: EpochSink(request, target))
+    operator = opened(table_of(COLUMNS, {"connector": "blackhole"}), Services(), (0,))
+    nothing = [NOTHING["no rows"]] if form is StagedForm.INSERTS else list(NOTHING.values())
+    through(operator, [*nothing, SOME])
+    operator.close()
+    assert target.epochs == [len(nothing) + 1], "an epoch without rows is not committed"
+
+
+# their tables are on servers: kafka at least once is tried in kafka/test_sink.py, files in a bucket beside theirs
+EPOCHS = {"delta", "iceberg", "http", "redis-stream", "kafka", "upsert-kafka", "python"}
+
+
 def test_every_sink_is_walked_here() -> None:
-    assert set(SINKS) == {"filesystem", "print", "blackhole", "collect", "postgres", "sqlite", "duckdb"}, (
-        "try the new one above"
-    )
+    here = {"filesystem", "print", "blackhole", "collect", "postgres", "sqlite", "duckdb"}
+    assert set(SINKS) == here | EPOCHS, "try the new one above"
 
 
 CHANGES = [

@@ -313,7 +313,7 @@ def test_spark_reads_a_store_it_can_open(
             (there / f"k={k}").mkdir()
             pq.write_table(pa.table({"s": pa.array([value], pa.string())}), there / f"k={k}" / "a b.parquet")
     store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
-    monkeypatch.setattr(listing, "resolve", lambda path: (store, path.removeprefix("s3://")))
+    monkeypatch.setattr(listing, "resolve", lambda path, options: (store, path.removeprefix("s3://")))
     table = files(
         "t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format="csv" if kind == "csv" else "parquet"
     )

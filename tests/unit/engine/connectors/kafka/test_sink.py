@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -167,6 +168,16 @@ def test_a_checkpoint_waits_for_delivery(topics: KafkaTopics) -> None:
     sink.end()
     assert len(there(topics, topic)) == 3
     sink.close()
+
+
+def test_changes_that_cancel_out_send_nothing(topics: KafkaTopics) -> None:
+    topic = topics.create()
+    table = declared(topic, topics.bootstrap, primary_key=("k",), key_format="json")
+    sink = kafka_sink(request(table, resumes=False))
+    sink.write(Batch(rows(1, 1), np.array([1, -1])))
+    sink.prepare(1)
+    sink.close()
+    assert there(topics, topic) == []
 
 
 def test_a_row_that_is_too_large_fails_or_is_skipped(topics: KafkaTopics) -> None:
