@@ -35,7 +35,7 @@ def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = 
 
     With one subtask nothing moves. The side of a join that a hint wants copied goes to every subtask, so that
     the other side stays where it is. Where a table declares its own number of subtasks, what is row by row
-    above it has that number, too; an exchange then spreads the rows over the subtasks of the job.
+    above it has that number, too. An exchange then spreads the rows over the subtasks of the job.
     """
     _refuse_unlike_scans(plan)
     if parallelism <= 1 and not any(map(_declares, plan.walk())):

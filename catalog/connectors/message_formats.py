@@ -54,8 +54,9 @@ class MessageFormat:
 
 @dataclass(frozen=True)
 class DeclaredFormat:
-    """A format: its options (``required`` among them), whether its messages are changes, and which types it
-    cannot hold: ``refused`` returns a hint for such a type.
+    """A format: its options (``required`` among them), and whether its messages are changes.
+
+    ``refused`` returns a hint for a type that it cannot hold.
     """
 
     name: str

@@ -286,7 +286,7 @@ def _skip(op, data, pos, end, size):
 
 @njit(UniTuple(I64, 2)(P_U8, I64, I64, I64), nogil=True, cache=True)
 def _block(data, pos, end, smallest):
-    """Return the number of elements of a block, and the position behind its head; a block of a negative count
+    """Return the number of elements of a block, and the position behind its head. A block of a negative count
     has its size in bytes behind it.
     """
     count, pos = _varint(data, pos, end)
@@ -333,7 +333,7 @@ def _value(op, data, pos, end, program, pc, tables, constants, nodes, item, word
     cache=True,
 )
 def _list(op, data, pos, end, program, pc, nodes, groups, words, valid, limits, stack, depth):
-    """Go on in a list. Return the next instruction, the position, and how many lists are open."""
+    """Continue in a list. Return the next instruction, the position, and how many lists are open."""
     node, item, inner = program[pc + 1] * NODE_WIDTH, groups[program[pc + 2]], program[pc + 3]
     at = nodes[node] + item * program[pc + 7]
     if op == LIST_BEGIN:

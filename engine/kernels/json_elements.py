@@ -12,7 +12,7 @@ _OPEN_ARRAY, _CLOSE_ARRAY, _OPEN_OBJECT, _CLOSE_OBJECT = ord("["), ord("]"), ord
 def element_bounds(data, starts, ends):
     """Write the bounds of the elements of a JSON array, without blanks; return how many there are.
 
-    ``starts`` and ``ends`` have room for ``len(data) // 2 + 1`` elements. -1 for bytes that are no array;
+    ``starts`` and ``ends`` have space for ``len(data) // 2 + 1`` elements. -1 for bytes that are no array;
     elements themselves are not checked.
     """
     count, depth, start, end = 0, 0, -1, -1

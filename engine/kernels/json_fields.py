@@ -1,6 +1,6 @@
 """Flat JSON objects, one a value: one pass over the bytes writes the columns.
 
-A value that is not plain is left to the general parser: a nested column, an escape that is no single
+A value that is not plain is left to the general parser. That is a nested column, an escape that is no single
 character, a number with more digits than a word, a name twice, and whatever is no JSON. What is passed over
 (fields that nobody wants) is checked to be JSON all the same.
 """
@@ -246,7 +246,7 @@ def _copy_text(data, pos, end, texts, into):
 @njit(UniTuple(I64, 3)(P_U8, I64, I64), nogil=True, cache=True)
 def _digits(data, pos, end):
     """Return the digits of a number without its exponent as one whole number, how many are behind the point,
-    and how many there are; the latter is -1 when they do not fit a word.
+    and how many there are. The latter is -1 when they do not fit a word.
     """
     whole, behind, count, pointed = 0, 0, 0, False
     while pos < end and (data[pos] == 46 or _is_digit(data[pos])):
@@ -383,7 +383,7 @@ def _field(data, pos, end, columns, of, at, words, numbers, tens, valid, texts, 
 def _object(
     data, pos, end, names, columns, count, row, rows, words, numbers, tens, valid, texts, later, seen
 ):
-    """Read one object. Return whether it was read, and the position behind, or where it was given up."""
+    """Read one object. Return whether it was read, and the position behind, or where reading ended."""
     pos = _blank_end(data, pos, end)
     if pos >= end or data[pos] != 123:
         return 0, pos

@@ -124,7 +124,8 @@ def _copy(_typing, to, source, size):
 
 @kernel(I64(IN_I64, I64, I64, I64, OUT_I64))
 def measure_messages(messages, begin, end, most_bytes, sizes):
-    """Return how many messages from ``begin`` are rows: up to the first that is an error, and while values
+    """Return how many messages from ``begin`` are rows. They end at the first that is an error, or where
+    values
     and keys have at most ``most_bytes`` each (one message may have more). ``sizes`` gets the bytes of values
     and of keys.
     """

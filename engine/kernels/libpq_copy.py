@@ -85,7 +85,7 @@ def drain_copy(get, free, consume, connection, cell, buffer, ends, state):
     """Append the messages that have arrived to ``buffer``, the end of each to ``ends``.
 
     ``cell`` is one word for libpq's result; ``state`` is STATE_WORDS words. A message that does not fit is
-    kept in the state: the caller makes room and calls again.
+    kept in the state: the caller makes space and calls again.
     """
     asked = False
     while state[COUNT] < ends.size:

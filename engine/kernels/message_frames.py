@@ -64,7 +64,7 @@ def json_lines(data, starts, ends, lines, frames):
     """Copy each value that is one JSON object to ``lines``, with blanks for line ends and one line end more.
     Return the number of bytes written; ``frames`` gets what each value is.
 
-    ``lines`` must have room for all values and one byte more for each.
+    ``lines`` must have space for all values and one byte more for each.
     """
     written = 0
     for i in range(starts.size):

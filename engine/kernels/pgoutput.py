@@ -1,5 +1,5 @@
-"""Loops over messages of PostgreSQL's logical replication protocol (pgoutput): what each message is, where
-the values of its rows are, and the bytes of one column.
+"""Loops over messages of PostgreSQL's logical replication protocol (pgoutput). They return what each
+message is, where the values of its rows are, and the bytes of one column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Requests to an object store, tried again where that may help. Only conditional writes decide a race.
 
-The library's own retries are off: after a lost answer it could not tell a write that lost a race from its own
-write that came through. Here such an answer is told apart by what the store then holds.
+The library's own retries are off. After a lost answer it could not tell a write that lost a race from its own
+write that came through. Here such an answer is recognized by what the store then holds.
 """
 
 from __future__ import annotations

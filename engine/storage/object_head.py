@@ -37,7 +37,7 @@ class Holder:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is certain that the writer has ended: its process ran on this machine and has died, or
+        """Whether it is certain that the writer has ended. Its process ran on this machine and has died, or
         is this one and has closed it. Others are never certainly gone.
         """
         if self.machine != _machine() or not self.started:

@@ -313,8 +313,8 @@ class ObjectStorage:
                 raise locked(str(self.url))
 
     def _remove_leftovers(self, head: Head) -> None:
-        """Delete what a process that died has left: parts of files that were not completed, and objects that
-        were written to be published and were not.
+        """Delete what a process that died has left. These are parts of files that were not completed, and
+        objects that were written to be published and were not.
         """
         stored = self._do(lambda: self.client.below(self.url.prefix))
         keys = [found.key[len(self._root) :] for found in stored]

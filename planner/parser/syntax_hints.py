@@ -239,8 +239,8 @@ _ORDER = "the order of clauses is FROM, WHERE, GROUP BY, HAVING, QUALIFY, ORDER 
 
 
 def syntax_hint(code: str, text: str, position: int) -> str | None:
-    """Return what to write for an error of a code, where a statement's text was not accepted at a position;
-    ``None`` where no rule knows it.
+    """Return what to write for an error of a code, where a text was not accepted at a position. ``None``
+    where no rule knows it.
     """
     tokens, culprit = [], 0
     for kind, start, end in scan(text):

@@ -1,6 +1,6 @@
 """The log of a Delta table: the files of a version, and what one version added, removed and changed.
 
-A version is one small JSON file, so a reader that follows a table opens one file a version, and asks for no
+A version is one small JSON file, so a reader that follows a table opens one file a version. It asks for no
 list of all files. Paths in the log are percent-encoded once.
 """
 

@@ -48,7 +48,7 @@ class _Step:
 class VersionReader:
     """A split reader. Its position is (version, step of it, row of the step's file).
 
-    Rows that a version takes back are read before those it adds, so that the row that replaces another
+    Rows that a version removes are read before those it adds, so that the row that replaces another
     follows it. DAT-5308 for a version that removes rows where only added rows are read.
     """
 

@@ -1,7 +1,7 @@
 """The C library librdkafka that the package confluent-kafka brings, called without the package's Python
 objects: one call returns a whole batch of messages.
 
-Only its public interface (``rdkafka.h``) is used. Structures are laid out as that header says.
+Only its public interface (``rdkafka.h``) is used. Structures are declared as in that header.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def check_package() -> None:
 
 @functools.cache
 def load() -> Librdkafka | None:
-    """Return the library inside the installed wheel, once a process; ``None`` where the package is
+    """Return the library inside the installed wheel, once a process. ``None`` where the package is
     built otherwise, so that messages are read by its Python objects. DAT-5100 without the package.
     """
     check_package()

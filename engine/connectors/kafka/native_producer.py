@@ -143,7 +143,7 @@ def library() -> Librdkafka:
 class NativeProducer:
     """A producer for one topic. One thread calls it at a time.
 
-    ``where``: of what messages speak, such as "table orders". Records that are not delivered are told by
+    ``where``: of what messages speak, such as "table orders". Records that are not delivered are reported by
     ``flush``.
     """
 

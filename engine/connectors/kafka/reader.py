@@ -57,7 +57,7 @@ class PartitionOwner(Protocol):
 
 class KafkaReader:
     """A split reader. Position: ``offset``, the next one; ``end``, the first that is not read, where reading
-    ends; ``epoch``, the leader's of the last message, by which a topic that was created again is known.
+    ends. ``epoch`` is the leader's of the last message, by which a topic that was created again is known.
     """
 
     def __init__(

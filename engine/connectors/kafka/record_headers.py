@@ -1,4 +1,4 @@
-"""Records with timestamps and headers: given to librdkafka one by one, by a compiled loop."""
+"""Records with timestamps and headers: passed to librdkafka one by one, by a compiled loop."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class KafkaSource:
 
     def splits(self) -> list[str]:
         """Return the ids of all partitions. The first call of a new job also decides where each begins and
-        ends; after a restore the partitions that are not known then are new ones.
+        ends. After a restore the partitions that are not known then are new ones.
         """
         if not self._listed:
             self._listed = True

@@ -44,8 +44,8 @@ def producer_properties(table: CatalogTable) -> dict[str, str]:
 class KafkaTarget:
     """Commits epochs to a topic.
 
-    A writer has a transactional id of its own, which a later attempt fences off, and a group of the same name
-    that nobody else may use. No transaction is open between two epochs.
+    A writer has a transactional id of its own, which a later attempt fences off. Its group has the same name,
+    and nobody else may use it. No transaction is open between two epochs.
     """
 
     def __init__(self, request: SinkRequest, clock: Clock | None = None) -> None:

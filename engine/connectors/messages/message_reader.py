@@ -87,7 +87,7 @@ class MessageReader:
         """Return the rows of messages. DAT-4201 for one that cannot be decoded, unless the table skips or
         keeps them.
 
-        Changes have weights. Of an upsert table a row of weight +1 is the new row of its key, one of -1 says
+        Changes have weights. Of an upsert table a row of weight +1 is the new row of its key. One of -1 says
         that the key is gone; its other columns are NULL.
         """
         value = self._values.deserialize(batch.values)

@@ -79,7 +79,7 @@ class CopyMessages:
         return bool(self.data[start] == ord("w") and self.data[start + XLOG_HEADER] != COMMIT)
 
     def limited(self, most: int | None) -> CopyMessages:
-        """Take at most so many messages; ``None``: as many as there is room for."""
+        """Take at most so many messages; ``None``: as many as there is space for."""
         self.ends = self._all_ends if most is None else self._all_ends[:most]
         return self
 
@@ -90,7 +90,7 @@ class CopyMessages:
             self.data = np.zeros(_BUFFER_BYTES, np.uint8)
 
     def grow(self) -> None:
-        """Make room for the message that did not fit, if there is one."""
+        """Make space for the message that did not fit, if there is one."""
         needed = self.used + int(self.state[HELD_LENGTH])
         if self.state[HELD] and not self.used and needed > self.data.size:
             self.data = np.zeros(needed, np.uint8)

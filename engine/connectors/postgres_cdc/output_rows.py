@@ -1,5 +1,5 @@
-"""Rows of a table and its changes as the job asked for them: weighted rows, or each change as a row of its
-own with its metadata.
+"""Rows of a table and its changes as the job asked for them. They are weighted rows, or each change as a
+row of its own with its metadata.
 """
 
 from __future__ import annotations

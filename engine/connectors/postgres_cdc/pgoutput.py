@@ -75,7 +75,7 @@ class ChangeDecoder:
     """Decodes the messages of one connection, in their order.
 
     ``fields`` are the columns that are returned, ``keys`` their positions that make the key.
-    ``inserts_only``: refuse an update, since the row it takes back was never read.
+    ``inserts_only``: refuse an update, since the row it replaces was never read.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ _KEY_TYPES = (
 
 @dataclass(frozen=True)
 class TableFacts:
-    """What is known of a table on the server. ``fields``: the columns that are read, under their names there;
+    """What is known of a table on the server. ``fields``: the columns that are read, under their names there.
     ``keys``: their positions that make the key; ``order``: the key's columns as the rows are sorted by them.
     """
 

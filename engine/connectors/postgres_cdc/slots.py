@@ -37,7 +37,7 @@ def slot_facts(link: PostgresLink, slot: str) -> dict[str, Any] | None:
 def check_slot(facts: dict[str, Any] | None, slot: str, database: str, position: int | None) -> None:
     """Refuse a slot from which the changes after ``position`` cannot be read; ``None``: nothing was read yet.
 
-    DAT-5409 for one of another plugin or database, DAT-5410 when it is gone or invalid, DAT-5411 when it has
+    DAT-5409 for one of another plugin or database, DAT-5410 when it is gone or invalid. DAT-5411 when it has
     been advanced, DAT-5412 (to be tried again) when another connection uses it.
     """
     if facts is None:

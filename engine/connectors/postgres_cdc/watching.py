@@ -1,5 +1,5 @@
-"""Looks at a slot and its table once an interval: how much of its log the server keeps for it, and whether
-the table is still the one whose changes are read.
+"""Looks at a slot and its table once an interval. It reports how much of its log the server keeps for it,
+and whether the table is still the one whose changes are read.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class RedisStreamSource:
 
 
 class RedisStreamReader:
-    """Reads one stream. ``position``: the id of the last entry read, how many were read, how many were ever
-    added up to it, and of a bounded table the id of its last entry.
+    """Reads one stream. ``position``: the id of the last entry read, how many were read, and how many were
+    ever added up to it. Of a bounded table also the id of its last entry.
     """
 
     def __init__(self, request: ScanRequest, server: RedisServer, stream: str, position: Position) -> None:

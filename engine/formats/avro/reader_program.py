@@ -1,5 +1,5 @@
-"""Compiles a writer's schema and the wanted columns to a program of the reader's kernel: Avro's resolution of
-schemas, with the columns of a table for the reader's schema.
+"""Compiles a writer's schema and the wanted columns to a program of the reader's kernel. It is Avro's
+resolution of schemas, with the columns of a table for the reader's schema.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class FlatObjects:
         self._texts = self._kinds.count(_TEXT)
 
     def parse(self, messages: MessageValues) -> tuple[pa.RecordBatch, np.ndarray] | None:
-        """Return a row a value, and per value where it was given up (-1: it was not). ``None`` when a text
+        """Return a row a value, and per value where reading it ended (-1: it was read). ``None`` when a text
         is not what its column is.
         """
         from penstock.engine.kernels.json_fields import parse

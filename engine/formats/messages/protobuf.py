@@ -29,7 +29,7 @@ _DECODING = "failed to decode Protobuf message: "
 class ProtobufMessage:
     """One message type of a descriptor file. ``schema``: the Arrow schema that ptars reads it as.
 
-    DAT-5230 for a file that is no descriptor set, DAT-5231 for a message that is not in it or is recursive,
+    DAT-5230 for a file that is no descriptor set, DAT-5231 for a message that is not in it or is recursive.
     DAT-5232 when ptars is not installed.
     """
 

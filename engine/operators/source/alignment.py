@@ -1,5 +1,5 @@
-"""Watermark alignment: splits that are far ahead in event time wait for those behind, in one subtask, between
-the subtasks of a source and between the sources of a group.
+"""Watermark alignment: splits that are far ahead in event time wait for those behind. This holds in one
+subtask, between the subtasks of a source and between the sources of a group.
 """
 
 from __future__ import annotations

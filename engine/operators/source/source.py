@@ -79,7 +79,9 @@ _MORE = SourceStatus(more=True)
 @dataclass(eq=False)
 class _Split:
     """One split of this subtask. ``time_us``: the event time it has reached; ``again_ms``: when to poll an
-    empty one again; ``rows``: those read in this deployment; ``empty_since_ms``: the first poll without rows
+    empty one again.
+
+    ``rows``: those read in this deployment; ``empty_since_ms``: the first poll without rows
     since its last row.
     """
 
