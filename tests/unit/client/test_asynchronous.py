@@ -14,6 +14,7 @@ import pytest
 import penstock
 import penstock.aio
 from penstock.client.connection import Connection
+from penstock.engine.job.job_state import JobState
 from tests.harness.patience import PATIENCE_S
 
 T = TypeVar("T")
@@ -159,10 +160,12 @@ def test_a_cancelled_insert_writes_nothing(tmp_path: Path) -> None:
         await until(gate.asked.is_set)
         (job,) = connection.jobs()
         insert.cancel()  # type: ignore[attr-defined]
+        # not before the job has ended: its last row would come, and it could finish first
+        await until(lambda: job.state.terminal)
         gate.opened.set()
         with pytest.raises(asyncio.CancelledError):
             await insert
-        assert job.state.terminal
+        assert job.state is JobState.CANCELED
         assert not list(tmp_path.glob("*.csv"))
 
     run(program)
