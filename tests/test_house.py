@@ -81,7 +81,7 @@ THREAD_EXEMPT = {
     "engine/network/tls_stream.py": "TLS that one thread reads and another writes",
     "engine/network/link_socket.py": "a socket that never waits",
     "engine/connectors/socket/source.py": "the connection its lines come from",
-    "engine/connectors/lakehouse/commit_locks.py": "subtasks of one table commit one after the other",
+    "engine/connectors/lakehouse/commit_conflicts.py": "subtasks of one table commit one after the other",
     "engine/deploy/protocol/connection.py": "the socket between coordinator and worker",
     "engine/deploy/coordinator/coordinator_services.py": "sends the rows of bounded queries to workers",
     "engine/deploy/spark/hosting_session.py": "used by the threads of all Spark jobs",

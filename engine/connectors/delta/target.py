@@ -33,7 +33,11 @@ from penstock.engine.connectors.lakehouse.columns import (
     missing,
     refuse_missing,
 )
-from penstock.engine.connectors.lakehouse.commit_locks import commit_lock
+from penstock.engine.connectors.lakehouse.commit_conflicts import (
+    commit_lock,
+    conflicts_persist,
+    superseded,
+)
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 # the library's error when another commit came between that this one contradicts
@@ -194,12 +198,7 @@ class DeltaTarget:
         mine = self._attempts.get(writer.name)
         newest = self._delta.transaction_version(_attempt_of(writer)) or 0
         if mine is not None and newest != mine:
-            raise PenstockError(
-                "STA-3504",
-                f"attempt {newest} writes to {self._where}, this one is attempt {mine}",
-                hint="a later run of the job has taken over: this one ends",
-                kind=Kind.EXTERNAL,
-            )
+            raise superseded(self._where, newest, mine)
         return (self._delta.transaction_version(writer.name) or 0) >= epoch
 
     def _attempt_mark(self, writer: EpochWriter) -> list[tuple[str, int]]:
@@ -284,15 +283,7 @@ class DeltaTarget:
                     raise refused(self._table, "written", error) from error
                 self._metrics.count("commit_conflicts")
                 if not left:
-                    raise PenstockError(
-                        "DAT-5313",
-                        f"other writers got ahead of each commit to {self._where}",
-                        detail=str(error)[:300],
-                        hint="it is tried again; longer checkpoint intervals make fewer commits",
-                        kind=Kind.EXTERNAL,
-                        retriable=True,
-                        sqlstate="40001",
-                    ) from error
+                    raise conflicts_persist(self._where, error) from error
 
 
 def _attempt_of(writer: EpochWriter) -> str:

@@ -34,7 +34,11 @@ from penstock.engine.connectors.lakehouse.columns import (
     missing,
     refuse_missing,
 )
-from penstock.engine.connectors.lakehouse.commit_locks import commit_lock
+from penstock.engine.connectors.lakehouse.commit_conflicts import (
+    commit_lock,
+    conflicts_persist,
+    superseded,
+)
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 EPOCH, ATTEMPT = "penstock.epoch.", "penstock.attempt."
@@ -173,12 +177,7 @@ class IcebergTarget:
         self._refresh()
         mine, newest = self._attempts.get(writer.name), self._number(ATTEMPT, writer)
         if mine is not None and newest != mine:
-            raise PenstockError(
-                "STA-3504",
-                f"attempt {newest} writes to {self._where}, this one is attempt {mine}",
-                hint="a later run of the job has taken over: this one ends",
-                kind=Kind.EXTERNAL,
-            )
+            raise superseded(self._where, newest, mine)
         return self._number(EPOCH, writer) >= epoch
 
     def _commit(self, rows: list[pa.RecordBatch] | None, marks: dict[str, int]) -> None:
@@ -223,15 +222,7 @@ class IcebergTarget:
                     raise refused(self._where, "written", error) from error
                 self._metrics.count("commit_conflicts")
                 if not left:
-                    raise PenstockError(
-                        "DAT-5313",
-                        f"other writers got ahead of each commit to {self._where}",
-                        detail=str(error)[:300],
-                        hint="it is tried again; longer checkpoint intervals make fewer commits",
-                        kind=Kind.EXTERNAL,
-                        retriable=True,
-                        sqlstate="40001",
-                    ) from error
+                    raise conflicts_persist(self._where, error) from error
 
 
 def create_iceberg_table(table: CatalogTable, catalog: Any) -> None:
