@@ -26,13 +26,17 @@ class ServerEvent:
     retry_ms: int | None
 
 
-def server_events(pieces: Iterable[bytes], last_id: str) -> Iterator[ServerEvent]:
+def server_events(pieces: Iterable[bytes], last_id: str, limit: int) -> Iterator[ServerEvent]:
     """Yield the events of an answer however it is cut into pieces. An event that does not end is dropped, as
-    the standard says: the server sends it again.
+    the standard says: the server sends it again. ValueError for one of more than ``limit`` bytes.
     """
     data: list[bytes] = []
+    size = 0
     kind, retry_ms = "message", None
-    for line in _lines(pieces):
+    for line in _lines(pieces, limit):
+        size += len(line)
+        if size > limit:
+            raise ValueError("the event is too long")
         if line:
             name, _, value = line.partition(b":")
             value = value.removeprefix(b" ")
@@ -48,10 +52,10 @@ def server_events(pieces: Iterable[bytes], last_id: str) -> Iterator[ServerEvent
             continue
         # an empty line ends the event
         yield ServerEvent(b"\n".join(data) if data else None, kind, last_id, retry_ms)
-        data, kind, retry_ms = [], "message", None
+        data, kind, retry_ms, size = [], "message", None, 0
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _lines(pieces: Iterable[bytes], limit: int) -> Iterator[bytes]:
     rest, first = b"", True
     for piece in pieces:
         rest += piece
@@ -61,6 +65,8 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         held = b"\r" if rest.endswith(b"\r") else b""
         *lines, rest = _LINE_END.split(rest.removesuffix(held))
         yield from lines
+        if len(rest) > limit:
+            raise ValueError("the line is too long")
         rest += held
     if rest.endswith(b"\r"):
         yield rest[:-1]

@@ -87,8 +87,9 @@ class HttpClient:
 
     def _redirected(self, url: str, target: str) -> str:
         new = urljoin(url, target)
-        # headers with tokens go to no other server
-        if urlsplit(new).hostname != urlsplit(url).hostname or urlsplit(new).scheme not in ("http", "https"):
+        # headers with tokens go to no other server, and never from TLS to plain text
+        schemes = ("https",) if urlsplit(url).scheme == "https" else ("http", "https")
+        if urlsplit(new).hostname != urlsplit(url).hostname or urlsplit(new).scheme not in schemes:
             raise PenstockError(
                 "DAT-5704",
                 f"{redact_url(self._url)} sends the request to {redact_url(new)}",

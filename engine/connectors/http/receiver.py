@@ -40,6 +40,7 @@ class HttpReceiver:
         self._table, self._metrics = table, metrics
         self._client = HttpClient(table, metrics)
         self._url = table.options["url"]
+        self._limit = int(str(option(table, "max-answer-size")))
         self._stopped = threading.Event()
         # what a blocked read reads from: closing it ends the read
         self._open: HttpAnswer | Any = None
@@ -90,11 +91,13 @@ class HttpReceiver:
             if answer.status == 204:
                 return
             try:
-                for event in server_events(answer.pieces(), last_id):
+                for event in server_events(answer.pieces(), last_id, self._limit):
                     last_id = event.last_id
                     pause_ms = pause_ms if event.retry_ms is None else event.retry_ms
                     if event.data is not None:
                         yield Received(pa.array([event.data], pa.binary()), event.kind, last_id or None)
+            except ValueError as error:
+                raise self._client.too_long() from error
             except PenstockError:
                 # the connection broke: as the standard says, another is opened
                 if self._stopped.is_set():
@@ -105,20 +108,19 @@ class HttpReceiver:
     def messages(self) -> Iterator[Received]:
         """Yield the messages of a websocket; where a connection ends, another is opened."""
         try:
-            from websockets.exceptions import WebSocketException
+            from websockets.exceptions import ConnectionClosed, WebSocketException
             from websockets.sync.client import connect
         except ImportError as error:
             raise missing_package() from error
         failures, most = 0, int(str(option(self._table, "max-retries")))
         seconds = int(str(option(self._table, "timeout"))) / 1e3
-        limit = int(str(option(self._table, "max-answer-size")))
         while not self._stopped.is_set():
             try:
                 with connect(
                     self._url,
                     additional_headers=headers_of(self._table),
                     open_timeout=seconds,
-                    max_size=limit,
+                    max_size=self._limit,
                 ) as socket:
                     self._open = socket
                     failures = 0
@@ -126,6 +128,9 @@ class HttpReceiver:
                         data = message.encode() if isinstance(message, str) else message
                         yield Received(pa.array([data], pa.binary()))
             except (OSError, WebSocketException) as error:
+                # 1009, RFC 6455 section 7.4.1: this side has closed it, the message is too big
+                if isinstance(error, ConnectionClosed) and error.sent and error.sent.code == 1009:
+                    raise self._client.too_long() from error
                 failures += 1
                 if self._stopped.is_set():
                     return

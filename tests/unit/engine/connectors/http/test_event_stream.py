@@ -27,8 +27,8 @@ def test_events_are_the_same_however_they_are_cut(cuts: list[int]) -> None:
     for cut in cuts:
         pieces.append(TEXT[at : at + cut])
         at += cut
-    assert list(server_events([*pieces, TEXT[at:]], "0")) == EVENTS
+    assert list(server_events([*pieces, TEXT[at:]], "0", 1 << 20)) == EVENTS
 
 
 def test_one_byte_at_a_time() -> None:
-    assert list(server_events([bytes([byte]) for byte in TEXT], "0")) == EVENTS
+    assert list(server_events([bytes([byte]) for byte in TEXT], "0", 1 << 20)) == EVENTS

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import CatalogTable
+from penstock.engine.connectors.http.http_client import HttpClient
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from tests.harness.http_server import Answered, Server, http_server
 from tests.harness.patience import await_that
-from tests.unit.engine.connectors.http.readers import numbers, opened, taken, websocket
+from tests.unit.engine.connectors.http.readers import SCHEMA, numbers, opened, taken, websocket
 
 
 @pytest.fixture
@@ -56,3 +59,22 @@ def test_a_websocket_that_is_not_there_is_named() -> None:
         pass
     with pytest.raises(PenstockError, match="DAT-5701"):
         taken(opened(url, mode="websocket", **{"max-retries": "0"}), 1)
+
+
+def test_an_event_or_a_message_too_long_is_refused(server: Server) -> None:
+    short = {"max-answer-size": "100 b"}
+    for body in (b"data: " + b"x" * 200, b"data: xxxx\n" * 30 + b"\n"):
+        server.answer = lambda asked, body=body: Answered(body)  # type: ignore[misc]
+        with pytest.raises(PenstockError, match="DAT-5703"):
+            taken(opened(server.url, mode="events", **short), 1)
+    with websocket(b"x" * 200) as url, pytest.raises(PenstockError, match="DAT-5703"):
+        taken(opened(url, mode="websocket", **short), 1)
+
+
+def test_a_token_is_not_sent_in_plain_text() -> None:
+    table = CatalogTable("t", SCHEMA, SCHEMA, {"connector": "http", "url": "https://a/x", "format": "json"})
+    client = HttpClient(table, OperatorMetrics())
+    with pytest.raises(PenstockError, match="DAT-5704"):
+        raise AssertionError(client._redirected("https://a/x", "http://a/x"))
+    assert client._redirected("https://a/x", "/y") == "https://a/y"
+    assert client._redirected("http://a/x", "https://a/y") == "https://a/y"
