@@ -90,7 +90,7 @@ def same(one: Path, other: Path) -> bool:
         return f"SELECT * EXCLUDE (op), {given} AS given FROM read_parquet('{out}/*.parquet')"
 
     both = f"SELECT * EXCLUDE (given), SUM(given) AS n FROM ({added(one, 1)} UNION ALL {added(other, -1)}) GROUP BY ALL HAVING n <> 0"
-    ((count,),) = duckdb.execute(f"SELECT COUNT(*) FROM ({both})").fetchall()
+    ((count,),) = duckdb.connect().execute(f"SELECT COUNT(*) FROM ({both})").fetchall()
     return int(count) == 0
 
 

@@ -158,6 +158,17 @@ def test_banned_words(pattern: str) -> None:
     assert not found, f"{pattern} ({BANNED_WORDS[pattern]}): {found}"
 
 
+def test_nobody_shares_duckdbs_default_connection() -> None:
+    """A result that one test leaves half read on it refuses the next statement of every other."""
+    shared = re.compile(r"\bduckdb\.(sql|execute|query|from_\w+|read_\w+|default_connection)\(")
+    found = []
+    for folder in (*PACKAGES, "penstock", "tests", "bench", "queries"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            found += [f"{relative(path)}: {match.group()}" for match in shared.finditer(text)]
+    assert not found, "open a connection: duckdb.connect()." + f" {found}"
+
+
 def test_no_clock_and_no_chance_in_the_core() -> None:
     found = []
     for path in CORE:

@@ -81,11 +81,13 @@ class LakehouseTable:
         """Return how many numbers are lost, how many are there too often, and the rows of strangers."""
         files = self.files()
         counts = dict(
-            duckdb.execute(
-                "SELECT k, SUM(n)::BIGINT FROM read_parquet($1) WHERE k >= 0 GROUP BY k", [files]
-            ).fetchall()
+            duckdb.connect()
+            .execute("SELECT k, SUM(n)::BIGINT FROM read_parquet($1) WHERE k >= 0 GROUP BY k", [files])
+            .fetchall()
         )
-        others = duckdb.execute("SELECT COUNT(*) FROM read_parquet($1) WHERE k < 0", [files]).fetchone()
+        others = (
+            duckdb.connect().execute("SELECT COUNT(*) FROM read_parquet($1) WHERE k < 0", [files]).fetchone()
+        )
         keys = np.arange(rows) % KEYS if self.kind.endswith("upsert") else np.arange(rows)
         wanted = np.bincount(keys)
         found = np.array([counts.get(key, 0) for key in range(len(wanted))])

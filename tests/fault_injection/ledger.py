@@ -144,7 +144,9 @@ def expected(directory: Path) -> dict[int, int]:
     sides = "SELECT payer AS account, -amount AS delta FROM log UNION ALL SELECT payee, amount FROM log"
     log = f"read_parquet('{directory}/*.parquet')"
     return dict(
-        duckdb.execute(
+        duckdb.connect()
+        .execute(
             f"WITH log AS (FROM {log}) SELECT account, SUM(delta)::BIGINT FROM ({sides}) GROUP BY account"
-        ).fetchall()
+        )
+        .fetchall()
     )

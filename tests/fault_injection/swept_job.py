@@ -58,9 +58,11 @@ def expected(root: Path) -> Counter[Row]:
     """Return what DuckDB counts in the same files."""
     files = f"['{root}/much/*.jsonl', '{root}/little/*.jsonl'], columns = {{k: 'BIGINT', v: 'BIGINT', ms: 'BIGINT'}}"
     ends = "strftime(make_timestamp((ms // 10000 + 1) * 10000000), '%H:%M:%S')"
-    rows = duckdb.execute(
-        f"SELECT k, {ends}, COUNT(*), SUM(v)::BIGINT FROM read_json({files}) GROUP BY ALL"
-    ).fetchall()
+    rows = (
+        duckdb.connect()
+        .execute(f"SELECT k, {ends}, COUNT(*), SUM(v)::BIGINT FROM read_json({files}) GROUP BY ALL")
+        .fetchall()
+    )
     return Counter(rows)
 
 

@@ -43,7 +43,7 @@ def run(script: str, **variables: str) -> list[tuple[Any, ...]]:
 
 
 def asked(query: str) -> list[tuple[Any, ...]]:
-    return duckdb.sql(query).fetchall()
+    return duckdb.connect().sql(query).fetchall()
 
 
 def test_windows_of_a_topic_are_in_the_delta_table(kafka: str, tmp_path: Path) -> None:

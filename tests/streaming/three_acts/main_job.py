@@ -59,4 +59,4 @@ def rows_in(out: Path) -> Counter[tuple[Any, ...]]:
     """Return the rows of all published files of a directory."""
     if not any(out.glob("*.parquet")):
         return Counter()
-    return Counter(duckdb.execute(f"FROM read_parquet('{out}/*.parquet')").fetchall())
+    return Counter(duckdb.connect().execute(f"FROM read_parquet('{out}/*.parquet')").fetchall())

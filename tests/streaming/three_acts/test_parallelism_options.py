@@ -28,10 +28,14 @@ ACTS = ((4, 1), (1, 2), (3, 2), (2, 1))
 
 
 def expected() -> Counter[tuple[object, ...]]:
-    rows = duckdb.sql(
-        f"SELECT n % 7, TIMESTAMP '2026-01-01' + (n // 3600) * INTERVAL 1 HOUR, COUNT(*), SUM(n)::BIGINT "
-        f"FROM range({ROWS}) AS t(n) GROUP BY ALL"
-    ).fetchall()
+    rows = (
+        duckdb.connect()
+        .sql(
+            f"SELECT n % 7, TIMESTAMP '2026-01-01' + (n // 3600) * INTERVAL 1 HOUR, COUNT(*), SUM(n)::BIGINT "
+            f"FROM range({ROWS}) AS t(n) GROUP BY ALL"
+        )
+        .fetchall()
+    )
     return Counter(rows)
 
 

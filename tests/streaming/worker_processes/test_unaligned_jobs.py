@@ -155,7 +155,7 @@ def expected() -> Counter[tuple[int, int, int]]:
     query = (
         f"SELECT n % {KEYS}, count(*), sum(n)::BIGINT FROM range(1, {ROWS + 1}) AS numbers(n) GROUP BY ALL"
     )
-    return Counter(duckdb.sql(query).fetchall())
+    return Counter(duckdb.connect().sql(query).fetchall())
 
 
 def opened(directory: Path, parallelism: int) -> Session:

@@ -113,9 +113,11 @@ def test_duckdb_reads_ours_and_we_read_duckdbs(tmp_path: Path) -> None:
     known = [value for value in VALUES if value not in ("", NULL_PARTITION)]
     write(partitioned(tmp_path / "ours", "parquet"), known, pa.string())
     query = f"SELECT k, id FROM read_parquet('{tmp_path}/ours/*/*.parquet', hive_partitioning = true, hive_types = {{'k': 'VARCHAR'}}) ORDER BY id"
-    assert [k for k, _ in duckdb.sql(query).fetchall()] == known
+    assert [k for k, _ in duckdb.connect().sql(query).fetchall()] == known
     rows = pa.table({"k": pa.array(known), "id": pa.array(range(len(known)), pa.int32())})  # noqa: F841  DuckDB reads it by its name
-    duckdb.sql(f"COPY (SELECT * FROM rows) TO '{tmp_path}/theirs' (FORMAT parquet, PARTITION_BY (k))")
+    duckdb.connect().sql(
+        f"COPY (SELECT * FROM rows) TO '{tmp_path}/theirs' (FORMAT parquet, PARTITION_BY (k))"
+    )
     read_back = sorted(read(partitioned(tmp_path / "theirs", "parquet")), key=lambda row: row["id"])
     assert [row["k"] for row in read_back] == known
 

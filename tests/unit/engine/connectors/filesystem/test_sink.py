@@ -120,9 +120,11 @@ def test_duckdb_reads_the_same(tmp_path: Path, kind: str, reader: str) -> None:
     operator.on_batch(Batch(rows.slice(0, 1).to_batches()[0]), 0, Taken())
     operator.before_barrier(2, Taken())
     suffix = {"json": "jsonl"}.get(kind, kind)
-    got = duckdb.sql(
-        f"select id, name, x from {reader} order by id", params=[f"{tmp_path}/**/*.{suffix}"]
-    ).fetchall()
+    got = (
+        duckdb.connect()
+        .sql(f"select id, name, x from {reader} order by id", params=[f"{tmp_path}/**/*.{suffix}"])
+        .fetchall()
+    )
     assert got == [tuple(row.values()) for row in as_rows(rows)]
 
 
