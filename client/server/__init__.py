@@ -1,1 +1,0 @@
-"""``penstock serve``: sessions of many clients over one state, and the listeners they connect to."""
