@@ -110,6 +110,11 @@ def _no_change(kind: DataType) -> str | None:
     return "declare it STRING" if _holds(kind, Map | DayTimeInterval | YearMonthInterval) else None
 
 
+def _no_flat_change(kind: DataType) -> str | None:
+    nested = isinstance(kind, Array | Map | Row)
+    return "declare it STRING" if nested else _no_change(kind)
+
+
 def _holds(kind: DataType, which: object) -> bool:
     match kind:
         case Array(element) if not isinstance(kind, which):  # type: ignore[arg-type]
@@ -221,6 +226,22 @@ _FORMATS = (
         emits_changes=True,
         refused=_no_change,
     ),
+    DeclaredFormat("maxwell-json", emits_changes=True, refused=_no_flat_change),
+    DeclaredFormat(
+        "canal-json",
+        tuple(
+            Option(
+                f"canal-json.{part}.include",
+                OptionKind.STRING,
+                None,
+                f"a regular expression: changes of a {part} with another name are passed over",
+            )
+            for part in ("database", "table")
+        ),
+        emits_changes=True,
+        refused=_no_flat_change,
+    ),
+    DeclaredFormat("ogg-json", emits_changes=True, refused=_no_flat_change),
 )
 FORMATS_OF_MESSAGES: dict[str, DeclaredFormat] = {declared.name: declared for declared in _FORMATS}
 KEY_FORMATS = tuple(declared.name for declared in _FORMATS if not declared.emits_changes)
@@ -308,9 +329,32 @@ def check_message_formats(options: dict[str, str], spans: dict[str, Span], value
             has = f"the format of {part}s is {kind}" if kind else f"there is no {part}.format"
             message = f"option '{key}' is of format {owner}, {has}"
             raise PenstockError("SQL-1507", message, hint="leave it out", span=spans.get(key))
+    for key in (
+        f"{prefix}canal-json.{part}.include" for prefix in ("", "value.") for part in ("database", "table")
+    ):
+        if key in options:
+            _check_pattern(key, options[key], values)
     for part, kind in written.items():
         if kind is not None:
             _check_required(FORMATS_OF_MESSAGES[kind.strip().lower()], part, options, spans)
+
+
+def _check_pattern(key: str, pattern: str, values: Mapping[str, Span]) -> None:
+    # loaded for these options only
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        # RE2's syntax, in which there are no backreferences
+        pc.match_substring_regex(pa.array([""]), f"^(?:{pattern})$")
+    except pa.ArrowInvalid as error:
+        raise PenstockError(
+            "SQL-1505",
+            f"option '{key}' is no regular expression",
+            detail=str(error)[:200],
+            hint="write it as 'shop|stock_.*'",
+            span=values.get(key),
+        ) from None
 
 
 def _owner(key: str) -> str | None:

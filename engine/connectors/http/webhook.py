@@ -19,7 +19,8 @@ from penstock.engine.changelog.row_kinds import without_op_column
 from penstock.engine.connectors.http.http_client import HttpClient
 from penstock.engine.formats.messages.registry import serializer
 
-_TYPES = {"json": "application/json", "debezium-json": "application/json", "csv": "text/csv"}
+_JSON = ("json", "debezium-json", "maxwell-json", "canal-json", "ogg-json")
+_TYPES = {"csv": "text/csv"} | dict.fromkeys(_JSON, "application/json")
 
 
 class WebhookTarget:

@@ -1,15 +1,18 @@
-"""Changes out: rows with weights as Debezium's envelopes, one message a row."""
+"""Changes out: rows with weights as envelopes of Debezium, Maxwell, Canal and GoldenGate, a message a row."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.connectors.message_formats import MessageFormat
+from penstock.engine.api.arrow_numpy import array_of, texts
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import DELETE, INSERT, with_op_column
 from penstock.engine.formats.debezium import debezium_lines
 from penstock.engine.formats.file_writers import not_text
+from penstock.engine.formats.json_text import json_lines
 from penstock.engine.formats.messages.text_messages import line_values
 
 
@@ -27,6 +30,35 @@ class DebeziumJsonSerializer:
             return line_values(debezium_lines(rows, self._with_schema))
         except pa.ArrowInvalid:
             raise not_text(batch.rows, "debezium-json", "a message") from None
+
+
+# around the object of a row that is created, and of one that is deleted
+_ENVELOPES = {
+    "maxwell-json": (('{"data":', ',"type":"insert"}\n'), ('{"data":', ',"type":"delete"}\n')),
+    "canal-json": (('{"data":[', '],"type":"INSERT"}\n'), ('{"data":[', '],"type":"DELETE"}\n')),
+    "ogg-json": (
+        ('{"before":null,"after":', ',"op_type":"I"}\n'),
+        ('{"before":', ',"after":null,"op_type":"D"}\n'),
+    ),
+}
+
+
+class EnvelopeSerializer:
+    """Encodes changes as Maxwell, Canal or GoldenGate writes them: an update is a deletion and a creation."""
+
+    def __init__(self, form: MessageFormat) -> None:
+        self._format = form.name
+        (created, deleted) = _ENVELOPES[form.name]
+        self._heads, self._tails = texts([created[0], deleted[0]]), texts([created[1], deleted[1]])
+
+    def serialize(self, batch: Batch) -> pa.Array:
+        which = array_of((row_ops(batch) == DELETE).astype(np.int64))
+        try:
+            objects = pc.utf8_rtrim(json_lines(batch.rows), characters="\n")
+        except pa.ArrowInvalid:
+            raise not_text(batch.rows, self._format, "a message") from None
+        lines = pc.binary_join_element_wise(self._heads.take(which), objects, self._tails.take(which), "")
+        return line_values(lines)
 
 
 def row_ops(batch: Batch) -> np.ndarray:

@@ -71,6 +71,14 @@ def _protobuf_in(
     return ProtobufDeserializer(form, wanted)
 
 
+def _envelope_in(
+    form: MessageFormat, wanted: _Fields, _declared: _Fields, _metrics: _Metrics
+) -> Deserializer:
+    from penstock.engine.formats.messages.change_envelopes import ChangeDeserializer
+
+    return ChangeDeserializer(form, wanted)
+
+
 def _json_out(_form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
     from penstock.engine.formats.messages.text_messages import JsonSerializer
 
@@ -93,6 +101,12 @@ def _debezium_json_out(form: MessageFormat, _fields: _Fields, _subject: str) -> 
     from penstock.engine.formats.messages.changes import DebeziumJsonSerializer
 
     return DebeziumJsonSerializer(form)
+
+
+def _envelope_out(form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
+    from penstock.engine.formats.messages.changes import EnvelopeSerializer
+
+    return EnvelopeSerializer(form)
 
 
 def _avro_out(form: MessageFormat, fields: _Fields, _subject: str) -> Serializer:
@@ -128,6 +142,9 @@ DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields, _Metrics], D
     "debezium-avro-confluent": _debezium_avro_in,
     "protobuf": _protobuf_in,
     "debezium-json": _debezium_json_in,
+    "maxwell-json": _envelope_in,
+    "canal-json": _envelope_in,
+    "ogg-json": _envelope_in,
 }
 SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
     "json": _json_out,
@@ -138,6 +155,9 @@ SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
     "debezium-avro-confluent": _debezium_avro_out,
     "protobuf": _protobuf_out,
     "debezium-json": _debezium_json_out,
+    "maxwell-json": _envelope_out,
+    "canal-json": _envelope_out,
+    "ogg-json": _envelope_out,
 }
 
 
