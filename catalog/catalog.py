@@ -42,6 +42,15 @@ class Catalog:
         self.databases = Databases()
         # Changed by USE; names of one part are looked for here.
         self.current = ObjectPath()
+        # A list: the twins that ``at`` makes count together.
+        self._changes = [0]
+
+    @property
+    def version(self) -> tuple[object, ...]:
+        """What a bound name depends on: it differs after any change of a relation, a function or the current
+        database. Tables of external catalogs change without it.
+        """
+        return self._changes[0], self.functions.changes, self.current
 
     def at(self, path: ObjectPath) -> Catalog:
         """Return the same catalogs with names looked for from another database."""
@@ -110,6 +119,7 @@ class Catalog:
 
     def keep_late_rows(self, table: CatalogTable) -> None:
         """Let the late rows of a job be read by name; they are listed nowhere."""
+        self._changes[0] += 1
         self._late[table.name.lower()] = table
 
     def resolve(self, name: str, span: Span | None = None) -> Relation:
@@ -128,6 +138,11 @@ class Catalog:
                 "SQL-1041", f'table "{name}" does not exist', span=span, hint=hint, sqlstate="42P01"
             )
         return relation
+
+    def owns(self, table: CatalogTable) -> bool:
+        """Return whether a table was created here, so that ``version`` differs when it changes."""
+        folded = table.name.lower()
+        return folded in self._temporary or folded in self._permanent
 
     def table(self, name: str, span: Span | None = None) -> CatalogTable:
         """Return the table of that name; raise SQL-1041 when there is none and SQL-1303 when it is a view."""
@@ -201,6 +216,7 @@ class Catalog:
         space = self._space(view)
         if or_replace and isinstance(space.get(view.name.lower()), View):
             space[view.name.lower()] = view
+            self._changes[0] += 1
             return True
         return self._create(view, if_not_exists, span)
 
@@ -221,6 +237,7 @@ class Catalog:
         }
         space.clear()
         space.update(changed)
+        self._changes[0] += 1
 
     def refuse_external(self, name: str, span: Span | None = None) -> None:
         """Raise SQL-1358 for a definition of what is called ``name``, in a catalog of another system."""
@@ -306,6 +323,7 @@ class Catalog:
         # A permanent relation may be created under the name of a temporary one, and the other way round.
         if held is None:
             space[relation.name.lower()] = relation
+            self._changes[0] += 1
             return True
         if if_not_exists:
             return False
@@ -331,6 +349,7 @@ class Catalog:
     def _remove(self, relation: Relation, span: Span | None) -> bool:
         self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         del self._space(relation)[relation.name.lower()]
+        self._changes[0] += 1
         return True
 
     def _near(self, name: str) -> str:

@@ -86,11 +86,14 @@ Importer = Callable[[FunctionEntry, Span | None], PythonFunction]
 
 
 class PythonFunctions:
-    """The Python functions of one session by name, compared without case."""
+    """The Python functions of one session by name, compared without case. ``changes`` counts what was created
+    and dropped.
+    """
 
     def __init__(self, importer: Importer) -> None:
         self._entries: dict[str, FunctionEntry] = {}
         self._importer = importer
+        self.changes = 0
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._entries
@@ -127,10 +130,12 @@ class PythonFunctions:
                 "SQL-1330", f'function "{entry.name}" exists already', span=span, hint=hint, sqlstate="42723"
             )
         self._entries[entry.name.lower()] = entry
+        self.changes += 1
         return True
 
     def drop(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove an entry and return whether there was one; raise SQL-1331 when there is none."""
+        self.changes += 1
         # Plans have the function itself: a running job is not affected.
         if self._entries.pop(name.lower(), None) is not None:
             return True

@@ -421,14 +421,8 @@ _MEMORY = {
     **dict.fromkeys(("t", "tb", "tib"), 1 << 40),
 }
 _BOOLS = {
-    "true": True,
-    "on": True,
-    "yes": True,
-    "1": True,
-    "false": False,
-    "off": False,
-    "no": False,
-    "0": False,
+    **dict.fromkeys(("true", "on", "yes", "1"), True),
+    **dict.fromkeys(("false", "off", "no", "0"), False),
 }
 
 
@@ -594,6 +588,11 @@ class Settings:
         return {
             key: text for key, text in self._texts.items() if key.startswith(SPARK) and key not in SETTINGS
         }
+
+    @property
+    def version(self) -> frozenset[tuple[str, str]]:
+        """What was set, to compare: a plan of equal settings is planned alike."""
+        return frozenset(self._texts.items())
 
     def copy(self) -> Settings:
         """Return an independent copy, such as a job has of its session's settings."""

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.settings import Settings
+from penstock.catalog.types import DataType
 from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
+from penstock.client.execution.prepared_statement import PreparedStatement
 from penstock.client.execution.query_pipeline import QueryPipeline
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
@@ -68,6 +71,10 @@ class Session:
         """Execute the one statement of a text; ``params`` are the values of its placeholders. Raises
         CLI-6005 for several statements or none.
         """
+        return self.run(self.parse_one(sql), params, hold)
+
+    def parse_one(self, sql: str) -> LocatedStatement:
+        """Return the one statement of a text. Raises CLI-6005 for several statements or none."""
         statements = self.parse(sql)
         if len(statements) != 1:
             message = (
@@ -77,17 +84,28 @@ class Session:
             )
             hint = "executescript runs several" if statements else None
             raise PenstockError("CLI-6005", message, hint=hint, source=SourceText(sql))
-        return self.run(statements[0], params, hold)
+        return statements[0]
+
+    def prepare(self, sql: str, types: Sequence[DataType | None] = ()) -> PreparedStatement:
+        """Prepare the one statement of a text; ``types`` are those of its first parameters, as far as the
+        caller knows them. Raises CLI-6005, and what binding raises.
+        """
+        statement = self.parse_one(sql)
+        return PreparedStatement(self.state, self.pipeline, statement, partial(self.run, statement), types)
 
     def run(
-        self, statement: LocatedStatement, params: Parameters = (), hold: HoldJob = hold_no_job
+        self,
+        statement: LocatedStatement,
+        params: Parameters = (),
+        hold: HoldJob = hold_no_job,
+        run: Callable[[], Result] | None = None,
     ) -> Result:
         """Run one parsed statement; every error has its position in the text. An INSERT whose sources all
         end runs to its end. ``hold`` is called with the job before the wait, and with None after it, so
-        that another thread can cancel the job.
+        that another thread can cancel the job. ``run`` runs the plan of a prepared statement.
         """
         # under the lock, unlike the wait below: other threads run statements during the wait
-        result = run_located(self.state, self.pipeline, statement, params)
+        result = run_located(self.state, self.pipeline, statement, params, run)
         # the job of a SELECT ends with its result, that of a materialized view with its DROP
         if not isinstance(statement.node, Insert | ExecuteStatementSet | CreateTableAs) or result.job is None:
             return result

@@ -44,6 +44,11 @@ class QueryPipeline:
         """Resolve names and types. A query's plan ends in the client, an INSERT's in its table. The plan
         reads one state of each materialized view.
         """
+        # once for the whole statement: a view that is named twice is read in one state
+        return self._state.views.pin(self.resolve(statement, params))
+
+    def resolve(self, statement: ParsedQuery, params: Parameters = ()) -> LogicalPlan:
+        """Bind a statement without a state of the materialized views it reads."""
         binder = Binder(self._state.catalog, self._state.settings)
         match statement:
             # SELECT: the sink without a table is the client
@@ -56,8 +61,7 @@ class QueryPipeline:
                 plan = binder.bind_insert(statement, params)
             case ExecuteStatementSet():
                 plan = binder.bind_statement_set(statement, params)
-        # once for the whole statement: a view that is named twice is read in one state
-        return self._state.views.pin(plan)
+        return plan
 
     def plan(
         self,
@@ -137,6 +141,10 @@ class QueryPipeline:
                 query.history, with_exchanges, graph, facts, settings, self._state.backends.choose_for
             )
         return PlannedQuery(query.bound, plan, options, facts, with_exchanges, graph, history)
+
+    def run_bound(self, bound: LogicalPlan) -> Result:
+        """Run a plan of ``resolve`` through the stages after it."""
+        return self.start(self.plan(self._state.views.pin(bound)))
 
     def backend_name(self, query: PlannedQuery) -> str:
         """Return the backend that would run a query without a job."""

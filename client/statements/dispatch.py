@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,14 +35,20 @@ if TYPE_CHECKING:
 
 
 def run_located(
-    state: SessionState, pipeline: QueryPipeline, statement: LocatedStatement, params: Parameters = ()
+    state: SessionState,
+    pipeline: QueryPipeline,
+    statement: LocatedStatement,
+    params: Parameters = (),
+    run: Callable[[], Result] | None = None,
 ) -> Result:
-    """Run one statement of a text and log it; every error, also of its rows, has its position in the text."""
+    """Run one statement of a text and log it; every error, also of its rows, has its position in the text.
+    ``run`` runs it in place of ``run_statement``: a prepared statement has its plan.
+    """
     try:
         with state.lock:
             # before the run: a job that the statement starts records this text, from which it can be resumed
             state.statement_log.begin(statement.text, params)
-            result = run_statement(state, pipeline, statement.node, params)
+            result = run_statement(state, pipeline, statement.node, params) if run is None else run()
             # only after success: the statements of a record must run again without an error
             state.statement_log.complete(statement.node, statement.text)
     except PenstockError as error:

@@ -7,11 +7,29 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.types import DataType
 from penstock.planner.parser.syntax_nodes import span_of
 
 Parameters = Sequence[object] | Mapping[str, object]
 """The values of one statement: a list for ``?``, a dict for names."""
+
+
+@dataclass(frozen=True)
+class OpenParameter:
+    """In place of a value: the parameter has none yet, and is bound as a ``Parameter`` of this type."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True)
+class TypedValue:
+    """A value that is bound as this type, whatever its Python type."""
+
+    type: DataType
+    value: object
 
 
 def check_parameters(trees: Sequence[exp.Expr], parameters: Parameters, span: Span) -> None:

@@ -23,7 +23,7 @@ from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.select import bind_select, position_of, sort_keys
 from penstock.planner.binder.set_operations import bind_set_operation
 from penstock.planner.binder.size_limits import check_size
-from penstock.planner.expressions.nodes import Column, Expression, Literal, SortKey
+from penstock.planner.expressions.nodes import Column, Expression, Literal, Parameter, SortKey
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_time_order
@@ -209,6 +209,9 @@ def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:
     if tree is None:
         return None
     bound = ExpressionBinder(Scope(), context, word).bind(tree)
+    # prepared: such a plan has a schema and is bound again with the value
+    if isinstance(bound, Parameter):
+        return 0
     value = bound.value if isinstance(bound, Literal) else None
     # bool is an int in Python; the engine counts rows in 64 bits.
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:

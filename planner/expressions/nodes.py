@@ -210,6 +210,18 @@ class LambdaVariable(Expression):
 
 
 @dataclass(frozen=True)
+class Parameter(Expression):
+    """A parameter of a prepared statement, whose value is not known yet. ``name`` is its name, or the number
+    of its ``?`` as text. It is replaced by a literal before the optimizer sees the plan.
+    """
+
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f":{self.name}"
+
+
+@dataclass(frozen=True)
 class Lambda(Expression):
     """A lambda function as an argument. Its type is the type of its body; the body may read columns of the
     rows too.

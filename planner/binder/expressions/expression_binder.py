@@ -30,10 +30,18 @@ from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_construc
 from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from penstock.planner.binder.expressions.nested_access import element_of, field_of, with_field_names
 from penstock.planner.binder.expressions.row_values import ROW_COMPARISONS, compared_rows, row_among
-from penstock.planner.binder.parameters import placeholder_value
+from penstock.planner.binder.parameters import OpenParameter, TypedValue, placeholder_value
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
-from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, LambdaVariable, Literal
+from penstock.planner.expressions.nodes import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    LambdaVariable,
+    Literal,
+    Parameter,
+)
 from penstock.planner.expressions.python_calls import python_call
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.scanner import MAX_DEPTH, too_deep
@@ -235,7 +243,13 @@ class ExpressionBinder:
         return self.call("negate", [self.bind(tree.this)], span_of(tree))
 
     def _placeholder(self, tree: exp.Expr) -> Expression:
-        return host_value(placeholder_value(tree, self.context.parameters), self.call, span_of(tree))
+        value, span = placeholder_value(tree, self.context.parameters), span_of(tree)
+        # prepared: the value comes with EXECUTE
+        if isinstance(value, OpenParameter):
+            return Parameter(value.type, True, name=value.name, span=span)
+        if isinstance(value, TypedValue):
+            return coerced_argument(host_value(value.value, self.call, span), value.type, "parameter")
+        return host_value(value, self.call, span)
 
     # predicates
 

@@ -53,6 +53,12 @@ def host_value(value: Any, call: Caller, span: Span | None) -> Expression:
     return _literal(value, span)
 
 
+def host_literal(value: Any) -> Literal | None:
+    """Return a Python value as a typed literal, None for a value that is none: a list or a dict."""
+    value = _plain(value)
+    return None if isinstance(value, list | tuple | dict) else _literal(value, None)
+
+
 def _literal(value: Any, span: Span | None) -> Literal:
     if isinstance(value, PyDecimal) and value.is_finite():
         return decimal_literal(str(value), span)
