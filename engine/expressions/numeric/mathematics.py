@@ -138,8 +138,9 @@ def _round_floats(column: pa.Array, digits: int, half: str) -> pa.Array:
         return rounded
     # The text has the digits that a reader sees: 2.675 rounds to 2.68, though its binary value is below.
     ties = column.filter(pa.array(near)).cast(pa.string()).cast(pa.decimal256(76, 38))
-    # back to the column's type from the rounded decimal digits
-    exact = pc.round(ties, digits, half).cast(pa.float64()).cast(column.type)
+    # back to the column's type from the rounded digits as text: Arrow's cast of a decimal misses the nearest
+    # DOUBLE, as in 2.6799999999999997 for 2.68
+    exact = pc.round(ties, digits, half).cast(pa.string()).cast(column.type)
     return pc.replace_with_mask(rounded, pa.array(near), exact)
 
 

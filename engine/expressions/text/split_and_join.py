@@ -1,4 +1,4 @@
-"""SPLIT and ARRAY_JOIN: texts to arrays and back."""
+"""SPLIT, SPLIT_INDEX and ARRAY_JOIN: texts to arrays and back."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of_any
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, defined_values, nulls_of_any
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory
-from penstock.engine.expressions.nested.lists import Lists, lists_of
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
+from penstock.engine.expressions.nested.lists import Lists, lists_of, picked
 from penstock.engine.expressions.text.like_and_regexp import usable_pattern
 from penstock.engine.expressions.text.strings import octets
 from penstock.engine.kernels.arrow_views import words
@@ -81,6 +81,36 @@ def _split(bound: BoundCall) -> Kernel:
     return kernel
 
 
+def _piece_at(text: str, delimiter: str, index: int) -> str | None:
+    """Return the piece at an index from 0, or NULL when there is none. An empty text has no piece."""
+    pieces = text.split(delimiter) if delimiter else [text]
+    return pieces[index] if text and 0 <= index < len(pieces) else None
+
+
+def _split_index(bound: BoundCall) -> Kernel:
+    delimiter, index = bound.constant(1), bound.constant(2)
+    # A delimiter of each row's own: Arrow splits by one pattern, so the texts are split one by one.
+    if not isinstance(delimiter, str) or not delimiter:
+        return by_value(_piece_at, pa.string())(bound)
+    # The pieces behind the wanted one stay uncut.
+    cuts = max(index + 1, 0) if isinstance(index, int) else None
+
+    def kernel(text: Datum, _: Datum, nth: Datum) -> pa.Array:
+        texts, wanted = aligned(text, nth)
+        # NULL is cut as an empty text, which has no piece either.
+        filled = pc.fill_null(texts, "")
+        pieces = lists_of(pc.split_pattern(filled, delimiter, max_splits=cuts))
+        at = defined_values(wanted).astype(np.int64)
+        is_absent = (
+            (at < 0) | (at >= pieces.lengths) | ~arrow_numpy.truths(pc.greater(pc.binary_length(filled), 0))
+        )
+        if (nulls := nulls_of_any(wanted)) is not None:
+            is_absent |= nulls
+        return picked(pieces.flat, pieces.starts[:-1] + at, is_absent)
+
+    return kernel
+
+
 def _array_join(bound: BoundCall) -> Kernel:
     shows_null = len(bound.kinds) == 3
 
@@ -107,4 +137,4 @@ def _array_join(bound: BoundCall) -> Kernel:
     return kernel
 
 
-TEXT_LISTS: dict[str, Factory] = {"split": _split, "array_join": _array_join}
+TEXT_LISTS: dict[str, Factory] = {"split": _split, "split_index": _split_index, "array_join": _array_join}

@@ -84,12 +84,6 @@ def _last_pieces(text: str, delimiter: str, count: int) -> str:
     return text[at + len(delimiter) :]
 
 
-def _split_index(text: str, delimiter: str, index: int) -> str | None:
-    """Return the piece at an index from 0, or NULL when there is none."""
-    pieces = text.split(delimiter) if delimiter else [text]
-    return pieces[index] if text and 0 <= index < len(pieces) else None
-
-
 def _format_number(number: int | float | Decimal, digits: int) -> str | None:
     if digits < 0:
         return None
@@ -284,7 +278,6 @@ TEXT_WORDS: dict[str, Factory] = {
     "soundex": by_value(_soundex, _TEXT),
     "overlay": by_value(_overlay, _TEXT),
     "substring_index": by_value(_substring_index, _TEXT),
-    "split_index": by_value(_split_index, _TEXT),
     "format_number": by_value(_format_number, _TEXT),
     "format_string": _format_string,
     "find_in_set": by_value(_find_in_set, _INT),

@@ -262,6 +262,30 @@ def _round(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _bround(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    """A tie of the printed digits goes to the even neighbour, like in Spark. DuckDB's own ``round_even``
+    differs between versions: bround(2.675, 2) is 2.68 in 2.0.0 and 2.67 in 2.0.1.
+    """
+    digits = constant(call, 1) if len(call.args) > 1 else 0
+    # A tie has one digit more than it is rounded to, and the exact decimal has 18.
+    if isinstance(call.type, Float | Double) and isinstance(digits, int) and 0 <= digits < 18:
+        printed = cast(args[0], duck(STRING))
+        exact, kind = cast(printed, duck(Decimal(38, 18))), duck(Decimal(38, digits))
+        # half up, away from zero
+        upper = cast(printed.copy(), kind)
+        step, half = f"1e-{digits}", f"5e-{digits + 1}"
+        distance = function("abs", binary(exp.Sub, exact, upper.copy()))
+        is_tie = exp.EQ(this=distance, expression=cast(text(half), duck(Decimal(38, 18))))
+        rest = binary(exp.Mod, upper.copy(), cast(text(f"2e-{digits}"), kind))
+        is_odd = exp.NEQ(this=rest, expression=integer(0))
+        toward_zero = cast(function("sign", args[0].copy()), kind)
+        lower = binary(
+            exp.Sub,
+            upper.copy(),
+            exp.paren(binary(exp.Mul, toward_zero, cast(text(step), duck(Decimal(18, digits))))),
+        )
+        rounded = when(exp.And(this=is_tie, expression=is_odd), lower, upper)
+        small = exp.LT(this=function("abs", args[0].copy()), expression=integer(2**52))
+        return when(small, cast(exp.paren(rounded), duck(call.type)), args[0].copy())
     return cast(function("round_even", args[0], args[1] if len(args) > 1 else integer(0)), duck(call.type))
 
 

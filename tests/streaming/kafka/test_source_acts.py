@@ -21,6 +21,7 @@ import pytest
 
 from tests.harness.kafka_broker import KafkaTopics, shared_topics
 from tests.harness.patience import await_that
+from tests.harness.source_gate import gated
 from tests.streaming.three_acts.acts import Folded, Script, run_and_stop, run_to_end
 from tests.streaming.three_acts.oracle import ROOT
 
@@ -96,11 +97,12 @@ def test_three_acts(topics: KafkaTopics, topic: str, told: pa.Table, name: str, 
     for state_dir, acts in ((None, (2,)), (tmp_path / "state", (1, 3, 2))):
         script, folded = Script("kafka", settings, text), Folded()
         for number, parallelism in enumerate(acts):
-            job, channel = script.submit(parallelism, state_dir, 20)
             if number < len(acts) - 1:
-                run_and_stop(job, channel, folded, 1000)
+                # the gate: however slow the test is, the job does not end before it is stopped
+                with gated(1500):
+                    run_and_stop(*script.submit(parallelism, state_dir, 20), folded, 1000)
             else:
-                run_to_end(job, channel, folded)
+                run_to_end(*script.submit(parallelism, state_dir, 20), folded)
         script.close()
         assert folded.rows == expected
 
