@@ -16,7 +16,7 @@ import pytest
 import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.client.connection import Connection
-from penstock.client.prometheus import prometheus_name
+from penstock.client.monitoring.prometheus import prometheus_name
 from penstock.engine.job.metric_registry import METRICS
 from penstock.repl.launch.arguments import run_parser
 from penstock.repl.output.cell_text import text_column

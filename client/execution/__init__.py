@@ -1,3 +1,3 @@
 """The state of a session, the query pipeline and the submission of jobs. In client it may import results
-and the Prometheus endpoint.
+and monitoring.
 """

@@ -31,7 +31,7 @@ from penstock.engine.connectors.python.lookup import PythonConnectors
 from penstock.engine.operators.source.alignment import WatermarkAlignments
 
 if TYPE_CHECKING:
-    from penstock.client.prometheus import MetricsServer
+    from penstock.client.monitoring.prometheus import MetricsServer
     from penstock.engine.api.locations import Location
     from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.connectors.filesystem.column_inference import FileInference
@@ -191,7 +191,7 @@ class SessionState:
         server = None
         if port:
             # a web server: only where one is asked for
-            from penstock.client.prometheus import MetricsServer
+            from penstock.client.monitoring.prometheus import MetricsServer
 
             server = MetricsServer(self.jobs.all, port)
         # only now: when the new port is not free, the old endpoint stays

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.client.monitoring.event_time import moment_text, silent_source, slowest_split
+from penstock.client.monitoring.output_verdict import verdict
 from penstock.client.results.result import Result
-from penstock.client.statements.explain_job import holder, silent_source, verdict
-from penstock.client.statements.jobs import moment_text
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
@@ -73,7 +73,7 @@ def _watermark(metrics: JobMetrics) -> str:
     slowest = min(assigners, key=lambda one: (one.watermark_us is not None, one.watermark_us or 0))
     moment = moment_text(slowest.watermark_us)
     text = "no watermark yet" if moment is None else f"watermark {moment}"
-    if (split := holder(slowest)) is not None:
+    if (split := slowest_split(slowest)) is not None:
         event = moment_text(slowest.splits[split].last_event_us)
         seen = "no event yet" if event is None else f"last event {event}"
         text += f", delayed by split {split} of {slowest.name} ({seen})"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.client.execution.job_submission import rescaled_graph
+from penstock.client.monitoring.event_time import moment_text
 from penstock.client.results.result import Result, note_result, rows_result, text_rows
 from penstock.engine.api.locations import parse_location
 from penstock.engine.job.job_state import JobState
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 _STOP_TIMEOUT_S = 60.0
 # how often a rescaled job is looked at
 _LOOK_S = 0.01
-_FIRST_US = -62_135_596_800_000_000  # the year 1
-_LAST_US = 253_402_300_799_000_000  # the year 9999
 
 
 def control_job(
@@ -256,15 +255,3 @@ def state_text(operator: OperatorReport) -> str:
     """Return how much memory, and how much of the disk, an operator's state takes."""
     spilled = f", {operator.spilled_bytes:,} bytes of it on disk" if operator.spilled_bytes else ""
     return f"{operator.state_bytes + operator.spilled_bytes:,} bytes{spilled}"
-
-
-def moment_text(time_us: int | None) -> str | None:
-    """Return an event time as text; None when there is none."""
-    # no watermark yet is the least int64, which Python's datetime has no date for
-    if time_us is None or time_us < _FIRST_US:
-        return None
-    return (
-        "the end of time"
-        if time_us > _LAST_US
-        else f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"
-    )

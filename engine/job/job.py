@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.engine.job.job_master import JobMaster
     from penstock.engine.job.query_evolution import StateDiff
     from penstock.engine.storage.storage import Storage
+    from penstock.planner.physical.operator_specs import JobGraph
 
 
 class Job:
@@ -27,13 +28,16 @@ class Job:
 
     ``checkpoint_storage``: where its checkpoints are, None when it stores none. ``state_diff``: what happened
     to the state of a changed query. ``processes``: its worker processes. ``start_notes``: notes about the
-    start for its user.
+    start for its user. ``submitted_at_ms``: wall milliseconds.
     """
 
-    def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
+    def __init__(
+        self, job_id: str, name: str, checkpoint_storage: Storage | None = None, submitted_at_ms: int = 0
+    ) -> None:
         self.job_id = job_id
         self.name = name
         self.checkpoint_storage = checkpoint_storage
+        self.submitted_at_ms = submitted_at_ms
         self.state_diff: StateDiff | None = None
         self.start_notes: tuple[str, ...] = ()
         # Set once, in a terminal state; ``wait`` of any thread returns then.
@@ -113,6 +117,11 @@ class Job:
     def parallelism(self) -> int:
         """The most subtasks any operator has."""
         return 0 if self._master is None else self._master.parallelism
+
+    @property
+    def graph(self) -> JobGraph | None:
+        """The job graph of the current deployment: after a rescale the new one."""
+        return None if self._master is None else self._master.graph
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""

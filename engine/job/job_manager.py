@@ -144,7 +144,8 @@ class JobManager:
             except BaseException:
                 store.close()
                 raise
-        job = Job(job_id, options.name, None if store is None else store.storage)
+        storage = None if store is None else store.storage
+        job = Job(job_id, options.name, storage, self._clock.wall_ms())
         job.state_diff = diff
         try:
             return self._start(job, graph, options, plan, store, opened, first, owner)

@@ -54,6 +54,7 @@ from penstock.engine.task.messages import (
 from penstock.engine.task.operator_chain import failure_in
 from penstock.engine.task_manager.task_deployment import Deployer, Deployment, RestorePoint
 from penstock.engine.task_manager.task_executor import TaskHandle, Workers
+from penstock.planner.physical.operator_specs import JobGraph
 
 Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
 
@@ -170,7 +171,12 @@ class JobMaster:
         """The highest parallelism of any operator, in the current plan or in the one of the next
         deployment.
         """
-        return max(chain.parallelism for chain in self._deployer.graph.chains)
+        return max(chain.parallelism for chain in self.graph.chains)
+
+    @property
+    def graph(self) -> JobGraph:
+        """The job graph of the current deployment, or of the next one."""
+        return self._deployer.graph
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now, or as they were at its end; any thread may ask."""

@@ -38,6 +38,8 @@ class OperatorReport:
     splits: dict[str, SplitProgress] = field(default_factory=dict)
     reads: dict[str, SplitReads] = field(default_factory=dict)
     next_close_us: int | None = None
+    rows_in_per_second: int = 0
+    rows_out_per_second: int = 0
 
     @property
     def lag(self) -> int | None:
@@ -161,6 +163,8 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
     report.rows_in += figures.rows_in
     report.rows_out += figures.rows_out
     report.late_rows += figures.late_rows
+    report.rows_in_per_second += figures.rows_in_per_second
+    report.rows_out_per_second += figures.rows_out_per_second
     report.windows_closed += figures.windows_closed
     report.state_entries += figures.state_entries
     report.state_bytes += figures.state_bytes

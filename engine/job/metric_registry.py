@@ -209,6 +209,20 @@ METRICS: dict[str, MetricDeclaration] = _declare(
     ("numRecordsIn", MetricScope.OPERATOR, _COUNTER, "rows", "rows received"),
     ("numRecordsOut", MetricScope.OPERATOR, _COUNTER, "rows", "rows emitted"),
     (
+        "numRecordsInPerSecond",
+        MetricScope.OPERATOR,
+        _GAUGE,
+        "rows/s",
+        "rows received in each of the last one or two seconds",
+    ),
+    (
+        "numRecordsOutPerSecond",
+        MetricScope.OPERATOR,
+        _GAUGE,
+        "rows/s",
+        "rows emitted in each of the last one or two seconds",
+    ),
+    (
         "numLateRecordsDropped",
         MetricScope.OPERATOR,
         _COUNTER,
@@ -355,6 +369,8 @@ def _of_task(task: TaskFigures) -> Iterator[tuple[str, float]]:
 def _of_operator(operator: OperatorFigures, read_at_ms: int) -> Iterator[tuple[str, float]]:
     yield "numRecordsIn", operator.rows_in
     yield "numRecordsOut", operator.rows_out
+    yield "numRecordsInPerSecond", operator.rows_in_per_second
+    yield "numRecordsOutPerSecond", operator.rows_out_per_second
     yield "numLateRecordsDropped", operator.late_rows
     # Counters of every operator, 0 where they mean nothing to it.
     yield "numWindowsClosed", operator.windows_closed

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.metrics.busy_time import TimeSpent
+from penstock.engine.metrics.row_rates import RowRates
 
 LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
 """Reports late rows, the watermark each is behind and, where known, the ends of their last windows: int64
@@ -27,7 +28,8 @@ BUCKETS = 40 * STEPS
 @dataclass(frozen=True)
 class LatencyFigures:
     """A histogram at one moment, microseconds: count, sum, maximum, and percentiles that are at most a
-    sixteenth too high.
+    sixteenth too high. ``octaves``: the values below 16 us, then those of each doubling, without the zeros at
+    the end.
     """
 
     count: int = 0
@@ -36,6 +38,7 @@ class LatencyFigures:
     p50_us: int = 0
     p95_us: int = 0
     p99_us: int = 0
+    octaves: tuple[int, ...] = ()
 
 
 @dataclasses.dataclass
@@ -63,7 +66,8 @@ class LatencyHistogram:
         # the n-th smallest value, rounded up
         ranks = [max(1, -(-count * percent // 100)) for percent in (50, 95, 99)]
         p50, p95, p99 = (min(upper(int(np.searchsorted(reached, rank))), self.max_us) for rank in ranks)
-        return LatencyFigures(count, self.sum_us, self.max_us, p50, p95, p99)
+        octaves = np.trim_zeros(np.diff(reached[STEPS - 1 :: STEPS], prepend=0), "b")
+        return LatencyFigures(count, self.sum_us, self.max_us, p50, p95, p99, tuple(octaves.tolist()))
 
 
 @dataclass(frozen=True)
@@ -141,12 +145,18 @@ class TaskMetrics:
     """
 
     time: TimeSpent
+    rates: RowRates
     checkpoint_sync_ms: float = 0.0
     checkpoint_sync_ms_max: float = 0.0
     batches: int = 0
     bytes_in: int = 0
     alignment_ms: float = 0.0
     operators: dict[str, OperatorMetrics] = field(default_factory=dict)
+
+    def worked(self, began_ms: float, now_ms: float) -> None:
+        """Count a step that did something; once a second, sample the rows of the operators."""
+        self.time.worked(began_ms, now_ms)
+        self.rates.sample(now_ms, self.operators)
 
     def snapshot(self, took_ms: float) -> None:
         """Record how long a snapshot has blocked rows."""

@@ -15,6 +15,7 @@ from penstock.engine.metrics.operator_metrics import (
     SplitReads,
     TaskMetrics,
 )
+from penstock.engine.metrics.row_rates import RowRates
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class OperatorFigures:
     splits: dict[str, SplitProgress] = field(default_factory=dict)
     reads: dict[str, SplitReads] = field(default_factory=dict)
     latency: dict[str, LatencyFigures] = field(default_factory=dict)
+    rows_in_per_second: int = 0
+    rows_out_per_second: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ class TaskFigures:
                     "splits": {name: SplitProgress(**split) for name, split in operator["splits"].items()},
                     "reads": {name: SplitReads(**reads) for name, reads in operator["reads"].items()},
                     "latency": {
-                        source: LatencyFigures(**latency) for source, latency in operator["latency"].items()
+                        source: LatencyFigures(**{**latency, "octaves": tuple(latency["octaves"])})
+                        for source, latency in operator["latency"].items()
                     },
                 }
             )
@@ -127,7 +131,7 @@ def task_figures(
         subtask,
         phase,
         is_source,
-        tuple(_operator(*operator) for operator in operators),
+        tuple(_operator(*operator, metrics.rates, now_ms) for operator in operators),
         metrics.time.total(now_ms),
         metrics.time.per_second(now_ms),
         metrics.batches,
@@ -140,7 +144,10 @@ def task_figures(
     )
 
 
-def _operator(operator_id: str, name: str, metrics: OperatorMetrics) -> OperatorFigures:
+def _operator(
+    operator_id: str, name: str, metrics: OperatorMetrics, rates: RowRates, now_ms: float
+) -> OperatorFigures:
+    rate = rates.per_second(now_ms, operator_id, metrics.rows_in, metrics.rows_out)
     return OperatorFigures(
         operator_id,
         name,
@@ -158,4 +165,6 @@ def _operator(operator_id: str, name: str, metrics: OperatorMetrics) -> Operator
         metrics.splits.copy(),
         metrics.reads.copy(),
         {source: histogram.figures() for source, histogram in metrics.latency.copy().items()},
+        rate.rows_in,
+        rate.rows_out,
     )

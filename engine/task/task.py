@@ -32,6 +32,7 @@ from penstock.engine.exchange.record_writer import TaskOutput
 from penstock.engine.exchange.unaligned_barriers import BarrierAhead, OvertakenRows
 from penstock.engine.metrics.busy_time import Spending, TimeSpent
 from penstock.engine.metrics.operator_metrics import TaskMetrics
+from penstock.engine.metrics.row_rates import RowRates
 from penstock.engine.metrics.task_metrics import NO_QUEUES, TaskFigures, task_figures
 from penstock.engine.task.memory_budget import MemoryBudget
 from penstock.engine.task.messages import (
@@ -172,6 +173,7 @@ class Task:
         self.phase = TaskPhase.NEW
         self.metrics = TaskMetrics(
             TimeSpent(clock.monotonic_ms()),
+            RowRates(clock.monotonic_ms()),
             operators={o.context.operator_id: o.metrics for o in chain.operators},
         )
         self._gate = gate
@@ -219,7 +221,7 @@ class Task:
         started_ms = self._clock.monotonic_ms()
         result = self._advance(started_ms)
         if result.did is Did.WORKED:
-            self.metrics.time.worked(started_ms, self._clock.monotonic_ms())
+            self.metrics.worked(started_ms, self._clock.monotonic_ms())
         # the time until the next step counts as back pressure or as idle
         elif result.did is not Did.ENDED:
             self.metrics.time.waits(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.client.statements.explain_job import bottleneck
+from penstock.client.monitoring.bottleneck import bottleneck
 from penstock.engine.exchange.channel import Channel
 from tests.fault_injection.backpressure import flood, judge
 from tests.fault_injection.verdict import Verdict

@@ -28,7 +28,7 @@ from penstock.catalog.secrets import (
 from penstock.catalog.settings import SETTINGS
 from penstock.client.connection import Connection
 from penstock.client.dbapi_errors import client_error
-from penstock.client.prometheus import exposition
+from penstock.client.monitoring.prometheus import exposition
 from penstock.client.session import Session
 from penstock.engine.bounded.spark import jvm_launcher
 from penstock.engine.bounded.spark.java_runtime import Java

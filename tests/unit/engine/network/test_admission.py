@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from penstock.client.prometheus import MetricsServer
+from penstock.client.monitoring.prometheus import MetricsServer
 from penstock.engine.api.clock import ManualClock, SystemClock
 from penstock.engine.api.stream_elements import Watermark
 from penstock.engine.bounded.spark.keep_alive_daemon import SparkKeeper

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.prometheus import MetricsServer, exposition
+from penstock.client.monitoring.prometheus import MetricsServer, exposition
 from penstock.client.session import Session
 from penstock.engine.job.metric_registry import METRICS, Metric, MetricKind, MetricScope
 from penstock.engine.metrics.task_metrics import TaskFigures
 from penstock.repl.launch.arguments import run_parser
 from tests.harness.patience import PATIENCE_S
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SAMPLE = re.compile(
     r'^[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\} -?\d+(?:\.\d+)?(?:e-?\d+)?$'
 )
@@ -116,7 +116,7 @@ def test_labels_are_escaped() -> None:
         MetricScope.OPERATOR,
     )
     assert exposition([metric]).splitlines()[2] == (
-        'penstock_operator_num_records_in_total{job="a \\"job\\"",operator="back\\\\slash\\nline",operator_id="id",subtask="0"} 7'
+        'penstock_operator_num_records_in_total{job="a \\"job\\"",operator="back\\\\slash\\nline",operator_id="id",subtask="0"} 7.0'
     )
 
 

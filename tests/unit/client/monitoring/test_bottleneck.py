@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.client.statements.explain_job import bottleneck
+from penstock.client.monitoring.bottleneck import bottleneck
 from penstock.engine.metrics.busy_time import TimeShares
 from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 

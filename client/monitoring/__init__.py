@@ -1,0 +1,1 @@
+"""The facts that operators watch: of jobs, their operators, splits, checkpoints and failures."""
