@@ -10,6 +10,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.namespaces import Databases
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
 from penstock.catalog.secrets import redact_url
+from penstock.catalog.system_tables import SYSTEM, SYSTEM_PATH, SYSTEM_TABLES, refuse_system, system_table
 from penstock.catalog.tables import (
     CatalogTable,
     FileColumns,
@@ -91,13 +92,16 @@ class Catalog:
         try:
             folded = self.qualified(name).lower()
         except PenstockError:
-            return late
+            # system.jobs is found from every catalog that has no database of that name
+            return late or SYSTEM_TABLES.get(name.lower())
         # A temporary relation hides a permanent one; another system is asked last, as that may be slow.
         return (
             self._temporary.get(folded)
             or self._permanent.get(folded)
             or late
+            or system_table(folded)
             or self._external(self.qualified(name))
+            or SYSTEM_TABLES.get(name.lower())
         )
 
     def _external(self, full_name: str) -> CatalogTable | None:
@@ -224,6 +228,7 @@ class Catalog:
         """Replace the table called ``name`` by a changed one, perhaps of another name; raise
         SQL-1302 when the new name is taken.
         """
+        self._refuse_built_in(self.qualified(name), span)
         space = self._space(table)
         held = space.get(table.name.lower())
         # A changed table without a new name meets itself: that is no conflict.
@@ -311,12 +316,15 @@ class Catalog:
 
     def _visible(self) -> list[Relation]:
         merged = {**self._permanent, **self._temporary}
+        if self.current == SYSTEM_PATH:
+            merged = {**SYSTEM_TABLES, **merged}
         return [merged[name] for name in sorted(merged) if ObjectPath.of(merged[name].name) == self.current]
 
     def _space(self, relation: Relation) -> dict[str, Relation]:
         return self._temporary if relation.temporary else self._permanent
 
     def _create(self, relation: Relation, if_not_exists: bool, span: Span | None) -> bool:
+        self._refuse_built_in(relation.name, span)
         self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         space = self._space(relation)
         held = space.get(relation.name.lower())
@@ -347,12 +355,20 @@ class Catalog:
         )
 
     def _remove(self, relation: Relation, span: Span | None) -> bool:
+        self._refuse_built_in(relation.name, span)
         self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         del self._space(relation)[relation.name.lower()]
         self._changes[0] += 1
         return True
 
+    def _refuse_built_in(self, full_name: str, span: Span | None) -> None:
+        """Refuse a definition in the built-in database, unless an old catalog file has one of that name."""
+        if SYSTEM not in self.databases.by_catalog.get(SYSTEM_PATH.catalog, ()):
+            refuse_system(ObjectPath.of(full_name), f'"{full_name}"', span)
+
     def _near(self, name: str) -> str:
+        if name.lower().startswith(f"{SYSTEM}."):
+            return did_you_mean(name, SYSTEM_TABLES, others=True) or ""
         return (
             did_you_mean(name, self.names(), others=True)
             or "no table is declared yet: CREATE TABLE declares one"

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, CatalogTable, ObjectPath
 
 
@@ -68,9 +69,11 @@ class Databases:
     def of(self, catalog: str) -> list[str]:
         """Return the databases of a catalog, by its folded name."""
         external = self.external.get(catalog)
-        return (
-            self.by_catalog[catalog] if external is None else [name.lower() for name in external.databases()]
-        )
+        if external is not None:
+            return [name.lower() for name in external.databases()]
+        names = self.by_catalog[catalog]
+        # the built-in database is stored nowhere; one of a user may have its name in an old catalog file
+        return [*names, SYSTEM] if catalog == DEFAULT_CATALOG and SYSTEM not in names else names
 
     def default_of(self, catalog: str) -> ObjectPath:
         """Return the database USE CATALOG leads to; an external catalog is not asked for it."""

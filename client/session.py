@@ -129,6 +129,8 @@ class Session:
     def run_plan(self, bound: LogicalPlan, hold: HoldJob = hold_no_job) -> Result:
         """Run a bound plan that ends in a Sink, as the Table API makes them."""
         with self.state.lock:
+            # a plan has no text: without this the job would be recorded with the statement before it
+            self.state.statement_log.begin("", ())
             result = self.pipeline.start(self.pipeline.plan(self.state.views.pin(bound)))
         return result if result.has_rows or result.job is None else start_or_finish(self.state, result, hold)
 

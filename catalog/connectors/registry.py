@@ -31,6 +31,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.other_dialects import CONNECTOR_HINTS
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.secrets import MASK, names_secret, redact_url
+from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, STRING, DataType
 
@@ -50,6 +51,10 @@ def _view_boundedness(table: TableOptions) -> Boundedness:
     if not table.option("follow"):
         return Boundedness.BOUNDED
     return Boundedness.REPLAY if table.option("finite") else Boundedness.UNBOUNDED
+
+
+def _system_boundedness(table: TableOptions) -> Boundedness:
+    return Boundedness.UNBOUNDED if table.option("follow") else Boundedness.BOUNDED
 
 
 def _view_emits_changes(table: TableOptions) -> bool:
@@ -140,6 +145,19 @@ _ALL = (
         (Option("table", required=True),),
         source=True,
         internal=True,
+    ),
+    Connector(
+        SYSTEM,
+        "what runs in this process",
+        (
+            Option("name", help="the table", required=True),
+            Option("follow", OptionKind.BOOL, False, "its rows, then their changes"),
+            Option("interval", OptionKind.DURATION, 1000, "how often a table that is followed is read again"),
+        ),
+        source=True,
+        internal=True,
+        boundedness=_system_boundedness,
+        emits_changes=lambda table: bool(table.option("follow")),
     ),
     Connector(
         "late",

@@ -132,6 +132,14 @@ TABLES: dict[str, tuple[str, str]] = {
         "The catalog belongs to another system, which makes and drops its tables.",
         "Run the statement in that system; the change is seen here at once.",
     ),
+    "SQL-1359": (
+        "A statement defines something in the built-in database of system tables.",
+        "Create it in another database.",
+    ),
+    "SQL-1360": (
+        "A materialized view reads a system table, whose rows are of this process only.",
+        "Query the system table where it is needed, or SUBSCRIBE to it.",
+    ),
     "SQL-1401": (
         "No setting has this key.",
         "SET without arguments lists all settings; the hint has the nearest one.",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.schema import Schema
+from penstock.catalog.secrets import masked
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
 from penstock.client.execution.planned_query import PlannedQuery, SubmittedJob
@@ -83,7 +84,7 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     graph, sink_id = with_unique_sink(query.graph, number)
     # rows that the client has fetched cannot be taken back, so a restore from a checkpoint would repeat them
     job = state.jobs.manager.submit(graph, replace(options, state_dir=None, savepoint=None))
-    state.jobs.submitted[job.job_id] = SubmittedJob(query, number)
+    state.jobs.submitted[job.job_id] = submitted_job(query, state, sink_number=number)
     _declare_late_rows(state, graph, job)
     shape = result_shape(query)
     result = Result(shape, JobStream(job, state.channels, sink_id, shape.limit), job)
@@ -110,9 +111,24 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
             state.jobs.release_id(options.name, job_id)
         raise
     job.start_notes = notes
-    state.jobs.submitted[job.job_id] = SubmittedJob(query, durable=options.state_dir is not None)
+    state.jobs.submitted[job.job_id] = submitted_job(query, state, durable=options.state_dir is not None)
     _declare_late_rows(state, query.graph, job)
     return Result(Shape(Schema(())), TableStream(), job)
+
+
+def submitted_job(
+    query: PlannedQuery, state: SessionState, *, sink_number: int | None = None, durable: bool = False
+) -> SubmittedJob:
+    """Return what a session keeps of a job it submits now."""
+    settings = state.settings
+    return SubmittedJob(
+        query,
+        sink_number,
+        durable,
+        masked(state.statement_log.current.strip()),
+        # shown: without secrets; defaults are those of the version, and no choice of the job
+        tuple((key, settings.shown(key)) for key, _ in settings.items() if settings.is_set(key)),
+    )
 
 
 def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -> tuple[str, ...]:

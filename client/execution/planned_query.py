@@ -84,12 +84,15 @@ class PlannedQuery:
 @dataclass(frozen=True)
 class SubmittedJob:
     """The planned query behind a job. ``sink_number``: the number of a query's collect sink. ``durable``:
-    the job's state outlives this process.
+    the job's state outlives this process. ``statement`` and ``settings``: its text and what was set when it
+    was submitted, both without secrets.
     """
 
     query: PlannedQuery
     sink_number: int | None = None
     durable: bool = False
+    statement: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_finite(self) -> bool:

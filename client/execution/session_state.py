@@ -21,6 +21,8 @@ from penstock.client.execution.materialized_view_jobs import MaterializedViewJob
 from penstock.client.execution.python_modules import PythonModules
 from penstock.client.execution.session_jobs import SessionJobs, report_on_stderr, wait_for_job
 from penstock.client.execution.statement_log import StatementLog
+from penstock.client.execution.system_tables import session_tables
+from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.print_stream import PrintStream
 from penstock.engine.connectors.in_process.bad_records import BadRecords
@@ -95,6 +97,7 @@ class SessionState:
         self.print_stream = PrintStream()
         # a function: the services are read when the first job starts, not now
         self.jobs = SessionJobs(self._job_services, self._report)
+        self.system_tables = session_tables(self.jobs, SystemClock())
         self._metrics_server: MetricsServer | None = None
 
     def _report(self, sentence: str) -> None:
@@ -121,7 +124,7 @@ class SessionState:
     @property
     def _readable_tables(self) -> tuple[object, ...]:
         """The tables of this process that queries may read."""
-        return self.registered, self.bad_records, self.late_rows, self.views.tables
+        return self.registered, self.bad_records, self.late_rows, self.views.tables, self.system_tables
 
     def _job_services(self) -> Services:
         python = PythonConnectors(self.python_connectors, self.modules.allowed, self.modules.module)

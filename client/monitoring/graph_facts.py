@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.client.monitoring.job_facts import JobFacts, OperatorFacts
+from penstock.client.monitoring.job_facts import JobFacts, OperatorStatus
 from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class ChainFacts:
     name: str
     parallelism: int
     is_source: bool
-    operators: tuple[OperatorFacts, ...]
+    operators: tuple[OperatorStatus, ...]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def graph_facts(job: Job, facts: JobFacts) -> GraphFacts:
     )
 
 
-def _chain(chain: Chain, figures: dict[str, OperatorFacts]) -> ChainFacts:
+def _chain(chain: Chain, figures: dict[str, OperatorStatus]) -> ChainFacts:
     operators = tuple(
         figures.get(spec.operator_id)
         or _without_figures(spec.operator_id, spec.name, chain, first=index == 0)
@@ -71,10 +71,10 @@ def _chain(chain: Chain, figures: dict[str, OperatorFacts]) -> ChainFacts:
     return ChainFacts(chain.chain_id, chain.name, chain.parallelism, chain.is_source, operators)
 
 
-def _without_figures(operator_id: str, name: str, chain: Chain, *, first: bool) -> OperatorFacts:
+def _without_figures(operator_id: str, name: str, chain: Chain, *, first: bool) -> OperatorStatus:
     """Return an operator whose tasks are not deployed."""
     nothing = (0, 0, 0, 0, 0.0, 0.0, 0.0, None, None, 0, 0, 0, 0, 0, 0, None, None)
-    return OperatorFacts(
+    return OperatorStatus(
         operator_id, name, chain.chain_id, first and chain.is_source, chain.parallelism, *nothing
     )
 

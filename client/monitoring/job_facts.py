@@ -47,7 +47,7 @@ class LatencyFacts:
 
 
 @dataclass(frozen=True)
-class OperatorFacts:
+class OperatorStatus:
     """One operator, summed over its subtasks. ``busy``, ``idle`` and ``backpressured`` are shares of the last
     seconds of its busiest subtask, which all operators of a chain have in common. Times are milliseconds.
     ``pending``: records of a source that are not read yet.
@@ -169,7 +169,7 @@ class JobFacts:
     read_at_ms: int
     bottleneck: str
     delay: WatermarkDelay | None
-    operators: tuple[OperatorFacts, ...]
+    operators: tuple[OperatorStatus, ...]
     splits: tuple[SplitFacts, ...]
     checkpoints: tuple[CheckpointFacts, ...]
     checkpoint_parts: tuple[CheckpointPart, ...]
@@ -254,7 +254,7 @@ def _failure(error: PenstockError | None) -> FailureFacts | None:
     return None if error is None else FailureFacts(error.code, error.message, error.hint, error.detail)
 
 
-def _operators(metrics: JobMetrics) -> list[OperatorFacts]:
+def _operators(metrics: JobMetrics) -> list[OperatorStatus]:
     chains = {operator.operator_id: task.chain for task in metrics.tasks for operator in task.operators}
     tasks: dict[int, list[TaskFigures]] = {}
     for task in metrics.tasks:
@@ -267,12 +267,12 @@ def _operators(metrics: JobMetrics) -> list[OperatorFacts]:
 
 def _operator(
     report: OperatorReport, chain: int, tasks: Sequence[TaskFigures], metrics: JobMetrics
-) -> OperatorFacts:
+) -> OperatorStatus:
     # the busiest subtask limits the chain: a mean would hide one that is skewed
     busiest = max(tasks, key=lambda task: task.per_second.busy + task.per_second.backpressured).per_second
     spent = sum(busiest) or 1.0
     watermark_ms = _event_ms(report.watermark_us)
-    return OperatorFacts(
+    return OperatorStatus(
         operator_id=report.operator_id,
         name=report.name,
         chain=chain,

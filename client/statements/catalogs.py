@@ -12,6 +12,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.namespaces import ExternalCatalog
 from penstock.catalog.persistence.catalog_store import CatalogStore
+from penstock.catalog.system_tables import SYSTEM, refuse_system
 from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, MaterializedView, ObjectPath
 from penstock.client.results.result import Result, note_result
 from penstock.planner.statements import nodes
@@ -47,6 +48,9 @@ def change_namespaces(
         case nodes.DropCatalog():
             result = _drop_catalog(state, node)
         case nodes.CreateDatabase(name, if_not_exists):
+            # a catalog file of an older version may have one: then it hides nothing
+            if not state.loading:
+                refuse_system(database_named(state, name), f'database "{name}"', name.span)
             made = state.catalog.databases.create(database_named(state, name), if_not_exists, name.span)
             result = note_result(f"database {name} created" if made else f"database {name} exists already")
         case nodes.DropDatabase():
@@ -185,6 +189,8 @@ def _forget_catalog(state: SessionState, folded: str) -> None:
 
 def _drop_database(state: SessionState, node: nodes.DropDatabase) -> Result:
     catalog, path = state.catalog, database_named(state, node.name)
+    if SYSTEM not in catalog.databases.by_catalog[DEFAULT_CATALOG]:
+        refuse_system(path, f'database "{node.name}"', node.name.span)
     known = catalog.databases.by_catalog[catalog.databases.require_catalog(path.catalog, node.name.span)]
     # a database of a Spark catalog is dropped in Spark
     catalog.databases.refuse_external(path, f"database {path.database}", node.name.span)

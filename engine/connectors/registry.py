@@ -60,6 +60,12 @@ def _late_source(request: ScanRequest) -> SourceConnector:
     return LateSource(request)
 
 
+def _system_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.in_process.system_tables import SystemSource
+
+    return SystemSource(request)
+
+
 def _kafka_source(request: ScanRequest) -> SourceConnector:
     from penstock.engine.connectors.kafka.source import KafkaSource
 
@@ -204,6 +210,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "errors": _errors_source,
     "materialized": _materialized_source,
     "late": _late_source,
+    "system": _system_source,
     "socket": _socket_source,
     "delta": _delta_source,
     "kafka": _kafka_source,

@@ -10,9 +10,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from penstock.catalog.catalog import Catalog
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
+from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
@@ -41,6 +42,7 @@ from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Sort, TemporalSort, is_time_order
 from penstock.planner.parser.scanner import allow_depth
@@ -231,6 +233,7 @@ class Binder:
         refuse_history(query.tree)
         refuse_parameters(query.tree)
         relation = self._top_level(query, (), follows=True)
+        _refuse_system_tables(relation.plan, span_of(query.tree))
         # A view is a set of rows: ORDER BY matters only with LIMIT, and then the root is a Top-N.
         if isinstance(relation.plan, Sort):
             hint = (
@@ -307,3 +310,17 @@ def _refuse_repeated(names: Sequence[str], statement: CreateView | CreateMateria
                 sqlstate="42701",
             )
         seen.add(name.lower())
+
+
+def _refuse_system_tables(plan: LogicalPlan, span: Span | None) -> None:
+    """Refuse a materialized view of what runs in this process: another process could not continue it."""
+    scans = (node.table for node in plan.walk() if isinstance(node, Scan))
+    read = next((table for table in scans if table.connector == SYSTEM), None)
+    if read is not None:
+        raise PenstockError(
+            "SQL-1360",
+            f"a materialized view cannot read {read.name}",
+            span=span,
+            hint="write the SELECT where it is needed, or SUBSCRIBE to it",
+            sqlstate="0A000",
+        )

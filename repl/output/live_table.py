@@ -10,8 +10,8 @@ from typing import TextIO
 
 import pyarrow as pa
 
-from penstock.client.results.result import Result
 from penstock.client.monitoring.event_time import moment_text
+from penstock.client.results.result import Result
 from penstock.engine.changelog.consolidate import Fold
 from penstock.repl.output.printer import Style, kinds_of
 from penstock.repl.output.status_reports import StatusReports

@@ -38,6 +38,7 @@ _ELSEWHERE = {
     "materialized": "reads a materialized view, which this process holds",
     "errors": "reads the records that could not be read, which this process holds",
     "late": "reads late rows, which this process holds",
+    "system": "reads a system table, which this process holds",
 }
 HOSTED = "hosted"
 """The part of a job's directory that exists only while workers of Spark run the job."""

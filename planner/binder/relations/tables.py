@@ -23,6 +23,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
+from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.catalog.types import INT
 from penstock.planner.binder.context import BindContext
@@ -235,7 +236,8 @@ def read_table(relation: CatalogTable, span: Span | None, context: BindContext) 
         hint = "write 'format' = 'debezium-json' to have changes that can be read again"
         raise PenstockError("SQL-1047", message, span=span, hint=hint, sqlstate="42809")
     # CREATE MATERIALIZED VIEW b AS .. FROM a reads a's changes; SELECT .. FROM a its rows as they are
-    follows = isinstance(relation, MaterializedView) and context.follows
+    has_changes = isinstance(relation, MaterializedView) or relation.connector == SYSTEM
+    follows = has_changes and context.follows
     return scanned(replace(relation, options={**relation.options, "follow": "true"}) if follows else relation)
 
 

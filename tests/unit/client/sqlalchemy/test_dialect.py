@@ -176,7 +176,7 @@ def test_the_inspector_reads_the_catalog(engine: sa.Engine) -> None:
             connection.exec_driver_sql(statement)
         found = sa.inspect(connection)
         assert found.default_schema_name == "default_database"
-        assert found.get_schema_names() == ["default_database", "d2", "c2.default_database"]
+        assert found.get_schema_names() == ["default_database", "d2", "system", "c2.default_database"]
         assert (found.get_table_names("d2"), found.get_view_names("d2")) == (["t"], ["v"])
         assert (found.get_table_names(), found.get_temp_table_names()) == ([], ["here"])
         assert found.get_view_definition("v", "d2") == "SELECT id FROM d2.t"

@@ -179,7 +179,10 @@ def test_names_of_another_place() -> None:
             ]
             assert made.execute(f"SHOW VIEWS {word} scratch.raw").fetchall() == [("v", "SELECT 1 AS x")]
         assert made.execute("SHOW TABLES").fetchall() == []
-        assert made.execute("SHOW DATABASES IN default_catalog").fetchall() == [("default_database", "yes")]
+        assert made.execute("SHOW DATABASES IN default_catalog").fetchall() == [
+            ("default_database", "yes"),
+            ("system", None),
+        ]
         for sql, code in (
             ("SHOW DATABASES IN scrath", "SQL-1351"),
             ("SHOW TABLES IN scratch.nope", "SQL-1351"),
