@@ -7,9 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 from penstock.repl.launch.arguments import (
-    EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_USAGE,
     checkpoint_arguments,
     checkpoint_parser,
     command_first,
@@ -24,6 +21,7 @@ from penstock.repl.launch.arguments import (
     spark_parser,
     test_parser,
 )
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

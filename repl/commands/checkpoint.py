@@ -20,7 +20,7 @@ from penstock.engine.api.locations import Location, parse_location
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.reader import CheckpointReader, StateLine
 from penstock.engine.storage.locations import exists, folders_in, storage_at
-from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.launch.parser import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, printer_for
 
 Print = Callable[[Sequence[str], Sequence[tuple[Any, ...]]], None]

@@ -24,7 +24,7 @@ from penstock.engine.bounded.spark.installation import (
     spark_findings,
 )
 from penstock.planner.sql_generator.support import AUTO
-from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.launch.parser import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, refusal_code
 
 # The lower bounds of pyproject.toml.

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from penstock.catalog.error_codes.registry import ERROR_CODES, FAMILIES, ErrorCode, error_code
 from penstock.catalog.errors import PenstockError
-from penstock.repl.launch.arguments import EXIT_OK, EXIT_USAGE
+from penstock.repl.launch.parser import EXIT_OK, EXIT_USAGE
 from penstock.repl.output.messages import Messages
 
 

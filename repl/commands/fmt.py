@@ -13,7 +13,7 @@ from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.planner.formatter.formatter import format_script
-from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, EXIT_USAGE
+from penstock.repl.launch.parser import EXIT_OK, EXIT_QUERY, EXIT_USAGE
 from penstock.repl.launch.script_runner import UNREADABLE, read_script
 from penstock.repl.launch.session_factory import messages_for
 from penstock.repl.output.messages import Messages

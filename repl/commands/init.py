@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.repl.launch.arguments import EXIT_OK, EXIT_USAGE
+from penstock.repl.launch.parser import EXIT_OK, EXIT_USAGE
 from penstock.repl.launch.session_factory import messages_for
 
 # as penstock fmt writes it

@@ -15,9 +15,9 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.engine.api.locations import parse_location
-from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import configured, messages_for, open_session, printer_for
 from penstock.repl.output.messages import Messages
 

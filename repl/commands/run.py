@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.locations import parse_location
 from penstock.repl.commands.script_commands import ScriptCommands
-from penstock.repl.launch.arguments import (
-    EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_QUERY,
-    Parser,
-    key_values,
-)
+from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter, attach_waiter
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import (
     configured,

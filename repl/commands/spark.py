@@ -7,7 +7,7 @@ import json
 import sys
 
 from penstock.engine.bounded.spark.keep_alive import daemon_states, stop_daemons
-from penstock.repl.launch.arguments import EXIT_OK
+from penstock.repl.launch.parser import EXIT_OK
 
 
 def run_spark(arguments: argparse.Namespace) -> int:

@@ -9,14 +9,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.repl.launch.arguments import (
+from penstock.repl.launch.arguments import key_values
+from penstock.repl.launch.parser import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_QUERY,
     EXIT_TEST_FAILED,
     EXIT_USAGE,
     Parser,
-    key_values,
 )
 from penstock.repl.launch.session_factory import messages_for
 from penstock.repl.output.messages import Messages

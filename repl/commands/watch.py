@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.repl.commands.run import run_files
-from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_USAGE, Parser
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_USAGE, Parser
 from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import messages_for
 from penstock.repl.launch.watched_files import WatchedFiles

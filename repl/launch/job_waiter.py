@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from penstock.catalog.errors import PenstockError
 from penstock.client.execution.session_jobs import CANCEL_S, check_end
 from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
-from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
 from penstock.repl.launch.interrupts import is_postponed
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import JobNotices
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 from penstock.catalog.name_suggestions import did_you_mean, did_you_mean_file
-from penstock.repl.launch.arguments import (
+from penstock.repl.launch.job_waiter import JobFailed, JobWaiter
+from penstock.repl.launch.parser import (
     EXIT_DIFFERENT,
     EXIT_INTERRUPTED,
     EXIT_JOB,
@@ -23,7 +24,6 @@ from penstock.repl.launch.arguments import (
     EXIT_TIMEOUT,
     EXIT_USAGE,
 )
-from penstock.repl.launch.job_waiter import JobFailed, JobWaiter
 from penstock.repl.launch.script_parts import MetaCommand, script_parts
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer

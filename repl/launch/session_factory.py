@@ -9,15 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.repl.launch.arguments import (
-    COMMANDS,
-    EXIT_CONNECTION,
-    EXIT_QUERY,
-    EXIT_USAGE,
-    Parser,
-    key_values,
-)
+from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.config import Config, load_config, with_flags
+from penstock.repl.launch.parser import COMMANDS, EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser
 from penstock.repl.output.messages import EngineLogHandler, Messages
 
 if TYPE_CHECKING:

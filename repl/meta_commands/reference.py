@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from penstock.repl.launch.arguments import PARSERS, Parser, shell_parser
+from penstock.repl.launch.arguments import PARSERS, shell_parser
+from penstock.repl.launch.parser import Parser
 from penstock.repl.meta_commands.registry import SECTIONS
 
 _HEAD = """# The shell and the command line

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import TextIO
 
 from penstock.catalog.errors import PenstockError
-from penstock.repl.launch.arguments import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.interrupts import raised_between_locks
+from penstock.repl.launch.parser import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.script_parts import is_finished
 from penstock.repl.shell.shell_context import ShellContext
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from penstock.client.session import Session
-from penstock.repl.launch.arguments import EXIT_TIMEOUT
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.parser import EXIT_TIMEOUT
 from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import printer_for
 from penstock.repl.output.messages import Messages
