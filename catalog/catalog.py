@@ -1,8 +1,9 @@
-"""The catalogs of one session: tables and views by name, compared without case."""
+"""The catalogs as one session sees them: tables and views by name, compared without case."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 
 from penstock.catalog.errors import PenstockError, Span
@@ -28,13 +29,23 @@ class Catalog:
 
     A relation is kept under its full name (``ObjectPath.name_of``); a name as a user writes it is looked
     for from ``current``. A temporary relation hides a permanent one of the same name until it is dropped.
+
+    Sessions of one engine share all but temporary relations and functions, and ``current``. With a re-entrant
+    ``lock`` each method is one step for other sessions; a caller may hold it for several. It is not held
+    while files or other systems are asked.
     """
 
-    def __init__(self, functions: PythonFunctions | None = None, files: FileColumns | None = None) -> None:
+    def __init__(
+        self,
+        functions: PythonFunctions | None = None,
+        files: FileColumns | None = None,
+        lock: AbstractContextManager[object] | None = None,
+    ) -> None:
         # Two dictionaries: a temporary relation may have the name of a permanent one.
         # By full name in lower case, in the order of creation.
         self._permanent: dict[str, Relation] = {}
         self._temporary: dict[str, Relation] = {}
+        self.lock: AbstractContextManager[object] = lock or nullcontext()
         # Late rows of jobs, by the name as written: they belong to no database.
         self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
@@ -43,7 +54,7 @@ class Catalog:
         self.databases = Databases()
         # Changed by USE; names of one part are looked for here.
         self.current = ObjectPath()
-        # A list: the twins that ``at`` makes count together.
+        # A list: the twins that ``at`` and ``for_session`` make count together.
         self._changes = [0]
 
     @property
@@ -58,6 +69,13 @@ class Catalog:
         # A shallow copy: both see the tables that either creates.
         twin = copy(self)
         twin.current = path
+        return twin
+
+    def for_session(self) -> Catalog:
+        """Return the same catalogs for another session, which has no temporary names yet."""
+        twin = self.at(ObjectPath())
+        twin._temporary = {}
+        twin.functions = self.functions.for_session()
         return twin
 
     def qualified(self, name: str, span: Span | None = None) -> str:
@@ -94,11 +112,12 @@ class Catalog:
         except PenstockError:
             # system.jobs is found from every catalog that has no database of that name
             return late or SYSTEM_TABLES.get(name.lower())
-        # A temporary relation hides a permanent one; another system is asked last, as that may be slow.
+        with self.lock:
+            # A temporary relation hides a permanent one.
+            known = self._temporary.get(folded) or self._permanent.get(folded) or late
+        # Another system is asked last and without the lock, as that may be slow.
         return (
-            self._temporary.get(folded)
-            or self._permanent.get(folded)
-            or late
+            known
             or system_table(folded)
             or self._external(self.qualified(name))
             or SYSTEM_TABLES.get(name.lower())
@@ -123,8 +142,9 @@ class Catalog:
 
     def keep_late_rows(self, table: CatalogTable) -> None:
         """Let the late rows of a job be read by name; they are listed nowhere."""
-        self._changes[0] += 1
-        self._late[table.name.lower()] = table
+        with self.lock:
+            self._changes[0] += 1
+            self._late[table.name.lower()] = table
 
     def resolve(self, name: str, span: Span | None = None) -> Relation:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""
@@ -146,7 +166,8 @@ class Catalog:
     def owns(self, table: CatalogTable) -> bool:
         """Return whether a table was created here, so that ``version`` differs when it changes."""
         folded = table.name.lower()
-        return folded in self._temporary or folded in self._permanent
+        with self.lock:
+            return folded in self._temporary or folded in self._permanent
 
     def table(self, name: str, span: Span | None = None) -> CatalogTable:
         """Return the table of that name; raise SQL-1041 when there is none and SQL-1303 when it is a view."""
@@ -218,31 +239,32 @@ class Catalog:
         """Add a view and return whether it was added; ``or_replace`` replaces a view, never a table."""
         # OR REPLACE replaces a view in its position of the order of creation.
         space = self._space(view)
-        if or_replace and isinstance(space.get(view.name.lower()), View):
-            space[view.name.lower()] = view
-            self._changes[0] += 1
-            return True
-        return self._create(view, if_not_exists, span)
+        with self.lock:
+            if or_replace and isinstance(space.get(view.name.lower()), View):
+                space[view.name.lower()] = view
+                self._changes[0] += 1
+                return True
+            return self._create(view, if_not_exists, span)
 
     def replace_table(self, table: CatalogTable, name: str, span: Span | None = None) -> None:
         """Replace the table called ``name`` by a changed one, perhaps of another name; raise
         SQL-1302 when the new name is taken.
         """
         self._refuse_built_in(self.qualified(name), span)
-        space = self._space(table)
-        held = space.get(table.name.lower())
-        # A changed table without a new name meets itself: that is no conflict.
-        if held is not None and table.name.lower() != self.qualified(name, span).lower():
-            raise self._already_exists(held, span)
-        old = self.qualified(name, span).lower()
-        # Rebuilt, so that the table stays in its position: views that read it come later.
-        changed = {
-            table.name.lower() if key == old else key: table if key == old else kept
-            for key, kept in space.items()
-        }
-        space.clear()
-        space.update(changed)
-        self._changes[0] += 1
+        space, old = self._space(table), self.qualified(name, span).lower()
+        with self.lock:
+            held = space.get(table.name.lower())
+            # A changed table without a new name meets itself: that is no conflict.
+            if held is not None and table.name.lower() != old:
+                raise self._already_exists(held, span)
+            # Rebuilt, so that the table stays in its position: views that read it come later.
+            changed = {
+                table.name.lower() if key == old else key: table if key == old else kept
+                for key, kept in space.items()
+            }
+            space.clear()
+            space.update(changed)
+            self._changes[0] += 1
 
     def refuse_external(self, name: str, span: Span | None = None) -> None:
         """Raise SQL-1358 for a definition of what is called ``name``, in a catalog of another system."""
@@ -251,20 +273,23 @@ class Catalog:
     def drop_table(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a table and return whether there was one."""
         # IF EXISTS covers a missing name only: a view of that name still raises SQL-1303.
-        if if_exists and self.find(name) is None:
-            return False
-        return self._remove(self.stored_table(name, span), span)
+        with self.lock:
+            if if_exists and self.find(name) is None:
+                return False
+            return self._remove(self.stored_table(name, span), span)
 
     def drop_materialized_view(self, name: str, span: Span | None = None) -> bool:
         """Remove a materialized view."""
-        return self._remove(self.materialized_view(name, span), span)
+        with self.lock:
+            return self._remove(self.materialized_view(name, span), span)
 
     def drop_view(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a view and return whether there was one."""
         # As above: a table of that name still raises SQL-1303.
-        if if_exists and self.find(name) is None:
-            return False
-        return self._remove(self.view(name, span), span)
+        with self.lock:
+            if if_exists and self.find(name) is None:
+                return False
+            return self._remove(self.view(name, span), span)
 
     def tables(self) -> list[CatalogTable]:
         """Return the tables of the current database, by name."""
@@ -287,12 +312,17 @@ class Catalog:
         """Return what outlives the session, in the order it was created (a view after the tables it
         reads).
         """
-        return list(self._permanent.values())
+        with self.lock:
+            return list(self._permanent.values())
+
+    def temporary(self) -> list[Relation]:
+        """Return what ends with this session, in the order it was created."""
+        with self.lock:
+            return list(self._temporary.values())
 
     def names(self) -> list[str]:
         """Return the names of all visible tables and views, as a statement of this session may write them."""
-        # Temporary names come second and so replace permanent ones.
-        merged = {**self._permanent, **self._temporary}
+        merged = self._merged()
         return [self.written(merged[name].name) for name in sorted(merged)]
 
     def written(self, full_name: str) -> str:
@@ -301,12 +331,8 @@ class Catalog:
 
     def relations_of(self, path: ObjectPath) -> list[Relation]:
         """Return all relations of a database."""
-        return [
-            relation
-            for space in (self._permanent, self._temporary)
-            for relation in space.values()
-            if ObjectPath.of(relation.name) == path
-        ]
+        both = (*self.permanent(), *self.temporary())
+        return [relation for relation in both if ObjectPath.of(relation.name) == path]
 
     def forget(self, path: ObjectPath) -> None:
         """Drop all relations of a database."""
@@ -314,8 +340,13 @@ class Catalog:
         for relation in self.relations_of(path):
             self._remove(relation, None)
 
+    def _merged(self) -> dict[str, Relation]:
+        with self.lock:
+            # Temporary names come second and so replace permanent ones.
+            return {**self._permanent, **self._temporary}
+
     def _visible(self) -> list[Relation]:
-        merged = {**self._permanent, **self._temporary}
+        merged = self._merged()
         if self.current == SYSTEM_PATH:
             merged = {**SYSTEM_TABLES, **merged}
         return [merged[name] for name in sorted(merged) if ObjectPath.of(merged[name].name) == self.current]
@@ -327,12 +358,13 @@ class Catalog:
         self._refuse_built_in(relation.name, span)
         self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
         space = self._space(relation)
-        held = space.get(relation.name.lower())
-        # A permanent relation may be created under the name of a temporary one, and the other way round.
-        if held is None:
-            space[relation.name.lower()] = relation
-            self._changes[0] += 1
-            return True
+        with self.lock:
+            held = space.get(relation.name.lower())
+            # A permanent relation may be created under the name of a temporary one, and the other way round.
+            if held is None:
+                space[relation.name.lower()] = relation
+                self._changes[0] += 1
+                return True
         if if_not_exists:
             return False
         raise self._already_exists(held, span)
@@ -357,8 +389,9 @@ class Catalog:
     def _remove(self, relation: Relation, span: Span | None) -> bool:
         self._refuse_built_in(relation.name, span)
         self.databases.refuse_external(ObjectPath.of(relation.name), relation.name, span)
-        del self._space(relation)[relation.name.lower()]
-        self._changes[0] += 1
+        with self.lock:
+            self._space(relation).pop(relation.name.lower(), None)
+            self._changes[0] += 1
         return True
 
     def _refuse_built_in(self, full_name: str, span: Span | None) -> None:

@@ -1,8 +1,9 @@
-"""Functions written in Python: their argument and result types, and the session's list of them."""
+"""Functions written in Python: their argument and result types, and the functions that a session sees."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
@@ -86,30 +87,47 @@ Importer = Callable[[FunctionEntry, Span | None], PythonFunction]
 
 
 class PythonFunctions:
-    """The Python functions of one session by name, compared without case. ``changes`` counts what was created
-    and dropped.
+    """The Python functions that one session sees by name, compared without case. Sessions of one engine share
+    those that are not temporary; a name is of one function in a session. ``changes`` differs after each
+    creation and drop.
     """
 
     def __init__(self, importer: Importer) -> None:
-        self._entries: dict[str, FunctionEntry] = {}
+        self._permanent: dict[str, FunctionEntry] = {}
+        self._temporary: dict[str, FunctionEntry] = {}
         self._importer = importer
-        self.changes = 0
+        # Shared by the sessions. A new object each time: two sessions that count at once may count one.
+        self._changes = [object()]
+
+    def for_session(self) -> PythonFunctions:
+        """Return the same functions for another session, without temporary ones."""
+        twin = copy(self)
+        twin._temporary = {}
+        return twin
+
+    @property
+    def changes(self) -> object:
+        """What to compare: it differs after a function was created or dropped."""
+        return self._changes[0]
 
     def __contains__(self, name: str) -> bool:
-        return name.lower() in self._entries
+        return self._entry(name.lower()) is not None
+
+    def _entry(self, folded: str) -> FunctionEntry | None:
+        return self._temporary.get(folded) or self._permanent.get(folded)
 
     def find(self, name: str, span: Span | None = None) -> PythonFunction | None:
         """Return the function of that name, importing it when a stored catalog declared it and nobody has
         called it yet; ``None``: no such name.
         """
-        entry = self._entries.get(name.lower())
+        entry = self._entry(name.lower())
         if entry is None:
             return None
         # A stored function is imported at its first call: a start does not run the user's modules.
         if entry.function is None:
             entry = replace(entry, function=self._importer(entry, span))
             # The entry now has its function: later calls import nothing.
-            self._entries[name.lower()] = entry
+            self._space(entry)[name.lower()] = entry
         return entry.function
 
     def create(
@@ -121,24 +139,34 @@ class PythonFunctions:
         span: Span | None = None,
     ) -> bool:
         """Add an entry and return whether it was added; raise SQL-1330 when the name is taken."""
-        # OR REPLACE wins over IF NOT EXISTS: the entry is replaced.
-        if entry.name.lower() in self._entries and not or_replace:
-            if if_not_exists:
-                return False
-            hint = f"write CREATE OR REPLACE FUNCTION {entry.name}, or DROP FUNCTION {entry.name} first"
-            raise PenstockError(
-                "SQL-1330", f'function "{entry.name}" exists already', span=span, hint=hint, sqlstate="42723"
-            )
-        self._entries[entry.name.lower()] = entry
-        self.changes += 1
-        return True
+        folded = entry.name.lower()
+        if or_replace:
+            # OR REPLACE wins over IF NOT EXISTS: the entry is replaced, and no temporary one hides it.
+            self._temporary.pop(folded, None)
+            self._space(entry)[folded] = entry
+            self._changes[0] = object()
+            return True
+        # setdefault: of two sessions that create one name, one adds it.
+        if self._entry(folded) is None and self._space(entry).setdefault(folded, entry) is entry:
+            self._changes[0] = object()
+            return True
+        if if_not_exists:
+            return False
+        hint = f"write CREATE OR REPLACE FUNCTION {entry.name}, or DROP FUNCTION {entry.name} first"
+        raise PenstockError(
+            "SQL-1330", f'function "{entry.name}" exists already', span=span, hint=hint, sqlstate="42723"
+        )
+
+    def _space(self, entry: FunctionEntry) -> dict[str, FunctionEntry]:
+        return self._temporary if entry.temporary else self._permanent
 
     def drop(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove an entry and return whether there was one; raise SQL-1331 when there is none."""
-        self.changes += 1
         # Plans have the function itself: a running job is not affected.
-        if self._entries.pop(name.lower(), None) is not None:
-            return True
+        for space in (self._temporary, self._permanent):
+            if space.pop(name.lower(), None) is not None:
+                self._changes[0] = object()
+                return True
         if if_exists:
             return False
         hint = (
@@ -151,8 +179,16 @@ class PythonFunctions:
 
     def names(self) -> list[str]:
         """Return the names in alphabetical order."""
-        return [self._entries[name].name for name in sorted(self._entries)]
+        return sorted((entry.name for entry in self.entries()), key=str.lower)
 
     def entries(self) -> list[FunctionEntry]:
-        """Return the entries in the order they were created."""
-        return list(self._entries.values())
+        """Return the entries in the order they were created, those of the session last."""
+        return list({**self._permanent, **self._temporary}.values())
+
+    def permanent(self) -> list[FunctionEntry]:
+        """Return the entries that outlive the session, in the order they were created."""
+        return list(self._permanent.values())
+
+    def temporary(self) -> list[FunctionEntry]:
+        """Return the entries that end with the session, in the order they were created."""
+        return list(self._temporary.values())

@@ -165,7 +165,7 @@ class Connection:
 
     def close(self) -> None:
         """Stop queries, then the jobs of INSERT that still run: with a last checkpoint, each named on stderr.
-        Release the engine.
+        Release the engine. On a server only the queries are stopped.
 
         May be called by any thread. A program that does not close its connections has them closed when it
         ends (not by ``os._exit`` or a signal that kills).
@@ -180,7 +180,7 @@ class Connection:
             self.session.close()
             for cursor in cursors:
                 # after the session: close cancels, and a cancelled job takes no checkpoint
-                cursor.close()
+                cursor.close(leaves_jobs=self.session.state.engine.is_shared)
 
     def __enter__(self) -> Connection:
         return self

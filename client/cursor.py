@@ -323,10 +323,15 @@ class Cursor:
         if self._result is not None:
             self._result.cancel()
 
-    def close(self) -> None:
-        """Stop the query and close the cursor."""
+    def close(self, *, leaves_jobs: bool = False) -> None:
+        """Stop the query and close the cursor. ``leaves_jobs``: not the job of an INSERT that is waited
+        for.
+        """
         if not self._closed:
-            self.cancel()
+            if leaves_jobs:
+                self.stop_query()
+            else:
+                self.cancel()
             self._closed = True
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:

@@ -14,7 +14,6 @@ from penstock.catalog.errors import PenstockError, SourceText
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
-from penstock.catalog.settings import Settings
 from penstock.catalog.types import DataType
 from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
 from penstock.client.execution.prepared_statement import PreparedStatement
@@ -30,6 +29,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.statements.nodes import CreateTableAs, ExecuteStatementSet, Explain, Insert, Query
 
 if TYPE_CHECKING:
+    from penstock.client.execution.engine_state import EngineState
     from penstock.client.execution.recorded_jobs import RecordedJob
     from penstock.engine.api.locations import Location
     from penstock.engine.job.job import Job
@@ -42,7 +42,8 @@ class Session:
     afterwards.
 
     ``catalog_dir``: where permanent tables and views are stored; None keeps them in memory. ``state_dir``:
-    where jobs keep their checkpoints; None reads the setting ``execution.checkpointing.dir``.
+    where jobs keep their checkpoints; None reads the setting ``execution.checkpointing.dir``. ``engine``: a
+    shared engine, whose catalog, jobs and backends other sessions use too; else it has one of its own.
     """
 
     def __init__(
@@ -51,11 +52,15 @@ class Session:
         *,
         state_dir: Location | None = None,
         catalog_dir: Path | None = None,
+        engine: EngineState | None = None,
     ) -> None:
-        self.settings = Settings(dict(settings or {}))
-        self.state = SessionState(self.settings, state_dir)
+        self.state = SessionState(settings or {}, state_dir, engine)
+        self.settings = self.state.settings
         self.catalog = self.state.catalog
         self.pipeline = QueryPipeline(self.state)
+        # the engine and its catalog are there, and whoever made it closes it
+        if engine is not None:
+            return
         # a program that never closes its session: its jobs still take their last checkpoint
         self.state.jobs.on_first_job = lambda: close_at_exit(self.close)
         self.state.serve_metrics(self.settings)
@@ -153,8 +158,11 @@ class Session:
         for statement in record.statements:
             self.execute(statement)
         # the next job with state takes this id, and so the directory: set just before its statement
-        self.state.jobs.resume_as = job.job_id
-        return self.execute(record.statement)
+        self.state.resume_as = job.job_id
+        try:
+            return self.execute(record.statement)
+        finally:
+            self.state.resume_as = None
 
     def register(
         self,
@@ -174,6 +182,7 @@ class Session:
                 self.state.registered,
                 name,
                 source,
+                registered_name=self.state.registered_name,
                 time_column=time_column,
                 delay=delay,
                 stream=stream,
@@ -208,16 +217,20 @@ class Session:
             return open_table(name, Binder(self.catalog, self.settings), new_cursor)
 
     def jobs(self) -> list[Job]:
-        """Return the jobs of this session in the order they were started."""
+        """Return the jobs of the engine in the order they were started."""
         return self.state.jobs.all()
 
     def close(self) -> None:
         """Stop the running jobs in order: jobs of INSERT take a last checkpoint, and ``state.report``
-        names them. Then release the engine.
+        names them. Then release the engine. A session of a shared engine stops its queries only.
         """
+        if self.state.engine.is_shared:
+            # without the lock: a statement that waits must not delay the end of the others
+            self.state.close_queries()
+            return
         with self.state.lock:
             # first: the endpoint reads the jobs that are stopped next
-            self.state.stop_metrics_server()
+            self.state.engine.stop_metrics_server()
             # not again at the end of the process
             closed(self.close)
             try:

@@ -4,7 +4,7 @@ named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -29,12 +29,14 @@ def register(
     time_column: str | None = None,
     delay: timedelta | str | float | None = None,
     stream: bool | None = None,
+    registered_name: Callable[[str], str] = str,
 ) -> None:
     """Declare a temporary table over a source of the program, taking the place of a registered table of that
     name.
 
     ``delay``: how far the watermark stays behind (seconds when a number). ``stream`` None: a stream when the
-    source is an iterator or a function, or has a time column. Raises CLI-6040 for a bad name, CLI-6041 for a
+    source is an iterator or a function, or has a time column. ``registered_name``: by which name the rows of
+    a table are registered. Raises CLI-6040 for a bad name, CLI-6041 for a
     bad time column, CLI-6042 for a bad delay.
     """
     if not name or not isinstance(name, str):
@@ -53,8 +55,9 @@ def register(
             sqlstate="42P07",
         )
     # after the check of the name: a refused one registers nothing
-    source_schema = registered.register(name, source)
-    options = {"connector": "registered", "name": name}
+    rows_of = registered_name(name)
+    source_schema = registered.register(rows_of, source)
+    options = {"connector": "registered", "name": rows_of}
     # a collection is bounded; an iterator, or rows with a time column, are read as a stream
     if stream if stream is not None else time_column is not None or _is_stream(source):
         options["source.replay"] = "true"

@@ -106,6 +106,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "Drop or change that first.",
     ),
     "SQL-1343": ("A materialized view is read by another one.", "Drop the view that reads it first."),
+    "SQL-1344": (
+        "Another session drops this materialized view at this moment.",
+        "Run the statement again: the view is gone by then.",
+    ),
     "SQL-1351": ("No catalog or database has this name.", "SHOW CATALOGS and SHOW DATABASES list them."),
     "SQL-1352": (
         "A catalog or database of this name exists.",

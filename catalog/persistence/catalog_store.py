@@ -60,7 +60,9 @@ class CatalogStore:
         """Write the permanent tables and views, whole or not at all: a new file beside the old one,
         synced, then renamed over it.
         """
-        statements = self._statements(catalog)
+        # one moment of the catalog, whatever other sessions change
+        with catalog.lock:
+            statements = self._statements(catalog)
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
         # In the same directory: a rename is atomic only within one file system.
         fresh = self.path.with_suffix(".json.new")
@@ -108,9 +110,7 @@ class CatalogStore:
                 f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})"
                 for name in others
             ] + statements
-            statements += [
-                function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary
-            ]
+            statements += map(function_statement, catalog.functions.permanent())
         # The current database while the statements run; USE changes it.
         used = ObjectPath(self.catalog)
         # In the order of creation: a view comes after the tables it reads.

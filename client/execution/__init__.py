@@ -1,3 +1,4 @@
-"""The state of a session, the query pipeline and the submission of jobs. In client it may import results
-and monitoring.
+"""The state of an engine and of each of its sessions, the query pipeline and the submission of jobs.
+
+In client it may import results and monitoring.
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from penstock.client.execution.session_jobs import CANCEL_S
+from penstock.client.execution.engine_jobs import CANCEL_S
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result, note_result
 from penstock.engine.api.clock import SystemClock

@@ -13,6 +13,7 @@ from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
 from penstock.client.execution.planned_query import PlannedQuery, SubmittedJob
 from penstock.client.execution.session_state import SessionState
+from penstock.client.execution.statement_log import job_record
 from penstock.client.results.result import Result, Shape, note_result
 from penstock.client.results.result_stream import BackendStream, JobStream, TableStream
 from penstock.optimizer.exchange_placement import lay_edges
@@ -35,17 +36,19 @@ if TYPE_CHECKING:
 FOREIGN_STATE = "STA-3007"
 
 
-def start_on_backend(query: PlannedQuery, backends: BoundedBackends) -> Result:
+def start_on_backend(query: PlannedQuery, state: SessionState) -> Result:
     """Start a query that the bounded backend runs whole and return its result. Its rows come in their
     final order.
     """
-    sink, options = query.plan, query.options
+    sink, options, backends = query.plan, query.options, state.backends
     if isinstance(sink, Sink) and sink.table is not None:
         return _write_to_spark(sink, query, backends)
     rows_plan = sink.inputs[0]
     backend = backends.for_plan(rows_plan, options.backend)
     rows = backend.run(rows_plan, time_zone=options.time_zone)
-    return Result(Shape(rows_plan.schema, order=final_order(sink)), BackendStream(rows, backend.name))
+    stream = BackendStream(rows, backend.name)
+    state.add_stream(stream)
+    return Result(Shape(rows_plan.schema, order=final_order(sink)), stream)
 
 
 def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) -> Result:
@@ -67,9 +70,10 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
     """Submit a job and return its result: the rows of a query as they come, or just the job of an INSERT."""
     from penstock.engine.api.job_options import JobOptions
 
-    state.backends.default = query.options.backend
     name = str(state.settings.get("pipeline.name")) or default_job_name(query.plan)
     options = JobOptions.from_settings(state.settings, name=name, state_dir=state.state_dir)
+    # VERIFY and EXPLAIN name another backend than the settings
+    options = replace(options, bounded_backend=query.options.backend)
     # a sink without a table is the client: the statement is a SELECT
     if isinstance(query.plan, Sink) and query.plan.table is None:
         return _submit_query(query, state, options)
@@ -87,7 +91,9 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     state.jobs.submitted[job.job_id] = submitted_job(query, state, sink_number=number)
     _declare_late_rows(state, graph, job)
     shape = result_shape(query)
-    result = Result(shape, JobStream(job, state.channels, sink_id, shape.limit), job)
+    stream = JobStream(job, state.channels, sink_id, shape.limit)
+    state.add_stream(stream)
+    result = Result(shape, stream, job)
     # bounded by nature, and no stream by the user's wish: its rows are those of a table, without changes
     bounded = query.options.mode != "streaming" and query.facts.bounded(query.plan)
     return result.as_bounded() if bounded and shape.folds else result
@@ -97,8 +103,8 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
     assert query.graph is not None
     job_id, record = None, None
     if options.state_dir:
-        job_id = state.jobs.assign_id(options.name, options.state_dir)
-        record = state.statement_log.record(state.settings, options.name)
+        job_id = state.resume_as or state.jobs.assign_id(options.name, options.state_dir)
+        record = job_record(state, options.name)
     # the record has the statements from which `penstock recover` starts the job again
     options = replace(options, take_over=state.take_over, record=record)
     # before the start: afterwards the job itself would be among those that write to the tables
@@ -106,7 +112,7 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
     try:
         job = submit_with_state(state, query, options, job_id)
     except PenstockError:
-        if job_id is not None:
+        if job_id is not None and state.resume_as is None:
             # the id, and with it the state directory, is free for the next job of that name
             state.jobs.release_id(options.name, job_id)
         raise
@@ -128,6 +134,7 @@ def submitted_job(
         masked(state.statement_log.current.strip()),
         # shown: without secrets; defaults are those of the version, and no choice of the job
         tuple((key, settings.shown(key)) for key, _ in settings.items() if settings.is_set(key)),
+        state.number,
     )
 
 

@@ -30,10 +30,24 @@ class ViewJob:
 
 @dataclass
 class MaterializedViewJobs:
-    """The materialized views of a session. ``by_name``: their jobs by folded name. ``tables``: their rows."""
+    """The materialized views of an engine. ``by_name``: their jobs by folded name. ``tables``: their rows."""
 
     tables: MaterializedTables = field(default_factory=MaterializedTables)
     by_name: dict[str, ViewJob] = field(default_factory=dict)
+    _dropping: set[str] = field(default_factory=set)
+
+    def begin_drop(self, name: str) -> bool:
+        """Return whether the caller drops a view, and no other session; ``end_drop`` follows. Called with the
+        lock of the catalog.
+        """
+        if name.lower() in self._dropping:
+            return False
+        self._dropping.add(name.lower())
+        return True
+
+    def end_drop(self, name: str) -> None:
+        """Let another session drop a view of that name again."""
+        self._dropping.discard(name.lower())
 
     def job(self, name: str) -> Job | None:
         """Return the job that fills a view."""

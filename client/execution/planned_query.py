@@ -85,7 +85,7 @@ class PlannedQuery:
 class SubmittedJob:
     """The planned query behind a job. ``sink_number``: the number of a query's collect sink. ``durable``:
     the job's state outlives this process. ``statement`` and ``settings``: its text and what was set when it
-    was submitted, both without secrets.
+    was submitted, both without secrets. ``session``: the number of the session that submitted it.
     """
 
     query: PlannedQuery
@@ -93,6 +93,7 @@ class SubmittedJob:
     durable: bool = False
     statement: str = ""
     settings: tuple[tuple[str, str], ...] = ()
+    session: int = 0
 
     @property
     def is_finite(self) -> bool:

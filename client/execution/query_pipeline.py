@@ -154,7 +154,7 @@ class QueryPipeline:
         """Start a planned query: on the bounded backend, or as a job of our own runtime."""
         # no graph: the backend runs the whole plan
         if query.graph is None:
-            return start_on_backend(query, self._state.backends)
+            return start_on_backend(query, self._state)
         return submit_job(query, self._state)
 
 

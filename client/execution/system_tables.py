@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.client.execution.session_jobs import SessionJobs
+from penstock.client.execution.engine_jobs import EngineJobs
 from penstock.engine.connectors.in_process.system_tables import SystemTables
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _FACTS = ("operators", "splits", "checkpoints", "watermarks", "errors")
 
 
-def session_tables(jobs: SessionJobs, clock: Clock) -> SystemTables:
-    """Return the system tables over the jobs of a session. A server provides ``sessions`` anew: here it is
+def session_tables(jobs: EngineJobs, clock: Clock) -> SystemTables:
+    """Return the system tables over the jobs of an engine. A server provides ``sessions`` anew: here it is
     this session alone.
     """
     tables, opened_ms = SystemTables(), clock.wall_ms()
@@ -29,7 +29,7 @@ def session_tables(jobs: SessionJobs, clock: Clock) -> SystemTables:
 
 
 # The facts are imported with the first query of a system table.
-def _jobs(jobs: SessionJobs) -> pa.Table:
+def _jobs(jobs: EngineJobs) -> pa.Table:
     from penstock.client.monitoring.system_rows import job_rows
 
     # list() copies in one step: another thread may submit a job meanwhile
@@ -37,7 +37,7 @@ def _jobs(jobs: SessionJobs) -> pa.Table:
     return job_rows(jobs.all(), {job_id: one.statement for job_id, one in submitted.items()})
 
 
-def _facts(name: str, jobs: SessionJobs) -> pa.Table:
+def _facts(name: str, jobs: EngineJobs) -> pa.Table:
     from penstock.client.monitoring.system_rows import fact_rows
 
     return fact_rows(name, jobs.all())

@@ -46,15 +46,19 @@ def change_namespaces(
         case nodes.CreateCatalog():
             result = _create_catalog(state, node, load)
         case nodes.DropCatalog():
-            result = _drop_catalog(state, node)
+            # looked at and dropped in one step: no other session creates a table in between
+            with state.catalog.lock:
+                result = _drop_catalog(state, node)
         case nodes.CreateDatabase(name, if_not_exists):
             # a catalog file of an older version may have one: then it hides nothing
             if not state.loading:
                 refuse_system(database_named(state, name), f'database "{name}"', name.span)
-            made = state.catalog.databases.create(database_named(state, name), if_not_exists, name.span)
+            with state.catalog.lock:
+                made = state.catalog.databases.create(database_named(state, name), if_not_exists, name.span)
             result = note_result(f"database {name} created" if made else f"database {name} exists already")
         case nodes.DropDatabase():
-            result = _drop_database(state, node)
+            with state.catalog.lock:
+                result = _drop_database(state, node)
     state.save_catalogs()
     return result
 
@@ -119,12 +123,16 @@ def _create_catalog(
             hint="a directory, made when it is missing",
         )
     if kind in _SETTINGS:
-        made = state.catalog.databases.add_external(
-            name.text, options, _external(kind, options, name), node.if_not_exists, name.span
-        )
+        external = _external(kind, options, name)
+        with state.catalog.lock:
+            made = state.catalog.databases.add_external(
+                name.text, options, external, node.if_not_exists, name.span
+            )
         return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
     # a file catalog is an empty one, filled by its stored statements
-    if not state.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
+    with state.catalog.lock:
+        made = state.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span)
+    if not made:
         return note_result(f"catalog {name} exists already")
     # only now: its statements run in the catalog, which must exist
     if kind == "file":
@@ -174,17 +182,18 @@ def _drop_catalog(state: SessionState, node: nodes.DropCatalog) -> Result:
     for database in catalog.databases.by_catalog[folded]:
         # before the first change: a refused DROP changes nothing
         _refuse_running(state, ObjectPath(folded, database), name)
-    state.stores.pop(folded, None)  # a file catalog's tables stay in its file
+    state.engine.stores.pop(folded, None)  # a file catalog's tables stay in its file
     _forget_catalog(state, folded)
     return note_result(f"catalog {name} dropped")
 
 
 def _forget_catalog(state: SessionState, folded: str) -> None:
     databases = state.catalog.databases
-    for database in databases.by_catalog.pop(folded):
-        state.catalog.forget(ObjectPath(folded, database))
-    databases.external.pop(folded, None)
-    del databases.options[folded]
+    with state.catalog.lock:
+        for database in databases.by_catalog.pop(folded):
+            state.catalog.forget(ObjectPath(folded, database))
+        databases.external.pop(folded, None)
+        del databases.options[folded]
 
 
 def _drop_database(state: SessionState, node: nodes.DropDatabase) -> Result:

@@ -29,7 +29,7 @@ from penstock.planner.statements.nodes import AlterTable, Statement
 from penstock.planner.statements.script import parse_script
 
 if TYPE_CHECKING:
-    from penstock.catalog.persistence.catalog_store import CatalogStore
+    from penstock.client.execution.engine_state import StoredCatalog
     from penstock.client.execution.query_pipeline import QueryPipeline
     from penstock.client.execution.session_state import SessionState
 
@@ -60,7 +60,7 @@ def run_located(
     return result
 
 
-def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogStore) -> None:
+def load_catalog(state: SessionState, pipeline: QueryPipeline, store: StoredCatalog) -> None:
     """Fill a catalog by the statements of its store. From now on its changes are saved there."""
     namespace, was_loading = state.catalog.current, state.loading
     # stored names are relative to their catalog; loading imports no Python module and saves nothing
@@ -72,7 +72,7 @@ def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogSto
     finally:
         state.catalog.current, state.loading = namespace, was_loading
     # only after success: a file that cannot be read is not overwritten by the next save
-    state.stores[store.catalog] = store
+    state.engine.stores[store.catalog] = store
 
 
 def run_statement(

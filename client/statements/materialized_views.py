@@ -85,11 +85,11 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
         state_dir=options.state_dir if durable else None,
         unaligned=False,
         exactly_once=True,
+        bounded_backend=planned.options.backend,
     )
     # before the job: its sink looks the contents up by the view's name
     contents = state.views.tables.create(table.name, table.schema.to_arrow())
     try:
-        state.backends.default = planned.options.backend
         job = submit_with_state(state, planned, options, directory_name(name) if durable else None)
     except PenstockError:
         # all or nothing: neither rows nor a name remain of a view whose job was refused
@@ -118,8 +118,20 @@ def drop_view(state: SessionState, node: nodes.DropMaterializedView) -> Result:
     if node.if_exists and state.catalog.find(node.name.text) is None:
         return note_result(f"there is no materialized view {node.name}")
     view = state.catalog.materialized_view(node.name.text, node.name.span)
-    # before anything is stopped
-    _refuse_if_followed(state, view.name, node.name.span)
+    # before anything is stopped, and in one step: no view that follows this one comes in between
+    with state.catalog.lock:
+        _refuse_if_followed(state, view.name, node.name.span)
+        if not state.views.begin_drop(view.name):
+            raise _is_dropped(view.name, node.name.span)
+    try:
+        _end_view(state, view)
+    finally:
+        state.views.end_drop(view.name)
+    state.save_catalogs()
+    return note_result(f"materialized view {node.name} dropped")
+
+
+def _end_view(state: SessionState, view: MaterializedView) -> None:
     view_job = state.views.by_name.pop(view.name.lower(), None)
     if view_job is not None:
         view_job.job.cancel()
@@ -131,8 +143,11 @@ def drop_view(state: SessionState, node: nodes.DropMaterializedView) -> Result:
             remove(state.state_dir / view_job.job.job_id)
     state.views.tables.forget(view.name)
     state.catalog.drop_materialized_view(view.name)
-    state.save_catalogs()
-    return note_result(f"materialized view {node.name} dropped")
+
+
+def _is_dropped(name: str, span: Span) -> PenstockError:
+    message = f"materialized view {name} is being dropped by another session"
+    return PenstockError("SQL-1344", message, span=span, hint="run the statement again", sqlstate="55006")
 
 
 def _refuse_if_followed(state: SessionState, name: str, span: Span) -> None:

@@ -36,7 +36,7 @@ def change_settings(state: SessionState, node: nodes.Set | nodes.Reset) -> Resul
             changed.set(key or "", value or "", node.value_span, key_span=node.key_span)
             # on a copy first: when the port is not free the setting has not changed
             state.serve_metrics(changed)
-            settings.set(key or "", value or "")
+            settings.set(key or "", value or "", node.value_span, key_span=node.key_span)
             return note_result(f"{key} = {settings.shown(key or '')}")
     raise AssertionError(node)
 

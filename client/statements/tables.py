@@ -78,9 +78,10 @@ def drop_uncommitted(
     # it still runs, or has committed rows: the table is of use
     if job is not None and (not job.state.terminal or _has_checkpoint(job)):
         return
-    if state.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
-        return
-    state.catalog.drop_table(table.name)
+    with state.catalog.lock:
+        if state.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
+            return
+        state.catalog.drop_table(table.name)
     state.bad_records.forget(table.name)
     state.save_catalogs()
     _remove_empty(created)
@@ -225,9 +226,13 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
         # ALTER TABLE: the changed declaration is bound as a new one; its bad records had the old columns
         case AlterTable():
             catalog.refuse_external(node.name.text, node.name.span)
-            table = binder.bind_alter_table(node)
-            catalog.replace_table(
-                table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None
-            )
+            # bound and replaced in one step: two sessions that add a column each add both
+            with catalog.lock:
+                table = binder.bind_alter_table(node)
+                catalog.replace_table(
+                    table,
+                    node.name.text,
+                    node.change.new.span if isinstance(node.change, RenameTable) else None,
+                )
             state.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} altered")

@@ -55,7 +55,8 @@ class JobOptions:
     reached. ``state_budget_bytes``: memory for the state of one slot, 0: no limit. State beyond it is spilled
     to ``spill_dir`` (None: the system's temporary files). ``unaligned``: barriers of periodic checkpoints
     overtake rows once they are older than ``aligned_timeout_ms``. ``exactly_once`` False: rows behind a
-    barrier are not blocked, and may count twice after a failure.
+    barrier are not blocked, and may count twice after a failure. ``bounded_backend``: what computes bounded
+    parts of the plan, "": the default of the process.
     """
 
     name: str = "job"
@@ -88,6 +89,7 @@ class JobOptions:
     exactly_once: bool = True
     unaligned: bool = False
     aligned_timeout_ms: int = 0
+    bounded_backend: str = ""
 
     @classmethod
     def from_settings(

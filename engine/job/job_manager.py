@@ -4,6 +4,7 @@ until a message is posted or a timer is due.
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import threading
@@ -84,7 +85,9 @@ class JobManager:
         self._closed = False
         # told what a store of state makes a job wait for
         self.told: Callable[[str], None] | None = None
-        self._numbers = 0
+        # of jobs without a directory; sessions submit at the same time
+        self._numbers = itertools.count(1)
+        self._runtimes_lock = threading.Lock()
         self._io = IoThread("penstock-io")
         self._thread: threading.Thread | None = None
         # By kind of workers; created with the first job that needs them.
@@ -271,12 +274,13 @@ class JobManager:
     def _process_runtime(self, options: JobOptions) -> ProcessRuntime:
         """Return the runtime for workers of a kind. Jobs on Spark with equal options share one."""
         kind = options.cluster if options.deployment == "spark" else options.deployment
-        if kind not in self._runtimes:
-            # lazy: sockets and processes only once a job wants workers
-            from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime
+        with self._runtimes_lock:
+            if kind not in self._runtimes:
+                # lazy: sockets and processes only once a job wants workers
+                from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime
 
-            self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
-        return self._runtimes[kind]
+                self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
+            return self._runtimes[kind]
 
     def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
         """Return the store of the job's checkpoints: its directory, else memory if it takes checkpoints
@@ -306,8 +310,7 @@ class JobManager:
         job_id = check_name(wanted) if wanted else directory_name(options.name)
         # Without a directory the id is new in every run: time, process and a number.
         if not wanted and options.state_dir is None:
-            self._numbers += 1
-            job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"
+            job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{next(self._numbers)}"
         # two masters of one id would share a directory of checkpoints
         if job_id in self._jobs and not self._jobs[job_id].state.terminal:
             raise PenstockError(

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.execution.session_jobs import CANCEL_S, check_end
+from penstock.client.execution.engine_jobs import CANCEL_S, check_end
 from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 from penstock.repl.launch.interrupts import is_postponed
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK

@@ -107,11 +107,13 @@ class FileInference:
         listing = FileListing(path, kind, options)
         files = _listed(listing, path)
         key = (tuple(sorted(options.items())), tuple(file.split_id for file in files))
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None:
+            # sessions of one engine infer at once: each step is right whatever another one removes
             while len(self._known) >= _REMEMBERED:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = _inferred(table, kind, listing, files)
-        return self._known[key]
+                self._known.pop(next(iter(self._known), key), None)
+            found = self._known[key] = _inferred(table, kind, listing, files)
+        return found
 
 
 def _inferred(table: TableOptions, kind: str, listing: FileListing, files: list[FileSplit]) -> InferredFiles:

@@ -56,8 +56,12 @@ class JobStores:
         attempt: int,
         time_zone: str,
         before: BoundedBefore | None = None,
+        backend: str = "",
     ) -> None:
-        """``before``: bounded subplans whose rows are staged already."""
+        """``before``: bounded subplans whose rows are staged already. ``backend``: what computes the others,
+        "": the default.
+        """
+        self._backend = backend or None
         self._services = services
         self._before = before
         self._job_id = job_id
@@ -117,7 +121,7 @@ class JobStores:
         # a history over the splits that the worker names
         if isinstance(spec.node, HistorySource):
             return backends.run_history(spec, splits, time_zone=self._time_zone)
-        return backends.for_plan(spec.node.plan).run(
+        return backends.for_plan(spec.node.plan, self._backend).run(
             spec.node.plan, staging_dir=staging, time_zone=self._time_zone
         )
 
@@ -185,7 +189,9 @@ class BoundedBefore:
         return BoundedResult(self.queries[operator_id].node.plan.schema, produce, lambda: None)
 
 
-def computed_before(services: Services, graph: JobGraph, directory: Path, time_zone: str) -> BoundedBefore:
+def computed_before(
+    services: Services, graph: JobGraph, directory: Path, time_zone: str, name: str = ""
+) -> BoundedBefore:
     """Run the bounded subplans of a job that Spark computes, and return once their rows are staged. Raises
     the errors of their queries.
     """
@@ -194,7 +200,7 @@ def computed_before(services: Services, graph: JobGraph, directory: Path, time_z
     ]
     queries = {}
     for spec in specs:
-        backend = services.get(BoundedBackends).for_plan(spec.node.plan)
+        backend = services.get(BoundedBackends).for_plan(spec.node.plan, name or None)
         # other backends run in this process, beside the workers
         if backend.name != "spark":
             continue

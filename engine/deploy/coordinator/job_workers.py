@@ -222,6 +222,7 @@ class ProcessWorkers:
                 deployment.attempt,
                 options.time_zone,
                 self._bounded,
+                options.bounded_backend,
             )
             self._underway = Underway(identity, deployment, tasks, members, stores)
         return list(tasks.values())

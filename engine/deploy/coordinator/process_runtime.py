@@ -80,7 +80,8 @@ class ProcessRuntime:
         tables = self._write_tables(graph, scratch)
         bounded, probe = None, None
         if self._on_spark:
-            bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
+            staged, zone, backend = scratch / "bounded", options.time_zone, options.bounded_backend
+            bounded = computed_before(self._services, graph, staged, zone, backend)
             # only a job with files needs a directory that all machines share
             files = isinstance(state, Path) or tables or bounded.queries
             probe = leave_probe(scratch) if files else None

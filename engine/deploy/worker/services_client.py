@@ -17,7 +17,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.operator import Services
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.bounded.backend import BoundedResult
+from penstock.engine.bounded.backend import BoundedBackend, BoundedResult
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.in_process.bad_records import BadRecords, RejectedRecord
 from penstock.engine.connectors.in_process.late_rows import MAX_KEPT, LateRows
@@ -229,6 +229,10 @@ class SentBackends(BoundedBackends):
 
     def backend(self, name: str | None = None) -> Any:
         return self
+
+    def for_plan(self, plan: LogicalPlan, name: str | None = None) -> BoundedBackend:
+        # the coordinator chooses by the name that it has of the job
+        return super().for_plan(plan)
 
     def run(
         self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"

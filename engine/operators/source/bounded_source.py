@@ -50,7 +50,7 @@ class BoundedSourceOperator(HeadOperator, ListState):
         if self._done:
             return
         backends: BoundedBackends = context.services.get(BoundedBackends)
-        self._backend = backends.for_plan(self._node.plan)
+        self._backend = backends.for_plan(self._node.plan, self._options.bounded_backend or None)
         if self._staged_first:
             self._root = backends.staging_root(self._options.state_dir, context.job_id, context.operator_id)
 

@@ -15,7 +15,7 @@ import pytest
 
 import penstock
 from penstock.client.connection import Connection
-from penstock.client.execution.session_jobs import wait_for_job
+from penstock.client.execution.engine_jobs import wait_for_job
 from tests.harness.patience import PATIENCE_S, await_that
 from tests.harness.source_gate import gated
 

@@ -1,4 +1,4 @@
-"""The jobs of a session: their manager, their ids, the plan of each, and the wait for the end of one."""
+"""The jobs of an engine: their manager, their ids, the plan of each, and the wait for the end of one."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ if TYPE_CHECKING:
     from penstock.engine.job.job_manager import JobManager
 
 
-class SessionJobs:
-    """The jobs a session starts, and their ids; the first job starts the job manager. ``submitted``: the
-    planned query of each job, by job id. ``reported``: ids of jobs whose end was reported. ``resume_as``:
-    the id under which the next job continues. ``on_first_job``: called when the manager starts. ``told``:
-    told what a store of state makes a job wait for.
+class EngineJobs:
+    """The jobs that the sessions of an engine start, and their ids; the first job starts the job manager.
+    Every method may be called from any thread.
+
+    ``submitted``: the planned query of each job, by job id. ``reported``: ids of jobs whose end was reported.
+    ``on_first_job``: called when the manager starts. ``told``: told what a store of state makes a job wait
+    for. ``takes_new_ids``: a new job never finds the state of a former one, because other sessions start jobs
+    too.
     """
 
-    def __init__(self, services: Callable[[], Services], told: Callable[[str], None]) -> None:
+    def __init__(
+        self, services: Callable[[], Services], told: Callable[[str], None], *, takes_new_ids: bool = False
+    ) -> None:
         self._told = told
+        self._takes_new_ids = takes_new_ids
         self.submitted: dict[str, SubmittedJob] = {}
         self.reported: set[str] = set()
-        self.resume_as: str | None = None
         self.on_first_job: Callable[[], None] = lambda: None
         self._services = services
         self._lock = threading.Lock()
@@ -58,30 +63,35 @@ class SessionJobs:
         return [] if self._manager is None else self._manager.jobs()
 
     def next_sink_number(self) -> int:
-        """Return a number no other collect sink of this session has."""
+        """Return a number no other collect sink of this engine has."""
         return next(self._sink_numbers)
 
     def assign_id(self, name: str, state_dir: Location) -> str:
         """Return the id under which a job of that name stores its state. It is the same in the next
-        process that runs the same statements.
+        process that runs the same statements, unless the engine ``takes_new_ids``.
         """
         # it reads checkpoints: the engine is not loaded before a job starts
         from penstock.client.execution.recorded_jobs import job_id_of
+        from penstock.engine.storage.locations import exists
 
-        if self.resume_as is not None:
-            job_id, self.resume_as = self.resume_as, None
-            return job_id
-        # insert-into-t-1, insert-into-t-2: the second INSERT into t of this session
-        self._jobs_of_name[name] += 1
-        return job_id_of(state_dir, name, self._jobs_of_name[name])
+        while True:
+            with self._lock:
+                # insert-into-t-1, insert-into-t-2: the second INSERT into t of this session
+                self._jobs_of_name[name] += 1
+                number = self._jobs_of_name[name]
+            # without the lock: it asks the file system or a bucket
+            job_id = job_id_of(state_dir, name, number)
+            if not self._takes_new_ids or not exists(state_dir / job_id):
+                return job_id
 
     def release_id(self, name: str, job_id: str) -> None:
         """Release the id of a job that was refused. The next job of that name needs it, to find the state
         that is there.
         """
-        # only the last id assigned: a number between two others is not used again
-        if job_id.endswith(f"-{self._jobs_of_name[name]}"):
-            self._jobs_of_name[name] -= 1
+        with self._lock:
+            # only the last id assigned: a number between two others is not used again
+            if job_id.endswith(f"-{self._jobs_of_name[name]}"):
+                self._jobs_of_name[name] -= 1
 
     def close(self) -> None:
         """Close the job manager, if one was started."""
