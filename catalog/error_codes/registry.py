@@ -10,6 +10,7 @@ from penstock.catalog.error_codes.bounded import BOUNDED
 from penstock.catalog.error_codes.cdc import CDC
 from penstock.catalog.error_codes.client import CLIENT
 from penstock.catalog.error_codes.data import DATA
+from penstock.catalog.error_codes.flight import FLIGHT
 from penstock.catalog.error_codes.formats import FORMATS
 from penstock.catalog.error_codes.http import HTTP
 from penstock.catalog.error_codes.kafka import KAFKA
@@ -67,6 +68,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | REDIS
             | BOUNDED
             | CLIENT
+            | FLIGHT
             | RUNTIME
             | STATE
             | LAKEHOUSE

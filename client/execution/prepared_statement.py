@@ -119,17 +119,19 @@ class PreparedStatement:
     @property
     def change_mode(self) -> str:
         """``append``, ``upsert`` or ``retract``: whether rows of its result may be retracted."""
-        if not isinstance(self._statement.node, nodes.Query):
-            return "append"
-        with self._state.lock:
-            query = self._current().plan.inputs[0]
-        settings = self._state.settings
-        facts = PlanFacts(state_ttl_ms=int(settings.get("table.exec.state.ttl")))
-        mode = PlannerOptions.from_settings(settings).mode
+        query, facts = self._query_facts()
         # a bounded result is returned with its final rows, whatever computes it
-        if facts.insert_only(query) or (mode != "streaming" and facts.bounded(query)):
+        if query is None or facts.insert_only(query) or self._returns_final_rows(query, facts):
             return "append"
         return "retract" if facts.upsert_key(query) is None else "upsert"
+
+    @property
+    def emits_changes(self) -> bool:
+        """Whether its result never ends and has rows that are updated: only as changes do they mean
+        something.
+        """
+        query, facts = self._query_facts()
+        return query is not None and not facts.insert_only(query) and not facts.finite(query)
 
     def execute(self, params: Parameters = (), hold: HoldJob = hold_no_job) -> Result:
         """Execute the statement with the values of its parameters; see ``Session.run``."""
@@ -142,6 +144,18 @@ class PreparedStatement:
         return self._run_statement(self._names.bound(values), hold, run)
 
     # -- inside
+
+    def _query_facts(self) -> tuple[LogicalPlan | None, PlanFacts]:
+        """Return the plan of a query's rows, None for other statements, and what is known of it."""
+        facts = PlanFacts(state_ttl_ms=int(self._state.settings.get("table.exec.state.ttl")))
+        if not isinstance(self._statement.node, nodes.Query):
+            return None, facts
+        with self._state.lock:
+            return self._current().plan.inputs[0], facts
+
+    def _returns_final_rows(self, query: LogicalPlan, facts: PlanFacts) -> bool:
+        mode = PlannerOptions.from_settings(self._state.settings).mode
+        return mode != "streaming" and facts.bounded(query)
 
     def _run(self, values: list[object]) -> Result:
         pipeline, bound = self._pipeline, self._current()

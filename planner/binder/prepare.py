@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,8 +10,11 @@ from sqlglot import exp
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import BIGINT, NULL, STRING, DataType, Null
 from penstock.planner.binder.parameters import OpenParameter, Parameters, TypedValue
-from penstock.planner.expressions.nodes import Cast, Expression, Literal, Parameter
+from penstock.planner.expressions.nodes import Cast, Column, Expression, Literal, Parameter
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.sort import Limit, Sort
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import Statement
 
@@ -78,9 +81,36 @@ def infer_types(
 
     for node in plan.walk():
         node.map_expressions(note)
+        _note_inserted(node, asked)
     return tuple(
         kind or asked.get(name, STRING) for name, kind in zip(parameters.names, declared, strict=True)
     )
+
+
+def _note_inserted(node: LogicalPlan, asked: dict[str, DataType]) -> None:
+    """Note the types of parameters in the rows of ``INSERT .. VALUES (?, ?)``, which the table's columns ask
+    for: the casts to them are above the rows.
+    """
+    if not isinstance(node, Project):
+        return
+    for expression in node.expressions:
+        if isinstance(expression, Cast) and isinstance(column := expression.arg, Column):
+            for name in _names_behind(node.input, column.index):
+                asked.setdefault(name, expression.type)
+
+
+def _names_behind(plan: LogicalPlan, index: int) -> Iterator[str]:
+    """Yield the names of the parameters that are a column of a plan."""
+    if isinstance(plan, Project):
+        expression = plan.expressions[index]
+        if isinstance(expression, Parameter) and isinstance(expression.type, Null):
+            yield expression.name
+        elif isinstance(expression, Column):
+            yield from _names_behind(plan.input, expression.index)
+    # rows of several parameters are a union of projections
+    elif isinstance(plan, Union | Filter | Sort | Limit):
+        for each in plan.inputs:
+            yield from _names_behind(each, index)
 
 
 def open_values(parameters: ParameterList, types: Sequence[DataType]) -> Parameters:

@@ -2,10 +2,13 @@
 is bound once.
 """
 
+from datetime import date
+from pathlib import Path
+
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.types import BIGINT
+from penstock.catalog.types import BIGINT, DATE, STRING
 from penstock.client.session import Session
 
 
@@ -150,3 +153,15 @@ def test_files_named_by_a_path_are_bound_at_each_execution(session, tmp_path):
     assert rows(prepared.execute()) == [(1,)]
     path.write_text("a,b\n1,2\n")
     assert rows(prepared.execute()) == [(1, 2)]
+
+
+def test_values_of_an_insert_have_the_types_of_its_columns(tmp_path: Path) -> None:
+    session = Session({"bounded.backend": "duckdb"})
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'json'"
+    session.execute(f"CREATE TABLE t (a BIGINT, b STRING, c DATE) WITH ({options})")
+    one = session.prepare("INSERT INTO t VALUES (?, ?, ?)")
+    assert one.parameters == (BIGINT, STRING, DATE)
+    two = session.prepare("INSERT INTO t (c, a) VALUES (?, ?), (DATE '2020-01-01', ?)")
+    assert two.parameters == (DATE, BIGINT, BIGINT)
+    assert two.execute((date(2021, 1, 1), 1, 2)).rowcount == 2
+    session.close()

@@ -1,0 +1,133 @@
+"""Actions of our own client: what Flight SQL has no word for. Their bodies are JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from penstock.catalog.errors import PenstockError
+from penstock.client.remote.protocol import decode_words, encode_words
+from penstock.client.remote.wire_errors import encode_error
+from penstock.client.server.flight.call_identity import CallIdentity
+from penstock.client.server.flight.client_sessions import ClientSession, ClientSessions
+from penstock.client.server.flight.messages import unreadable
+from penstock.client.statements.jobs import find_job
+from penstock.client.statements.show import read_metrics
+from penstock.engine.deploy.protocol.codec import encode
+from penstock.engine.job.job import Job
+
+IsOver = Callable[[], bool]
+OPEN_SESSION = "penstock.open-session"
+_WAIT_S = 0.1  # how often the wait for a job looks whether its client is there
+_WAIT_MOST_S = 30.0  # of one call; the client asks again
+
+
+def open_session(clients: ClientSessions, identity: CallIdentity, peer: str, body: bytes) -> bytes:
+    """Open a session with settings; the answer names it."""
+    words = _words(body)
+    settings = {str(key): str(value) for key, value in dict(words.get("settings") or {}).items()}
+    session = clients.open(identity.principal, peer, settings)
+    return encode_words({"session": session.secret, "principal": identity.principal.name})
+
+
+def _cancel(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Cancel a statement by the client's id for it."""
+    return encode_words({"found": session.statements.cancel(str(_words(body).get("id")))})
+
+
+def _jobs(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return the jobs, oldest first."""
+    return encode_words({"jobs": [job_facts(job) for job in session.engine.jobs()]})
+
+
+def _job(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return one job. ``wait``: wait so many seconds for its end; ``act``: stop, drain or cancel it first."""
+    words = _words(body)
+    job = find_job(session.engine.state, str(words.get("id")))
+    match words.get("act"):
+        case "stop":
+            job.stop()
+        case "drain":
+            job.stop(drain=True)
+        case "cancel":
+            job.cancel()
+    left_s = min(float(words.get("wait") or 0), _WAIT_MOST_S)
+    while left_s > 0 and not is_over() and not job.wait(min(left_s, _WAIT_S)):
+        left_s -= _WAIT_S
+    return encode_words(job_facts(job))
+
+
+def _metrics(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return what jobs have counted."""
+    words = _words(body)
+    found = read_metrics(session.engine.state, words.get("job"), words.get("like"))
+    return encode_words(
+        {"metrics": [{f.name: getattr(each, f.name) for f in fields(each)} for each in found]}
+    )
+
+
+def _unregister(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Remove a table that was uploaded."""
+    session.engine.unregister(str(_words(body).get("name")))
+    return b""
+
+
+def _relations(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return the definitions of all relations, for the Table API and for names in the shell: in the job
+    codec.
+    """
+    engine = session.engine
+    with engine.state.lock:
+        catalog = engine.catalog
+        databases = {name: list(catalog.databases.of(name)) for name in catalog.databases.options}
+        relations = tuple(
+            relation
+            for path_catalog, names in databases.items()
+            for name in names
+            for relation in catalog.relations_of(type(catalog.current)(path_catalog, name))
+        )
+        settings = {
+            key: str(engine.settings.get(key))
+            for key, _ in engine.settings.items()
+            if engine.settings.is_set(key)
+        }
+        current = catalog.current
+    return encode((current, databases, relations, settings))
+
+
+def job_facts(job: Job) -> dict[str, Any]:
+    """Return a job as JSON; its error in the form that errors are sent in."""
+    return {
+        "id": job.job_id,
+        "name": job.name,
+        "state": str(job.state),
+        "terminal": job.state.terminal,
+        "stopped": job.stopped,
+        "finished_before": job.finished_before,
+        "parallelism": job.parallelism,
+        "error": _error(job.error),
+        "last_failure": _error(job.last_failure),
+    }
+
+
+def _error(error: PenstockError | None) -> str | None:
+    return None if error is None else encode_error(error).decode()
+
+
+def _words(body: bytes) -> dict[str, Any]:
+    try:
+        return decode_words(body)
+    except ValueError as error:
+        raise unreadable("request") from error
+
+
+ACTIONS: dict[str, Callable[[ClientSession, bytes, IsOver], bytes]] = {
+    "penstock.cancel": _cancel,
+    "penstock.jobs": _jobs,
+    "penstock.job": _job,
+    "penstock.metrics": _metrics,
+    "penstock.unregister": _unregister,
+    "penstock.relations": _relations,
+}
+"""By the name of the action: each gets the session, the body, and whether the client is gone."""
