@@ -22,6 +22,7 @@ from penstock.repl.launch.arguments import (
     test_parser,
 )
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from penstock.repl.launch.user_arguments import user_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -164,6 +165,14 @@ def _spark(words: list[str], own_process: bool) -> int:
     return run_spark(arguments)
 
 
+def _user(words: list[str], own_process: bool) -> int:
+    parser = user_parser()
+    arguments = parser.parse_words(words)
+    from penstock.repl.commands.user import run_user
+
+    return run_user(arguments, parser)
+
+
 # each imports its command when it runs; the second argument says that the process is ours alone
 _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
     "init": _init,
@@ -177,6 +186,7 @@ _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
     "explain-error": _explain_error,
     "spark": _spark,
     "serve": _serve,
+    "user": _user,
 }
 
 

@@ -20,6 +20,7 @@ from penstock.catalog.error_codes.python_connectors import PYTHON_CONNECTORS
 from penstock.catalog.error_codes.redis import REDIS
 from penstock.catalog.error_codes.runtime import RUNTIME
 from penstock.catalog.error_codes.server import SERVER
+from penstock.catalog.error_codes.security import SECURITY
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
 from penstock.catalog.error_codes.syntax import SYNTAX
@@ -66,6 +67,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | KAFKA
             | PYTHON_CONNECTORS
             | REDIS
+            | SECURITY
             | BOUNDED
             | CLIENT
             | FLIGHT

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from penstock.repl.launch.parser import COMMANDS, Parser
+from penstock.repl.launch.user_arguments import user_parser
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
 
@@ -390,6 +391,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "doctor": doctor_parser,
     "explain-error": explain_error_parser,
     "spark": spark_parser,
+    "user": user_parser,
 }
 
 

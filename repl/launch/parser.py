@@ -25,6 +25,7 @@ COMMANDS = (
     "explain-error",
     "spark",
     "serve",
+    "user",
 )
 
 # flags that other command lines have
