@@ -19,8 +19,8 @@ from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
 from penstock.catalog.error_codes.python_connectors import PYTHON_CONNECTORS
 from penstock.catalog.error_codes.redis import REDIS
 from penstock.catalog.error_codes.runtime import RUNTIME
-from penstock.catalog.error_codes.server import SERVER
 from penstock.catalog.error_codes.security import SECURITY
+from penstock.catalog.error_codes.server import SERVER
 from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
 from penstock.catalog.error_codes.syntax import SYNTAX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from penstock.client.execution.access_control import check_plan as check_access
 from penstock.client.execution.job_submission import start_on_backend, submit_job
 from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery, PlannerOptions
 from penstock.client.execution.session_state import SessionState
@@ -85,6 +86,7 @@ class QueryPipeline:
         """Apply the rules for all runtimes, choose the runtime, and apply the rules for that one. SQL-1715
         for WITH HISTORY in a query that reads no stream.
         """
+        check_access(self._state.access, self._state.catalog, bound)
         # before the rules: views expand, so a short text can make a plan too large for them
         check_plan(bound, self._state.settings)
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)

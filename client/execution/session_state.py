@@ -13,6 +13,7 @@ from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
+from penstock.client.execution.access_control import AccessControl, FullAccess
 from penstock.client.execution.engine_jobs import report_on_stderr, wait_for_job
 from penstock.client.execution.engine_state import EngineState
 from penstock.client.execution.session_settings import SessionSettings
@@ -29,13 +30,14 @@ class SessionState:
     """The state of one session over an engine: one of its own, or one that is shared. A statement changes it
     only with ``lock`` acquired; the lock serialises the statements of this session alone.
 
-    ``state_dir``: where jobs keep their checkpoints; None reads the setting ``execution.checkpointing.dir``.
-    ``wait_for``: waits for the job of an INSERT that ends and returns a sentence about its end. ``report``:
-    takes a sentence about what ``close`` stops. ``take_over``: fence off another process that has a job's
-    state. ``resume_as``: the id under which the next job continues. ``drop_foreign_state``: start anew over a
-    state that is of another query. ``warms_backend``: start Spark before a query needs it. ``checks_only``:
-    statements change names and settings and nothing else. ``loading``: statements come out of a stored
-    catalog, which may not import Python objects.
+    ``state_dir``: where jobs keep their checkpoints; None reads the setting
+    ``execution.checkpointing.dir``. ``wait_for``: waits for the job of an INSERT that ends and returns a
+    sentence about its end. ``report``: takes a sentence about what ``close`` stops. ``access``: what
+    statements may do. ``take_over``: fence off another process that has a job's state. ``resume_as``: the
+    id under which the next job continues. ``drop_foreign_state``: start anew over a state that is of
+    another query. ``warms_backend``: start Spark before a query needs it. ``checks_only``: statements
+    change names and settings and nothing else. ``loading``: statements come out of a stored catalog,
+    which may not import Python objects.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class SessionState:
         self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.report: Callable[[str], None] = report_on_stderr
+        self.access: AccessControl = FullAccess()
         self.statement_log = StatementLog()
         # weak: a result that nobody reads any more ends by itself
         self._streams: weakref.WeakSet[ResultStream] = weakref.WeakSet()

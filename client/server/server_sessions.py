@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.client.connection import Connection
+from penstock.client.execution.access_control import AccessControl
 from penstock.client.server.principal import Principal
 from penstock.client.session import Session
 
@@ -42,12 +43,17 @@ class ServerSession:
 
 class ServerSessions:
     """Opens, lists and closes sessions. ``open_engine_session`` returns a session with settings of its own
-    over the catalog and jobs that all share.
+    over the catalog and jobs that all share. ``access_for`` returns what the session of a principal, a client
+    address and a session id may do; without it every session may do all.
     """
 
     def __init__(
-        self, open_engine_session: Callable[[Mapping[str, str]], Session], wall_ms: Callable[[], int]
+        self,
+        open_engine_session: Callable[[Mapping[str, str]], Session],
+        wall_ms: Callable[[], int],
+        access_for: Callable[[Principal, ClientAddress, str], AccessControl] | None = None,
     ) -> None:
+        self._access_for = access_for
         self._open_engine_session = open_engine_session
         self._wall_ms = wall_ms
         self._numbers = itertools.count(1)
@@ -59,9 +65,12 @@ class ServerSessions:
     ) -> ServerSession:
         """Open a session for a client that was authenticated. Raises PenstockError."""
         engine = self._open_engine_session(settings or {})
+        session_id = f"s{next(self._numbers)}"
+        if self._access_for is not None:
+            engine.restrict(self._access_for(principal, client, session_id))
         with self._lock:
             session = ServerSession(
-                f"s{next(self._numbers)}",
+                session_id,
                 principal,
                 client,
                 Connection(engine),

@@ -46,6 +46,7 @@ def run_located(
     """
     try:
         with state.lock:
+            state.access.check_statement(statement.node, statement.text)
             # before the run: a job that the statement starts records this text, from which it can be resumed
             state.statement_log.begin(statement.text, params)
             result = run_statement(state, pipeline, statement.node, params) if run is None else run()

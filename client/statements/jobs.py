@@ -120,6 +120,8 @@ def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Res
 
 
 def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Location:
+    if savepoint.path is not None:
+        state.access.check_path("savepoint", savepoint.path)
     path = savepoint.path or str(state.settings.get("execution.checkpointing.savepoint-dir"))
     if not path:
         hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"

@@ -13,6 +13,7 @@ from penstock.catalog.connectors.registry import left_behind
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.namespaces import WritableCatalog
 from penstock.catalog.tables import CatalogTable, ObjectPath
+from penstock.client.execution.access_control import check_table
 from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
@@ -137,6 +138,7 @@ def declare_table_as(
     sink = Binder(state.catalog, state.settings).bind_create_table_as(node, params)
     planned = pipeline.plan(sink)
     assert sink.table is not None
+    check_table(state.access, sink.table)
     state.catalog.create_table(sink.table, False, node.table.name.span)
     state.warm_backend_for(sink.table)
     return planned
@@ -185,6 +187,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             catalog.refuse_external(node.name.text, node.name.span)
             completed = binder.complete_create_table(node)
             table = binder.bind_create_table(completed.statement)
+            check_table(state.access, table)
             catalog.create_table(table, node.if_not_exists, node.name.span)
             state.warm_backend_for(table)
             basis = completed.basis and f" ({len(table.schema)} columns: {completed.basis})"
@@ -195,6 +198,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
                 return note_result(f"table {declared.name} exists already")
             catalog.refuse_external(declared.name.text, declared.name.span)
             table = binder.bind_create_table_like(node)
+            check_table(state.access, table)
             catalog.create_table(table, declared.if_not_exists, declared.name.span)
             state.warm_backend_for(table)
             return note_result(f"table {table.name} created")
@@ -229,6 +233,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             # bound and replaced in one step: two sessions that add a column each add both
             with catalog.lock:
                 table = binder.bind_alter_table(node)
+                check_table(state.access, table, catalog.find(node.name.text))
                 catalog.replace_table(
                     table,
                     node.name.text,

@@ -102,7 +102,13 @@ def _local_path(value: str) -> Path | None:
         return None
     # a glob reaches what is below the part before its first special letter
     fixed = _GLOB.split(value, maxsplit=1)[0]
-    return Path(fixed if fixed == value else fixed.rpartition("/")[0] or ".").resolve()
+    begin = fixed if fixed == value else fixed.rpartition("/")[0] or "."
+    try:
+        # as the connectors read it: ~ is the home of the server's user
+        return Path(begin).expanduser().resolve()
+    # a loop of links, or a user without a home: nothing that could be allowed
+    except (OSError, RuntimeError):
+        return Path("/dev/null")
 
 
 def _is_below(url: str, allowed: str) -> bool:
