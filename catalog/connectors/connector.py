@@ -28,6 +28,9 @@ class Boundedness(StrEnum):
     UNBOUNDED = "unbounded"
 
 
+UNCHANGED = "unchanged"
+"""The metadata key of the values that a row leaves out. It is no key for users."""
+
 # Keys in lower case, values as written.
 Options = dict[str, str]
 # Positions of keys, or of values, by key: where the caret of an error is drawn.
@@ -57,6 +60,10 @@ def _always_bounded(_table: TableOptions) -> Boundedness:
 
 
 def _insert_only(_table: TableOptions) -> bool:
+    return False
+
+
+def _whole_rows(_kind: DataType) -> bool:
     return False
 
 
@@ -121,7 +128,10 @@ class Connector:
     boundedness: Callable[[TableOptions], Boundedness] = _always_bounded
     emits_changes: Callable[[TableOptions], bool] = _insert_only
     # Its rows are upserts and deletions by the primary key, which do not say what they replace.
-    emits_upserts: bool = False
+    emits_upserts: Callable[[TableOptions], bool] = _insert_only
+    # Whether such a row may leave out a value of a type, when it is that of the row before. Then UNCHANGED
+    # has a bit for each column of the source schema.
+    leaves_out: Callable[[DataType], bool] = _whole_rows
     # What a dropped table leaves behind elsewhere, as a sentence that says how to remove it.
     left_behind: Callable[[TableOptions], str] = _nothing_stays
     check_options: Callable[[Options, Spans, Spans], None] = _any_options

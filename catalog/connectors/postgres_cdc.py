@@ -8,8 +8,17 @@ from penstock.catalog.connectors.connector import Boundedness, Connector, TableO
 from penstock.catalog.connectors.database import check_column_type
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.types import BIGINT, STRING, TimestampLtz
+from penstock.catalog.types import (
+    BIGINT,
+    STRING,
+    Binary,
+    DataType,
+    Decimal,
+    String,
+    TimestampLtz,
+)
 
+CHANGELOG_MODE = "changelog-mode"
 APPEND_ONLY = "scan.read-changelog-as-append-only.enabled"
 
 # The names are those of Flink CDC.
@@ -59,6 +68,14 @@ POSTGRES_CDC_OPTIONS = (
         minimum=0,
     ),
     Option(
+        CHANGELOG_MODE,
+        OptionKind.ENUM,
+        "all",
+        "all: a change has the row it replaces, the server logs whole rows (REPLICA IDENTITY FULL); upsert: "
+        "a change has a key, and the row of each key is stored as state here",
+        ("all", "upsert"),
+    ),
+    Option(
         APPEND_ONLY,
         OptionKind.BOOL,
         False,
@@ -68,7 +85,7 @@ POSTGRES_CDC_OPTIONS = (
 
 
 def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
-    """Refuse a slot name that PostgreSQL does not take: SQL-1505."""
+    """Refuse a slot name that PostgreSQL does not take, and changes as rows that are not whole: SQL-1505."""
     slot = options.get("slot.name", "")
     if re.fullmatch(r"[a-z0-9_]{1,63}", slot) is None:
         raise PenstockError(
@@ -77,6 +94,24 @@ def _check_options(options: dict[str, str], spans: dict[str, Span], values: dict
             hint="use at most 63 lower-case letters, digits and underscores",
             span=values.get("slot.name"),
         )
+    append_only = options.get(APPEND_ONLY, "false").lower() == "true"
+    if append_only and options.get(CHANGELOG_MODE, "all").lower() == "upsert":
+        raise PenstockError(
+            "SQL-1505",
+            f"with '{CHANGELOG_MODE}' = 'upsert' a change is not whole, so it cannot be a row of its own",
+            hint=f"leave out '{CHANGELOG_MODE}', or '{APPEND_ONLY}'",
+            span=values.get(CHANGELOG_MODE),
+        )
+
+
+def _emits_upserts(table: TableOptions) -> bool:
+    """Return whether changes of a table do not say which rows they replace."""
+    return table.option(CHANGELOG_MODE) == "upsert"
+
+
+def _leaves_out(kind: DataType) -> bool:
+    # the server stores long values of these types out of line
+    return isinstance(kind, String | Binary | Decimal)
 
 
 def _left_behind(table: TableOptions) -> str:
@@ -103,6 +138,8 @@ POSTGRES_CDC = Connector(
     ),
     boundedness=lambda _table: Boundedness.UNBOUNDED,
     emits_changes=lambda table: not table.option(APPEND_ONLY),
+    emits_upserts=_emits_upserts,
+    leaves_out=_leaves_out,
     left_behind=_left_behind,
     check_options=_check_options,
     check_column=check_column_type,

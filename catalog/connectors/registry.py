@@ -378,6 +378,16 @@ def emits_changes(table: CatalogTable) -> bool:
     return connector_of(table).emits_changes(options_of(table))
 
 
+def emits_upserts(table: CatalogTable) -> bool:
+    """Return whether rows of a table replace and delete those of their keys, and do not say which."""
+    return connector_of(table).emits_upserts(options_of(table))
+
+
+def leaves_out(table: CatalogTable, kind: DataType) -> bool:
+    """Return whether an upsert of a table may leave out a value of this type."""
+    return connector_of(table).leaves_out(kind)
+
+
 def takes_changes(table: CatalogTable) -> bool:
     """Return whether rows written to a table may be updated and retracted later."""
     # A sink that writes changes, a table whose format has them, or files with a column op.

@@ -12,13 +12,19 @@ from penstock.engine.kernels.kernel import I64, IN_I64, IN_U8, OUT_I64, OUT_U8, 
 BEGIN, COMMIT, INSERT, UPDATE, DELETE = ord("B"), ord("C"), ord("I"), ord("U"), ord("D")
 RELATION, TRUNCATE, KEEPALIVE = ord("R"), ord("T"), ord("k")
 
-FACT_WORDS = 5
+FACT_WORDS = 6
 
-ABSENT, KEY_ONLY = -1, -2
-"""Places of an old row that is not there, and of one of which the server sends only the key."""
+ABSENT = -1
+"""The place of a row that is not there."""
+
+FULL_ROW, KEY_ROW = 1, 2
+"""What the server sends of an old row: all of it, or its key, with NULL for the other columns."""
 
 NULL, UNCHANGED = -1, -2
 """Lengths of a value that is NULL, and of one stored out of line that an update has not changed."""
+
+IN_KEY, MAY_LACK = 1, 2
+"""Of a wanted column: a row that is only a key has it; the value of an update may be nowhere."""
 
 COMMIT_AT, COMMIT_TIME, OPEN, SAFE, TRANSACTION_WORDS = 0, 1, 2, 3, 4
 """Words of what is known of the current transaction, see ``scan_messages``."""
@@ -68,9 +74,10 @@ def _after_row(buffer, at):
 def scan_messages(buffer, ends, count, transaction, tags, facts):
     """Tell what each of ``count`` messages is. ``tags``: its letter, KEEPALIVE for one.
 
-    ``facts`` has a row of five words per message. Of a change: its relation, and the places of its old and
-    new row. Of a keepalive: whether it wants an answer. Of others: where they are. The words 3 and 4 are the
-    position of the transaction's commit and its time (microseconds since 2000).
+    ``facts`` has a row of six words per message. Of a change: its relation, the places of its old and new
+    row, and as the last word what there is of the old one. Of a keepalive: whether it wants an answer. Of
+    others: where they are. The words 3 and 4 are the position of the transaction's commit and its time
+    (microseconds since 2000).
     ``transaction`` has both, then whether one is open, and the position up to which all is received.
     """
     start = 0
@@ -100,7 +107,8 @@ def scan_messages(buffer, ends, count, transaction, tags, facts):
             kind = buffer[at + 5]
             row = at + 6
             if kind != _NEW:
-                facts[i, 1] = row if kind == _OLD else KEY_ONLY
+                facts[i, 1] = row
+                facts[i, 5] = FULL_ROW if kind == _OLD else KEY_ROW
                 if tag == UPDATE:
                     row = _after_row(buffer, row) + 1
             if tag != DELETE:
@@ -108,13 +116,14 @@ def scan_messages(buffer, ends, count, transaction, tags, facts):
         facts[i, 3], facts[i, 4] = transaction[COMMIT_AT], transaction[COMMIT_TIME]
 
 
-@kernel(I64(IN_U8, IN_I64, IN_U8, IN_I64, I64, TABLE_I64, TABLE_I64))
-def locate_values(buffer, rows, updates, wanted, width, starts, lengths):
+@kernel(I64(IN_U8, IN_I64, IN_U8, IN_I64, IN_U8, I64, TABLE_I64, TABLE_I64))
+def locate_values(buffer, rows, follows, wanted, known, width, starts, lengths):
     """Find the values of rows: ``starts`` and ``lengths`` have a line per wanted column.
 
-    ``wanted`` has for each column of the relation the line it goes to, -1 for none. A row with ``updates`` is
-    the new one of the row before it, from which values come that the update has not changed. Return -1, or
-    the first row that has not ``width`` columns or a value that is nowhere.
+    ``wanted`` has for each column of the relation the line it goes to, -1 for none. ``follows``: 0, or what
+    the row before is, of which this is the new one. Values that the update has not changed come from there.
+    ``known``, per line: IN_KEY if a key row has it, MAY_LACK if its value may be nowhere. Such a value has
+    the length UNCHANGED. Return -1, or the first row that lacks another value or has not ``width`` columns.
     """
     for i in range(rows.size):
         at = rows[i]
@@ -130,9 +139,12 @@ def locate_values(buffer, rows, updates, wanted, width, starts, lengths):
                     starts[line, i], lengths[line, i] = at, NULL
             elif mark == _UNCHANGED_MARK:
                 if line >= 0:
-                    if updates[i] == 0:
+                    if follows[i] == FULL_ROW or (follows[i] == KEY_ROW and known[line] == IN_KEY):
+                        starts[line, i], lengths[line, i] = starts[line, i - 1], lengths[line, i - 1]
+                    elif known[line] == MAY_LACK:
+                        starts[line, i], lengths[line, i] = at, UNCHANGED
+                    else:
                         return i
-                    starts[line, i], lengths[line, i] = starts[line, i - 1], lengths[line, i - 1]
             else:
                 length = _half(buffer, at)
                 at += 4

@@ -1,11 +1,14 @@
-"""Upserts become a changelog: an upsert retracts the row it replaces, a deletion the row there was."""
+"""Upserts become a changelog: an upsert retracts the row it replaces, a deletion the row there was. A value
+that an upsert leaves out is that of the row it replaces.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import array_of
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.arrow_numpy import array_of, truths
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, Operator, Output
 from penstock.engine.api.stream_elements import Batch
@@ -23,7 +26,9 @@ class ChangelogNormalizeOperator(Operator):
     """
 
     def __init__(self, spec: OperatorSpec[ChangelogNormalize, OperatorFacts], options: JobOptions) -> None:
-        self._key = spec.node.key
+        self._key, self._marks = spec.node.key, spec.node.marks
+        # columns whose values may be left out, with their bit in the marks
+        self._bits = {column: bit for column, bit in enumerate(spec.node.bits) if bit >= 0}
         self._input = spec.node.input.schema.to_arrow()
 
     def open(self, context: Context) -> None:
@@ -49,26 +54,80 @@ class ChangelogNormalizeOperator(Operator):
         slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._key], batch.num_rows)
         # the last change of each key; a stable sort keeps the order of arrival
         order = np.argsort(slots, kind="stable")
-        last = order[np.append(np.flatnonzero(np.diff(slots[order])), slots.size - 1)]
+        ends = np.append(np.flatnonzero(np.diff(slots[order])), slots.size - 1)
+        last = order[ends]
         touched = slots[last]
+        known = self._last_known(batch.rows, order, ends)
+        if self._marks >= 0:
+            # what is stored and emitted has all its values
+            none = pa.nulls(batch.num_rows, self._input.field(self._marks).type)
+            batch = Batch(
+                batch.rows.set_column(self._marks, self._input.field(self._marks), none), batch.weights
+            )
         for some in self._rows.at_once(touched):
-            mine = last if some.size == touched.size else last[np.isin(touched, some)]
-            self._replace(batch, mine, slots[mine], out)
+            mine = slice(None) if some.size == touched.size else np.flatnonzero(np.isin(touched, some))
+            self._replace(
+                batch, last[mine], {column: rows[mine] for column, rows in known.items()}, slots, out
+            )
         self._metrics.state_entries = len(self._rows)
 
-    def _replace(self, batch: Batch, last: np.ndarray, slots: np.ndarray, out: Output) -> None:
+    def _last_known(self, rows: pa.RecordBatch, order: np.ndarray, ends: np.ndarray) -> dict[int, np.ndarray]:
+        """Return for each column that a last change leaves out: the last row of each key that has a value of
+        it, -1 for none.
+        """
+        if self._marks < 0 or rows.column(self._marks).null_count == rows.num_rows:
+            return {}
+        marks = rows.column(self._marks)
+        marked = np.flatnonzero(truths(marks.is_valid()))
+        # the bytes of NULL have no length, so those of all marks are one after the other
+        packed = np.frombuffer(b"".join(marks.drop_null().to_pylist()), np.uint8).reshape(marked.size, -1)
+        bits = np.unpackbits(packed, axis=1, bitorder="little")
+        starts = np.append(0, ends[:-1] + 1)
+        known = {}
+        for column, bit in self._bits.items():
+            if not bits[:, bit].any():
+                continue
+            has = np.ones(rows.num_rows, np.bool_)
+            has[marked] = bits[:, bit] == 0
+            found = np.maximum.reduceat(np.where(has[order], np.arange(order.size), -1), starts)
+            known[column] = np.where(found >= 0, order[found], -1)
+        return known
+
+    def _replace(
+        self, batch: Batch, last: np.ndarray, known: dict[int, np.ndarray], slots: np.ndarray, out: Output
+    ) -> None:
         """Put these rows of a batch, one a key, in the place of what is stored."""
         # in order of arrival, so that changes come as they came
         arrival = np.argsort(last)
-        last, slots = last[arrival], slots[arrival]
+        last = last[arrival]
+        slots = slots[last]
         stays = np.ones(last.size, np.bool_) if batch.weights is None else batch.weights[last] > 0
-        _, ids = self._rows.links.expand(slots)
+        positions, ids = self._rows.links.expand(slots)
         before = self._rows.store.take(ids)
-        after = batch.rows.take(array_of(last[stays]))
-        after = pa.RecordBatch.from_arrays(after.columns, schema=self._input)
+        columns = batch.rows.take(array_of(last[stays])).columns
+        for column, latest in known.items():
+            rows = latest[arrival][stays]
+            stored = np.full(last.size, -1, np.int64)
+            stored[positions] = np.arange(ids.size)
+            columns[column] = _filled(batch.rows.column(column), rows, before.column(column), stored[stays])
+        after = pa.RecordBatch.from_arrays(columns, schema=self._input)
         for changes in difference([Batch(before)], [Batch(after)]):
             if changes.num_rows:
                 out.collect(changes)
         self._rows.remove(ids)
         self._rows.change(Batch(after), slots[stays], np.zeros(after.num_rows, np.int64))
         self._keys.remove(slots[~stays])
+
+
+def _filled(values: pa.Array, rows: np.ndarray, before: pa.Array, stored: np.ndarray) -> pa.Array:
+    """Return values of these rows; where that is -1, the stored one. DAT-5418 when there is none."""
+    if ((rows < 0) & (stored < 0)).any():
+        raise PenstockError(
+            "DAT-5418",
+            "an update leaves out a value that it has not changed, and there is no row of its key",
+            hint="start the job anew without its state: it reads the table again",
+            kind=Kind.EXTERNAL,
+        )
+    places = np.where(rows >= 0, rows, len(values) + stored)
+    taken = pa.chunked_array([values, before], values.type).take(array_of(places))
+    return taken.combine_chunks() if taken.num_chunks != 1 else taken.chunk(0)

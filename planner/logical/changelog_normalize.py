@@ -25,9 +25,14 @@ from penstock.planner.logical.plan import (
 class ChangelogNormalize(PassThroughNode):
     """Input rows are upserts: weight +1 is the new row of its ``key``, -1 says that the key is gone, whatever
     its other columns. The output retracts what was emitted of the key before.
+
+    ``marks`` is the column of values that a row leaves out since they are those of its key's row before; -1
+    for none. ``bits`` has each column's bit in it, -1 for a column that always has its value.
     """
 
     key: tuple[int, ...]
+    marks: int = -1
+    bits: tuple[int, ...] = ()
 
     def text(self) -> str:
         return f"ChangelogNormalize{keys_text(' by', self.key, self.input.schema)}"
@@ -54,8 +59,22 @@ class ChangelogNormalize(PassThroughNode):
         return ({key: key for key in self.key},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        child, positions = pruner.narrow(self.input, {*needed, *self.key})
-        return replace(self, input=child, key=tuple(positions[key] for key in self.key)), positions
+        kept = {*needed, *self.key}
+        # no column is left that may lack its value: no marks
+        marked = self.marks >= 0 and any(self.bits[column] >= 0 for column in kept)
+        child, positions = pruner.narrow(self.input, kept | ({self.marks} if marked else set()))
+        node = replace(
+            self,
+            input=child,
+            key=tuple(positions[key] for key in self.key),
+            marks=positions[self.marks] if marked else -1,
+            bits=self._moved_bits(positions) if marked else (),
+        )
+        return node, positions
+
+    def _moved_bits(self, positions: dict[int, int]) -> tuple[int, ...]:
+        bits = {new: self.bits[old] for old, new in positions.items()}
+        return tuple(bits[place] for place in range(len(bits)))
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         names = ", ".join(self.input.schema[key].name for key in self.key)

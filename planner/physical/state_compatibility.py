@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from penstock.catalog.connectors.registry import emits_changes
+from penstock.catalog.connectors.registry import emits_changes, emits_upserts
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
@@ -168,12 +168,12 @@ def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
 
 def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
     """Columns that the connector fills in are never missing. Neither is any column of a changelog table: a
-    retraction carries the value read at that moment.
+    retraction carries the value read at that moment. Of upserts a retraction has the value that was stored.
     """
     declared = {field.name: field.type for field in table.schema}
     filled = (
         {f.name for f in table.source_schema}
-        if emits_changes(table)
+        if emits_changes(table) and not emits_upserts(table)
         else {column.name for column in table.metadata}
     )
     columns = (
@@ -184,6 +184,8 @@ def _declared(key: str, table: CatalogTable, read: set[str]) -> DeclaredTable:
             f.nullable and f.name not in filled,
         )
         for f in table.source_schema
+        # without marks of the connector, which are no column of the table
+        if f.name in declared
     )
     return DeclaredTable(key, table.name, tuple(columns))
 

@@ -102,6 +102,11 @@ class CdcReading:
         self.fold = Counter(self._saved[1])
         self.operator = self._opened()
 
+    def declare(self, table: CatalogTable) -> None:
+        """Go back to the last checkpoint with another declaration of the table."""
+        self.table = table
+        self.restart()
+
     def close(self) -> None:
         """Stop."""
         self.operator.close()

@@ -243,8 +243,10 @@ def late_mark_spec(
     return OperatorSpec(operator_id, name, node.schema, node, OperatorFacts((insert_only,)))
 
 
-def changelog_normalize_spec(schema: Schema, key: Keys) -> AnyOperatorSpec:
-    node = ChangelogNormalize(InputSchema(schema), key)
+def changelog_normalize_spec(
+    schema: Schema, key: Keys, marks: int = -1, bits: tuple[int, ...] = ()
+) -> AnyOperatorSpec:
+    node = ChangelogNormalize(InputSchema(schema), key, marks, bits)
     return OperatorSpec("id", "normalize", schema, node, OperatorFacts((False,)))
 
 

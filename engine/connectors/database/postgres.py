@@ -156,10 +156,20 @@ def bytes_of_hexadecimal(texts: pa.Array) -> pa.Array:
 
 # seconds to connect, libpq's own option
 CONNECT_S = 10
-SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
+SESSION = (
+    "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex"
+)
 """Session settings for the text form of values. Every value can be read back exactly, whatever the server's
 defaults are.
 """
+COLUMNS = (
+    "WITH RECURSIVE base AS (SELECT attnum, attname::text AS name, atttypid AS kind, atttypmod AS modifier "
+    "FROM pg_attribute WHERE attrelid = to_regclass({}) AND attnum > 0 AND NOT attisdropped UNION ALL SELECT "
+    "attnum, name, typbasetype, typtypmod FROM base JOIN pg_type ON pg_type.oid = kind WHERE typtype = 'd') "
+    "SELECT name, format_type(kind, modifier) FROM base JOIN pg_type ON pg_type.oid = kind WHERE typtype <> "
+    "'d' ORDER BY attnum"
+)
+"""Names and types of a table's columns; of a domain the type it is made of, as its values are."""
 # temporary tables are private to a connection, so one name is enough
 _BESIDE = "penstock_beside"
 # the array type of a parameter for each Arrow type of a key
@@ -222,11 +232,7 @@ class PostgresConnection:
             raise self._failed(f"no connection to {redact_url(url)}", error, "DAT-4701") from error
 
     def columns(self, table: str) -> dict[str, str]:
-        text = (
-            "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute"
-            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
-        )
-        return dict(self.ask(text, [quoted_table(table)]))
+        return dict(self.ask(COLUMNS.format("%s"), [quoted_table(table)]))
 
     def tables(self) -> list[str]:
         text = (

@@ -5,13 +5,13 @@ changes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import String
-from penstock.engine.connectors.database.database import quoted, quoted_table
+from penstock.engine.connectors.database.database import quoted
 from penstock.engine.connectors.database.postgres import NULL_MARK
 from penstock.engine.connectors.postgres_cdc.key_ranges import KeyRanges
 from penstock.engine.connectors.postgres_cdc.link import Address, PostgresLink
@@ -29,7 +29,8 @@ from penstock.engine.connectors.postgres_cdc.slots import (
 class Progress:
     """Where a reader is. ``ranges``: the states in which the table was read; ``reached``: the last key that
     was emitted while it is read. ``position``: all commits before it are emitted; 0: nothing was begun.
-    ``partial``: the commit of a transaction of which so many changes are emitted too.
+    ``partial``: the commit of a transaction of which so many changes are emitted too. ``columns``: those that
+    the table had there, and those that were read, once it was opened.
     """
 
     ranges: KeyRanges
@@ -37,6 +38,7 @@ class Progress:
     reached: list[str] | None = None
     position: int = 0
     partial: list[int] | None = None
+    columns: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -149,14 +151,14 @@ def _begin(sql: PostgresLink, stream: PostgresLink, slot: str, facts: TableFacts
         return
     sql.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     sql.ask(f"SET TRANSACTION SNAPSHOT {sql.literal(snapshot)}")
-    texts = [quoted(field.name) for field in facts.fields if isinstance(field.type, String)]
+    texts = [quoted(one.name) for one in facts.fields if isinstance(one.type, String)]
     order = ", ".join(facts.order)
     after = ""
     if progress.reached is not None:
         after = f" WHERE ({order}) > ({', '.join(map(sql.literal, progress.reached))})"
-    names = ", ".join(quoted(field.name) for field in facts.fields)
+    names = ", ".join(quoted(one.name) for one in facts.fields)
     force = f", FORCE_QUOTE ({', '.join(texts)})" if texts else ""
     sql.start_copy(
-        f"COPY (SELECT {names} FROM ONLY {quoted_table(facts.relation.name)}{after} ORDER BY {order}) "
+        f"COPY (SELECT {names} FROM ONLY {facts.relation.name}{after} ORDER BY {order}) "
         f"TO STDOUT (FORMAT csv, NULL '{NULL_MARK}', ENCODING 'UTF8'{force})"
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.catalog.connectors.connector import UNCHANGED
 from penstock.catalog.connectors.postgres_cdc import APPEND_ONLY
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.tables import CatalogTable
@@ -33,7 +34,7 @@ class OutputRows:
     def snapshot(self, rows: pa.RecordBatch, position: int) -> pa.RecordBatch | Batch:
         """Return rows that were read from the table itself, in the state at a position of the log."""
         count = rows.num_rows
-        return self._made(rows, np.full(count, INSERT), np.full(count, position), None)
+        return self._made(rows, np.full(count, INSERT), np.full(count, position), None, None)
 
     def changes(self, changes: DecodedChanges) -> Batch:
         """Return changes; their rows stay in their order."""
@@ -43,7 +44,7 @@ class OutputRows:
             np.where(changes.updates, UPDATE_AFTER, INSERT),
             np.where(changes.updates, UPDATE_BEFORE, DELETE),
         )
-        rows = self._made(changes.rows, ops, changes.commits, changes.times)
+        rows = self._made(changes.rows, ops, changes.commits, changes.times, changes.unchanged)
         return Batch(rows, None if self._append_only else changes.weights)
 
     def nothing(self) -> Batch:
@@ -63,18 +64,40 @@ class OutputRows:
         return Batch(rows, np.concatenate(weights) if weights else None)
 
     def _made(
-        self, rows: pa.RecordBatch, ops: np.ndarray, positions: np.ndarray, times: np.ndarray | None
+        self,
+        rows: pa.RecordBatch,
+        ops: np.ndarray,
+        positions: np.ndarray,
+        times: np.ndarray | None,
+        unchanged: np.ndarray | None,
     ) -> pa.RecordBatch:
         if not self._columns:
             return empty_columns(rows.num_rows)
         arrays = [
             rows.column(self._physical[index])
             if index in self._physical
+            else self._marks(len(ops), unchanged)
+            if self._metadata[index] == UNCHANGED
             else self._filled(self._metadata[index], ops, positions, times)
             for index in self._columns
         ]
         cast = [array.cast(kind) for array, kind in zip(arrays, self._schema.types, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=self._schema)
+
+    def _marks(self, count: int, unchanged: np.ndarray | None) -> pa.Array:
+        """Return for each row a bit for each column of the source schema whose value is not in the row, the
+        first column's is the lowest; NULL for a row that has all its values.
+        """
+        lacks = np.zeros(count, np.bool_) if unchanged is None else np.asarray(unchanged.any(1))
+        if unchanged is None or not lacks.any():
+            return pa.nulls(count, pa.binary())
+        bits = np.zeros((int(lacks.sum()), len(self._table.source_schema)), np.bool_)
+        for index, line in self._physical.items():
+            bits[:, index] = unchanged[lacks, line]
+        packed = np.packbits(bits, axis=1, bitorder="little")
+        offsets = np.append(0, np.cumsum(lacks * packed.shape[1])).astype(np.int32)
+        buffers = [array_of(lacks).buffers()[1], pa.py_buffer(offsets), pa.py_buffer(packed.tobytes())]
+        return pa.Array.from_buffers(pa.binary(), count, buffers)
 
     def _filled(self, key: str, ops: np.ndarray, positions: np.ndarray, times: np.ndarray | None) -> pa.Array:
         """Return a metadata column. Rows of the table itself have no time."""

@@ -7,13 +7,20 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
-from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.arrow_numpy import array_of, is_true
 from penstock.engine.connectors.postgres_cdc.columns import converted, gathered
 from penstock.engine.connectors.postgres_cdc.key_ranges import KeyRanges
+from penstock.engine.connectors.postgres_cdc.layouts import (
+    ColumnType,
+    ReplicatedTable,
+    SentColumn,
+    match_layout,
+)
 from penstock.engine.connectors.postgres_cdc.link import CopyMessages
 from penstock.engine.kernels.pgoutput import (
     ABSENT,
@@ -22,15 +29,18 @@ from penstock.engine.kernels.pgoutput import (
     COMMIT_AT,
     DELETE,
     FACT_WORDS,
+    IN_KEY,
     INSERT,
     KEEPALIVE,
-    KEY_ONLY,
+    KEY_ROW,
+    MAY_LACK,
     NULL,
     OPEN,
     RELATION,
     SAFE,
     TRANSACTION_WORDS,
     TRUNCATE,
+    UNCHANGED,
     UPDATE,
     locate_values,
     scan_messages,
@@ -44,21 +54,14 @@ EPOCH_US = 946_684_800_000_000
 
 
 @dataclass(frozen=True)
-class ReplicatedTable:
-    """What is known of the table: its id, its columns by name with the ids of their types."""
-
-    name: str
-    oid: int
-    types: dict[str, int]
-
-
-@dataclass(frozen=True)
 class DecodedChanges:
     """Decoded changes in their order, one row each; an update is two.
 
     ``weights``: -1 takes a row back. ``commits`` and ``times``: of the row's transaction, its position and
-    microseconds since 1970. ``updates``: whether a row is part of an update. ``whole``: so many rows are of
-    transactions that are complete. ``answer``: the server asks for a status.
+    microseconds since 1970. ``updates``: whether a row is part of an update. ``unchanged``, a column for each
+    field: which values are those of the key's row before, and so not here. ``whole``: so many rows are of
+    transactions that are complete. ``answer``: the server asks for a status. ``notices``: what has changed of
+    the table itself.
     """
 
     rows: pa.RecordBatch
@@ -66,15 +69,18 @@ class DecodedChanges:
     commits: np.ndarray
     times: np.ndarray
     updates: np.ndarray
-    whole: int
-    complete: bool
-    answer: bool
+    unchanged: np.ndarray
+    whole: int = 0
+    complete: bool = False
+    answer: bool = False
+    notices: tuple[str, ...] = ()
 
 
 class ChangeDecoder:
     """Decodes the messages of one connection, in their order.
 
-    ``fields`` are the columns that are returned, ``keys`` their positions that make the key.
+    ``fields`` are the columns that are returned, ``keys`` their positions that make the key. ``upserts``: an
+    update is its new row, and a deletion has only a key; whoever reads them knows the rows they replace.
     ``inserts_only``: refuse an update, since the row it replaces was never read.
     """
 
@@ -87,10 +93,15 @@ class ChangeDecoder:
         position: int,
         partial: Sequence[int] | None = None,
         *,
+        upserts: bool = False,
         inserts_only: bool = False,
     ) -> None:
         self._relation, self._fields, self._keys, self._ranges = relation, fields, keys, ranges
-        self._inserts_only = inserts_only
+        self._upserts, self._inserts_only = upserts, inserts_only
+        # which values an update may leave out
+        self._known = np.full(len(fields), MAY_LACK if upserts else 0, np.uint8)
+        self._known[list(keys)] = IN_KEY
+        self._notices: list[str] = []
         self._from = position
         # the commit of a transaction that was emitted in part, and how many of its changes
         self._skip = list(partial) if partial is not None else [0, 0]
@@ -98,7 +109,7 @@ class ChangeDecoder:
         self._transaction[SAFE] = position
         # changes of the open transaction so far
         self._of_transaction = 0
-        self._wanted: np.ndarray | None = None
+        self._lines: np.ndarray | None = None
 
     @property
     def safe(self) -> int:
@@ -113,8 +124,8 @@ class ChangeDecoder:
         return [int(self._transaction[COMMIT_AT]), self._of_transaction]
 
     def decode(self, messages: CopyMessages) -> DecodedChanges:
-        """Return the changes of messages that are complete. DAT-5405, DAT-5413, DAT-5414 for what cannot be
-        followed.
+        """Return the changes of messages that are complete. DAT-5405, DAT-5413, DAT-5414, DAT-5416, DAT-5418
+        for what cannot be followed.
         """
         count = messages.count
         tags, facts = np.zeros(count, np.uint8), np.zeros((count, FACT_WORDS), np.int64)
@@ -129,7 +140,7 @@ class ChangeDecoder:
             if len(chosen):
                 pieces.append(self._rows(messages.data, tags[chosen], facts[chosen]))
             if place < count:
-                self._learn(messages.data, int(facts[place, 0]))
+                self._learn(messages.data, int(facts[place, 0]), int(facts[place, 3]))
             start = place
         for place in np.flatnonzero(tags == TRUNCATE).tolist():
             self._refuse_truncate(messages.data, int(facts[place, 0]))
@@ -152,20 +163,56 @@ class ChangeDecoder:
             np.concatenate([getattr(piece, name) for piece in pieces]) if pieces else empty
             for name in ("weights", "commits", "times", "updates")
         )
-        committed = bool((tags == COMMIT).any())
+        none = np.zeros((0, len(self._fields)), np.bool_)
+        unchanged = np.concatenate([none, *(piece.unchanged for piece in pieces)])
         # the open transaction's rows are the last ones; another's cannot follow its commit
         open_at = self._transaction[COMMIT_AT] if self._transaction[OPEN] else -1
-        whole = int((commits != open_at).sum())
-        answer = bool((facts[tags == KEEPALIVE, 0] == 1).any())
-        batch = table[0] if table else empty_rows(schema)
-        return DecodedChanges(batch, weights, commits, times, updates, whole, committed, answer)
+        notices, self._notices = tuple(self._notices), []
+        return DecodedChanges(
+            table[0] if table else empty_rows(schema),
+            weights,
+            commits,
+            times,
+            updates,
+            unchanged,
+            int((commits != open_at).sum()),
+            bool((tags == COMMIT).any()),
+            bool((facts[tags == KEEPALIVE, 0] == 1).any()),
+            notices,
+        )
 
     def _rows(self, data: np.ndarray, tags: np.ndarray, facts: np.ndarray) -> DecodedChanges:
         """Decode changes of the table that have one layout."""
         keep = self._not_skipped(facts[:, 3])
         tags, facts = tags[keep], facts[keep]
+        self._check_kinds(tags, facts)
         olds, news = facts[:, 1], facts[:, 2]
-        if ((olds == KEY_ONLY) | ((tags != INSERT) & (olds == ABSENT))).any():
+        places = np.stack([olds, news], 1).ravel()
+        present = np.flatnonzero(places >= 0)
+        change, is_new = present // 2, present % 2 == 1
+        updates = (tags == UPDATE)[change]
+        # the new row of an update follows its old one
+        follows = np.where(updates & is_new, facts[change, 5], 0).astype(np.uint8)
+        columns, unchanged = self._columns(data, places[present], follows)
+        found = DecodedChanges(
+            pa.RecordBatch.from_arrays(columns, schema=Schema(self._fields).to_arrow()),
+            np.where(is_new, 1, -1).astype(np.int64),
+            facts[change, 3],
+            facts[change, 4] + EPOCH_US,
+            updates,
+            unchanged,
+        )
+        if self._upserts:
+            found = self._upserted(found, follows)
+        if len(found.commits) and int(found.commits.min()) < self._ranges.last:
+            fields = [self._fields[index] for index in self._keys]
+            keys = [found.rows.column(index) for index in self._keys]
+            found = _chosen(found, self._ranges.counts(keys, fields, found.commits))
+        return found
+
+    def _check_kinds(self, tags: np.ndarray, facts: np.ndarray) -> None:
+        lacks = (facts[:, 5] == KEY_ROW) | ((tags != INSERT) & (facts[:, 1] == ABSENT))
+        if not self._upserts and lacks.any():
             raise needs_full_identity(self._relation.name)
         if self._inserts_only and (tags != INSERT).any():
             raise PenstockError(
@@ -174,24 +221,31 @@ class ChangeDecoder:
                 hint="'scan.startup.mode' = 'latest-offset' is for tables that only grow: use 'initial'",
                 kind=Kind.EXTERNAL,
             )
-        places = np.stack([olds, news], 1).ravel()
-        present = np.flatnonzero(places >= 0)
-        change = present // 2
-        # the new row of an update follows its old one
-        updates = (tags == UPDATE)[change]
-        follows = (updates & (present % 2 == 1)).astype(np.uint8)
-        columns = self._columns(data, places[present], follows)
-        rows = pa.RecordBatch.from_arrays(columns, schema=Schema(self._fields).to_arrow())
-        weights = np.where(present % 2 == 1, 1, -1).astype(np.int64)
-        commits, times = facts[change, 3], facts[change, 4] + EPOCH_US
-        if len(commits) and int(commits.min()) < self._ranges.last:
-            fields = [self._fields[index] for index in self._keys]
-            counts = self._ranges.counts([rows.column(index) for index in self._keys], fields, commits)
-            rows = rows.filter(array_of(counts))
-            weights, commits, times, updates = (
-                values[counts] for values in (weights, commits, times, updates)
+
+    def _upserted(self, found: DecodedChanges, follows: np.ndarray) -> DecodedChanges:
+        """Leave out the old row of an update that keeps its key. DAT-5418 for a value that stays behind under
+        the old key.
+        """
+        news = np.flatnonzero(follows)
+        if not len(news):
+            return found
+        same = np.ones(len(news), np.bool_)
+        for index in self._keys:
+            column = found.rows.column(index)
+            same &= is_true(pc.equal(column.take(array_of(news - 1)), column.take(array_of(news))))
+        if found.unchanged[news[~same]].any():
+            raise PenstockError(
+                "DAT-5418",
+                f"an update of table {self._relation.name} has changed a key and left a value alone that is "
+                "stored out of line: the server does not send it",
+                hint=f"run there: ALTER TABLE {self._relation.name} REPLICA IDENTITY FULL; then start the "
+                "job anew without its state",
+                kind=Kind.EXTERNAL,
+                sqlstate="55000",
             )
-        return DecodedChanges(rows, weights, commits, times, updates, 0, complete=False, answer=False)
+        stays = np.ones(len(follows), np.bool_)
+        stays[news[same] - 1] = False
+        return _chosen(found, stays)
 
     def _not_skipped(self, commits: np.ndarray) -> np.ndarray:
         """Return which changes were not emitted before the restart."""
@@ -202,58 +256,53 @@ class ChangeDecoder:
             self._skip[1] -= len(same)
         return keep
 
-    def _columns(self, data: np.ndarray, rows: np.ndarray, follows: np.ndarray) -> list[pa.Array]:
-        if self._wanted is None:
+    def _columns(
+        self, data: np.ndarray, rows: np.ndarray, follows: np.ndarray
+    ) -> tuple[list[pa.Array], np.ndarray]:
+        """Return the columns of rows, and which of their values are nowhere."""
+        if self._lines is None:
             raise AssertionError("the server sends the layout of a table before its first row")
         shape = (len(self._fields), len(rows))
         starts, lengths = np.zeros(shape, np.int64), np.full(shape, NULL, np.int64)
-        failed = locate_values(data, rows, follows, self._wanted, len(self._wanted), starts, lengths)
+        width = len(self._lines)
+        failed = locate_values(data, rows, follows, self._lines, self._known, width, starts, lengths)
         if failed >= 0:
             raise needs_full_identity(self._relation.name)
-        return [
+        columns = [
             converted(gathered(data, starts[line], lengths[line]), field, self._relation.name)
             for line, field in enumerate(self._fields)
         ]
+        return columns, (lengths == UNCHANGED).T
 
-    def _learn(self, data: np.ndarray, at: int) -> None:
-        """Read the layout of a table's rows. DAT-5413 when a column is gone or has another type."""
+    def _learn(self, data: np.ndarray, at: int, commit: int) -> None:
+        """Read the layout of a table's rows. DAT-5405, DAT-5413."""
         if struct.unpack_from(">I", data.data, at + 1)[0] != self._relation.oid:
             return
         place = at + 5
-        names = []
         for _ in range(2):
             place, _text = _text_at(data, place)
-        full, count = chr(data[place]) == "f", struct.unpack_from(">H", data.data, place + 1)[0]
+        identity, count = chr(data[place]), struct.unpack_from(">H", data.data, place + 1)[0]
         place += 3
+        sent = []
         for _ in range(count):
+            in_key = bool(data[place] & 1)
             place, name = _text_at(data, place + 1)
-            names.append((name, struct.unpack_from(">I", data.data, place)[0]))
+            sent.append(SentColumn(name, ColumnType(*struct.unpack_from(">Ii", data.data, place)), in_key))
             place += 8
-        if not full:
-            raise needs_full_identity(self._relation.name)
-        wanted = {field.name: line for line, field in enumerate(self._fields)}
-        types = dict(names)
-        for name in wanted:
-            self._check(name, types)
-        self._wanted = np.array([wanted.get(name, -1) for name, _ in names], np.int64)
+        self._check_identity(identity, sent)
+        layout = match_layout(self._relation, self._fields, sent, commit)
+        self._lines = layout.lines
+        self._notices += layout.notices
 
-    def _check(self, name: str, types: dict[str, int]) -> None:
-        table = self._relation.name
-        if name not in types:
-            raise PenstockError(
-                "DAT-5413",
-                f"column {name} of table {table} is not in its changes: "
-                "it was dropped, renamed or is generated",
-                hint="drop the table here and create it without the column, then start the job anew",
-                kind=Kind.EXTERNAL,
-            )
-        if types[name] != self._relation.types.get(name):
-            raise PenstockError(
-                "DAT-5413",
-                f"column {name} of table {table} has changed its type",
-                hint="drop the table here and create it with the new type, then start the job anew",
-                kind=Kind.EXTERNAL,
-            )
+    def _check_identity(self, identity: str, sent: list[SentColumn]) -> None:
+        if identity == "f":
+            return
+        if not self._upserts:
+            raise needs_full_identity(self._relation.name)
+        key = {self._fields[index].name for index in self._keys}
+        # without a key the server refuses updates and deletions
+        if {one.name for one in sent if one.in_key} not in (set(), key):
+            raise needs_key_identity(self._relation.name, sorted(key))
 
     def _refuse_truncate(self, data: np.ndarray, at: int) -> None:
         count = struct.unpack_from(">I", data.data, at + 1)[0]
@@ -271,6 +320,17 @@ def empty_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
+def _chosen(found: DecodedChanges, keep: np.ndarray) -> DecodedChanges:
+    return DecodedChanges(
+        found.rows.filter(array_of(keep)),
+        found.weights[keep],
+        found.commits[keep],
+        found.times[keep],
+        found.updates[keep],
+        found.unchanged[keep],
+    )
+
+
 def _text_at(data: np.ndarray, at: int) -> tuple[int, str]:
     end = at + int(np.argmax(data[at : at + _NAME_BYTES] == 0))
     return end + 1, bytes(data[at:end]).decode()
@@ -281,6 +341,18 @@ def needs_full_identity(table: str) -> PenstockError:
     return PenstockError(
         "DAT-5405",
         f"the changes of table {table} do not have the rows they replace",
+        hint="declare 'changelog-mode' = 'upsert' here, which stores the table's rows as state; or run "
+        f"there: ALTER TABLE {table} REPLICA IDENTITY FULL",
+        kind=Kind.EXTERNAL,
+        sqlstate="55000",
+    )
+
+
+def needs_key_identity(table: str, key: list[str]) -> PenstockError:
+    """Return the error of a table whose changes do not have the declared key."""
+    return PenstockError(
+        "DAT-5405",
+        f"the changes of table {table} do not have the declared key ({', '.join(key)})",
         hint=f"run there: ALTER TABLE {table} REPLICA IDENTITY FULL",
         kind=Kind.EXTERNAL,
         sqlstate="55000",

@@ -7,13 +7,15 @@ durable checkpoint on.
 
 from __future__ import annotations
 
+import logging
 import struct
+from collections.abc import Sequence
 from functools import partial
 
 import pyarrow as pa
 
 from penstock.catalog.connectors.postgres_cdc import APPEND_ONLY
-from penstock.catalog.connectors.registry import option
+from penstock.catalog.connectors.registry import emits_upserts, option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.api.stream_elements import Batch
@@ -21,6 +23,7 @@ from penstock.engine.connectors.database.postgres import csv_rows
 from penstock.engine.connectors.postgres_cdc.background import Background
 from penstock.engine.connectors.postgres_cdc.columns import key_text
 from penstock.engine.connectors.postgres_cdc.key_ranges import KeyRanges
+from penstock.engine.connectors.postgres_cdc.layouts import addition, late_column
 from penstock.engine.connectors.postgres_cdc.link import CopyMessages
 from penstock.engine.connectors.postgres_cdc.opening import (
     OpenConnections,
@@ -31,6 +34,9 @@ from penstock.engine.connectors.postgres_cdc.opening import (
 from penstock.engine.connectors.postgres_cdc.output_rows import OutputRows
 from penstock.engine.connectors.postgres_cdc.pgoutput import EPOCH_US, ChangeDecoder, DecodedChanges
 from penstock.engine.connectors.postgres_cdc.watching import SlotFigures, watch
+
+NEWS = logging.getLogger("penstock.postgres")
+"""Messages about a table that was altered on its server."""
 
 RETRY_MS = 1000.0
 WAIT_MS = 50.0
@@ -52,7 +58,9 @@ class PostgresCdcReader:
             told.get("key"),
             int(told.get("position", 0)),
             told.get("partial"),
+            dict(told.get("columns", {})),
         )
+        self._notices: set[str] = set()
         self._append_only = bool(option(self._table, APPEND_ONLY))
         self._output = OutputRows(request.table, request.columns, columns)
         self._messages = CopyMessages()
@@ -87,6 +95,7 @@ class PostgresCdcReader:
             "snapshot": now.snapshot,
             "key": now.reached,
             "ranges": [list(item) for item in now.ranges.items],
+            "columns": {key: list(names) for key, names in now.columns.items()},
         }
 
     def checkpoint_completed(self, position: Position) -> None:
@@ -126,12 +135,32 @@ class PostgresCdcReader:
             return
         self._opening, self._opened = None, opened
         self._messages = CopyMessages()
+        self._compare_columns(opened)
         if not opened.copying:
             self._begin_stream(opened)
 
     def _forget_open(self) -> None:
         # rows that were not emitted are sent again
         self._held, self._held_bytes, self._decoder = [], 0, None
+
+    def _compare_columns(self, opened: OpenConnections) -> None:
+        """Report columns that there were none of when the table was last opened."""
+        relation, before = opened.facts.relation, self._progress.columns
+        read = [one.name for one in opened.facts.fields]
+        if before:
+            late = [name for name in read if name not in before["read"]]
+            self._notify([late_column(relation, name) for name in late])
+            added = [name for name in relation.columns if name not in [*before["there"], *read]]
+            self._notify([addition(relation, name, relation.columns[name]) for name in added])
+        self._progress.columns = {"there": list(relation.columns), "read": read}
+
+    def _notify(self, notices: Sequence[str]) -> None:
+        for notice in notices:
+            # the server sends a layout again now and then
+            if notice not in self._notices:
+                self._notices.add(notice)
+                self._request.metrics.count("schema_changes")
+                NEWS.warning("%s", notice)
 
     def _begin_stream(self, opened: OpenConnections) -> None:
         progress = self._progress
@@ -143,6 +172,7 @@ class PostgresCdcReader:
             progress.ranges,
             progress.position,
             progress.partial,
+            upserts=emits_upserts(self._table),
             inserts_only=option(self._table, "scan.startup.mode") != "initial",
         )
 
@@ -191,6 +221,7 @@ class PostgresCdcReader:
         self._waits_until_ms = now_ms + WAIT_MS
         changes = self._decoder.decode(messages)
         messages.clear()
+        self._notify(changes.notices)
         self._request.metrics.count("changes_received", len(changes.weights))
         rows = self._release(changes)
         self._report(opened, answer=changes.answer)

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.engine.connectors.database.database import quoted_table
+from penstock.engine.connectors.postgres_cdc.layouts import ReplicatedTable
 from penstock.engine.connectors.postgres_cdc.link import PostgresLink
-from penstock.engine.connectors.postgres_cdc.pgoutput import ReplicatedTable
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ def watch(link: PostgresLink, slot: str, relation: ReplicatedTable) -> SlotFigur
         "pg_current_wal_lsn() END, confirmed_flush_lsn)::bigint::text, to_regclass($2)::oid::text "
         "FROM pg_replication_slots WHERE slot_name = $1"
     )
-    found = link.ask(text, [slot, quoted_table(relation.name)])
+    found = link.ask(text, [slot, relation.name])
     if found and found[0][1] != str(relation.oid):
         raise PenstockError(
             "DAT-5417",

@@ -31,6 +31,7 @@ from penstock.catalog.tables import (
 from penstock.catalog.types import Null, is_timestamp
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.relations.upserted_table import check_watermark
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Call, Column, Expression, expression_of, expression_role
@@ -82,6 +83,10 @@ def check_changes(table: CatalogTable, statement: CreateTable) -> None:
             sqlstate="0A000",
         )
     names = {column.name.text: column.name.span for column in statement.columns}
+    try:
+        check_watermark(table)
+    except PenstockError as error:
+        raise error.with_span(names[table.watermark.column] if table.watermark else None) from None
     for computed in table.computed:
         if any(
             isinstance(node, Call) and not is_deterministic(node.function)

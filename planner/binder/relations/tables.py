@@ -15,6 +15,7 @@ from penstock.catalog.connectors.registry import (
     boundedness,
     check_options,
     connector_of,
+    emits_upserts,
     errors_table,
     options_of,
     written_changes,
@@ -31,11 +32,11 @@ from penstock.planner.binder.count_windows import count_window_query, is_count_w
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.relations.files import file_source
+from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal, expression_of
-from penstock.planner.logical.changelog_normalize import normalized
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.scan import Scan, Values
@@ -286,25 +287,28 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
 
 def scanned(table: CatalogTable) -> Relation:
     """Return a table as queries read it: scan, computed columns in declared order, watermark."""
-    source = table.source_schema
-    plan: LogicalPlan = Scan(table, tuple(range(len(source))))
+    read = marked(table)
+    source = read.source_schema
+    plan: LogicalPlan = Scan(read, tuple(range(len(source))))
+    # marks of the connector that are no column of the table
+    hidden = source.fields[len(table.source_schema) :]
     # computed columns, or another order than the connector's
-    if table.schema.names != source.names:
+    if table.schema.names != table.source_schema.names:
         computed = {column.name.lower(): expression_of(column.expression) for column in table.computed}
         expressions = []
-        for field in table.schema:
+        for field in (*table.schema, *hidden):
             index = source.index_of(field.name)
             expressions.append(
                 computed[field.name.lower()] if index is None else _column(source.fields, index)
             )
-        plan = Project(plan, tuple(expressions), tuple(table.schema.names))
+        plan = Project(plan, tuple(expressions), (*table.schema.names, *(field.name for field in hidden)))
     if table.watermark is not None:
         index = table.schema.index_of(table.watermark.column)
         assert index is not None
         plan = WatermarkAssign(plan, index, expression_of(table.watermark.expression))
     # behind the watermark: it is made split by split, upserts are stored by key
-    if connector_of(table).emits_upserts:
-        plan = normalized(plan, table.primary_key)
+    if emits_upserts(table):
+        plan = upserted(plan, table)
     return Relation(plan, plan.schema.fields)
 
 

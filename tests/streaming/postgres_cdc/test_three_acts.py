@@ -23,7 +23,7 @@ def with_options(options: dict[str, str]) -> str:
     return "WITH (" + ", ".join(f"'{key}' = '{value}'" for key, value in options.items()) + ")"
 
 
-def opened(server: PostgresServer, name: str, state: Path | None) -> Any:
+def opened(server: PostgresServer, name: str, state: Path | None, **more: str) -> Any:
     settings = {"execution.runtime-mode": "streaming"}
     if state is not None:
         settings |= {
@@ -32,7 +32,7 @@ def opened(server: PostgresServer, name: str, state: Path | None) -> Any:
             "pipeline.name": name,
         }
     made = penstock.connect(settings=settings)
-    source = server.options("postgres", name, f"slot_{name}", heartbeat__interval="50 ms")
+    source = server.options("postgres", name, f"slot_{name}", heartbeat__interval="50 ms", **more)
     made.execute(
         "CREATE TABLE src (id BIGINT, g INT, n BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED) "
         + with_options(source)

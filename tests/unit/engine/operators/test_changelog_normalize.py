@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.types import BIGINT, STRING
+from penstock.catalog.types import BIGINT, BINARY, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.changelog_normalize import ChangelogNormalizeOperator
@@ -81,3 +83,70 @@ def test_an_equal_row_changes_nothing() -> None:
         ("b", -1),
         ("c", 1),
     ]
+
+
+MARKED = Schema((Field("k", BIGINT), Field("a", STRING), Field("b", STRING), Field("marks", BINARY)))
+# a value, or None for one that an update leaves out
+LEAVES_OUT = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.sampled_from(["x", "y", None]),
+        st.sampled_from(["long", "longer", None]),
+        st.booleans(),
+    )
+)
+
+
+def marked_batch(changes: list[tuple[int, str | None, str | None, bool, bool]]) -> Batch:
+    """Return a batch. The first change of a key is whole, as an INSERT is."""
+    rows = [
+        {
+            "k": key,
+            "a": None if gone or (a is None and not first) else a or "",
+            "b": None if gone or (b is None and not first) else b or "",
+            # the marks have the bits 4 and 9
+            "marks": None
+            if gone or first or (a is not None and b is not None)
+            else bytes([(a is None) << 4, (b is None) << 1]),
+        }
+        for key, a, b, gone, first in changes
+    ]
+    weights = np.array([-1 if gone else 1 for _, _, _, gone, _ in changes], np.int64)
+    return Batch(pa.RecordBatch.from_pylist(rows, MARKED.to_arrow()), weights)
+
+
+@settings(max_examples=25, deadline=None)
+@given(LEAVES_OUT, st.lists(st.integers(1, 6), min_size=1))
+def test_a_value_that_is_left_out_is_that_of_the_row_before(
+    changes: list[tuple[int, str | None, str | None, bool]], sizes: list[int]
+) -> None:
+    made = ChangelogNormalizeOperator(changelog_normalize_spec(MARKED, (0,), 3, (-1, 4, 9, -1)), JobOptions())
+    opened(made)
+    out, expected, sent = Remembered(), {}, []
+    for key, a, b, gone in changes:
+        first = key not in expected
+        sent.append((key, a, b, gone, first))
+        if gone:
+            expected.pop(key, None)
+            continue
+        before = expected.get(key, ("", ""))
+        expected[key] = (before[0] if a is None else a, before[1] if b is None else b)
+    at = turn = 0
+    while at < len(sent):
+        size = sizes[turn % len(sizes)]
+        made.on_batch(marked_batch(sent[at : at + size]), 0, out)
+        at, turn = at + size, turn + 1
+    rows: Counter[Any] = Counter()
+    for one in out.batches:
+        weights = [1] * one.num_rows if one.weights is None else one.weights.tolist()
+        for row, weight in zip(one.rows.to_pylist(), weights, strict=True):
+            rows[row["k"], row["a"], row["b"], row["marks"]] += weight
+    assert +rows == Counter((key, a, b, None) for key, (a, b) in expected.items())
+
+
+def test_a_value_of_no_row_is_an_error() -> None:
+    made = ChangelogNormalizeOperator(changelog_normalize_spec(MARKED, (0,), 3, (-1, 4, 9, -1)), JobOptions())
+    opened(made)
+    with pytest.raises(PenstockError) as raised:
+        made.on_batch(marked_batch([(1, None, "b", False, False)]), 0, Remembered())
+    assert raised.value.code == "DAT-5418"

@@ -11,12 +11,12 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, STRING
 from penstock.engine.connectors.postgres_cdc.key_ranges import KeyRanges
+from penstock.engine.connectors.postgres_cdc.layouts import ColumnType, ReplicatedTable
 from penstock.engine.connectors.postgres_cdc.link import CopyMessages
 from penstock.engine.connectors.postgres_cdc.pgoutput import (
     EPOCH_US,
     ChangeDecoder,
     DecodedChanges,
-    ReplicatedTable,
 )
 
 OID = 700
@@ -35,9 +35,14 @@ def commit(end: int) -> bytes:
     return data(struct.pack(">cBQQq", b"C", 0, end - 1, end, 0))
 
 
-def relation(oid: int = OID, identity: bytes = b"f", names: tuple[str, ...] = ("id", "name")) -> bytes:
+def relation(
+    oid: int = OID, identity: bytes = b"f", names: tuple[str, ...] = ("id", "name"), key: str = "id"
+) -> bytes:
     types = {"id": 20, "name": 25, "more": 25}
-    columns = b"".join(b"\0" + name.encode() + struct.pack(">BIi", 0, types[name], -1) for name in names)
+    columns = b"".join(
+        (b"\1" if name == key else b"\0") + name.encode() + struct.pack(">BIi", 0, types[name], -1)
+        for name in names
+    )
     return data(
         struct.pack(">cI", b"R", oid) + b"public\0t\0" + identity + struct.pack(">H", len(names)) + columns
     )
@@ -80,9 +85,13 @@ def sent(*parts: bytes) -> CopyMessages:
     return messages
 
 
-def decoder(position: int = 0, partial: list[int] | None = None, *, grows: bool = False) -> ChangeDecoder:
-    known = ReplicatedTable("public.t", OID, {"id": 20, "name": 25})
-    return ChangeDecoder(known, FIELDS, [0], KeyRanges(), position, partial, inserts_only=grows)
+def decoder(
+    position: int = 0, partial: list[int] | None = None, *, grows: bool = False, upserts: bool = False
+) -> ChangeDecoder:
+    known = ReplicatedTable("public.t", OID, {"id": ColumnType(20), "name": ColumnType(25)}, "t")
+    return ChangeDecoder(
+        known, FIELDS, [0], KeyRanges(), position, partial, upserts=upserts, inserts_only=grows
+    )
 
 
 def weighted(changes: DecodedChanges) -> list[tuple[int, str | None, int]]:
@@ -174,3 +183,51 @@ def test_only_inserts_from_the_latest_offset_on() -> None:
     with pytest.raises(PenstockError) as raised:
         decoder(grows=True).decode(sent(begin(1), relation(), delete(row("1", "a")), commit(2)))
     assert raised.value.code == "DAT-5414"
+
+
+def test_upserts_are_new_rows_and_keys() -> None:
+    changes = decoder(upserts=True).decode(
+        sent(
+            begin(1),
+            relation(identity=b"d"),
+            insert("1", "a"),
+            data(struct.pack(">cIc", b"U", OID, b"N") + row("1", "b")),
+            data(struct.pack(">cIc", b"U", OID, b"N") + row("1", "?")),
+            # the key itself changes
+            update(row("1", None), row("2", "c"), b"K"),
+            # the server sends a key that is stored out of line also when it stays
+            update(row("2", None), row("?", "?"), b"K"),
+            update(row("2", "c"), row("2", "?"), b"O"),
+            delete(row("2", None), b"K"),
+            commit(2),
+        )
+    )
+    assert weighted(changes) == [
+        (1, "a", 1),
+        (1, "b", 1),
+        (1, None, 1),
+        (1, None, -1),
+        (2, "c", 1),
+        (2, None, 1),
+        (2, "c", 1),
+        (2, None, -1),
+    ]
+    assert changes.unchanged.tolist() == [[False, place in (2, 5)] for place in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("code", "parts"),
+    [
+        ("DAT-5405", (relation(identity=b"i", key="name"),)),
+        ("DAT-5418", (relation(identity=b"d"), update(row("1", None), row("2", "?"), b"K"))),
+    ],
+)
+def test_upserts_that_cannot_be_followed(code: str, parts: tuple[bytes, ...]) -> None:
+    with pytest.raises(PenstockError) as raised:
+        decoder(upserts=True).decode(sent(begin(1), *parts, commit(2)))
+    assert raised.value.code == code
+
+
+def test_columns_that_are_added_are_reported_with_the_changes() -> None:
+    changes = decoder().decode(sent(begin(1), relation(names=("id", "name", "more")), commit(2)))
+    assert len(changes.notices) == 1 and "ADD `more` STRING" in changes.notices[0]

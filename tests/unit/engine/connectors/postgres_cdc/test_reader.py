@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.types import BIGINT, STRING, TimestampLtz
+from penstock.catalog.types import BIGINT, BINARY, STRING, Decimal, Timestamp, TimestampLtz
 from penstock.engine.connectors.postgres_cdc import reader as reader_module
 from penstock.engine.connectors.postgres_cdc.key_ranges import KeyRanges
 from penstock.engine.connectors.postgres_cdc.slots import text_of
@@ -238,13 +238,55 @@ def test_what_cannot_be_followed_is_an_error(server: PostgresServer, there: Any)
         reading.close()
 
 
-def test_an_added_column_changes_nothing(server: PostgresServer, there: Any) -> None:
+def test_an_added_column_is_reported_and_read_once_it_is_declared(
+    server: PostgresServer, there: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     made(there, "wider", 3)
     reading = CdcReading(cdc_table(server, "wider", COLUMNS))
     until_equal(reading, server, "wider")
+    reading.checkpoint()
+    there.execute("UPDATE wider SET n = 4 WHERE id = 1")
     there.execute("ALTER TABLE wider ADD COLUMN more text DEFAULT 'x'")
-    there.execute("UPDATE wider SET n = 5, more = 'y'; INSERT INTO wider VALUES (9, 'nine', 9, 'z')")
-    until_equal(reading, server, "wider")
+    with caplog.at_level("WARNING", "penstock.postgres"):
+        there.execute("UPDATE wider SET n = 5, more = 'y'; INSERT INTO wider VALUES (9, 'nine', 9, 'z')")
+        until_equal(reading, server, "wider")
+        assert "ALTER TABLE `wider` ADD `more` STRING" in caplog.text
+        assert reading.counters["schema_changes"] == 1
+        # from a position at which the table had no such column
+        reading.declare(cdc_table(server, "wider", COLUMNS | {"more": STRING}))
+        reading.reads(lambda: reading.fold[(9, "nine", 9, "z")], "the added column")
+    # a row from before the column, the old row of an update after it, the rows of now
+    assert [(row, weight) for row, weight in reading.fold.items() if row[0] == 1 and len(row) == 4] == [
+        ((1, "row 1", 1, None), -1),
+        ((1, "row 1", 4, None), 1),
+        ((1, "row 1", 4, "x"), -1),
+        ((1, "row 1", 5, "y"), 1),
+    ]
+    assert 'UPDATE public.wider SET "more" = "more"' in caplog.text
+    reading.close()
+
+
+def test_names_that_must_be_quoted(server: PostgresServer, there: Any) -> None:
+    there.execute('CREATE SCHEMA "My ""Schema"".x"')
+    place = '"My ""Schema"".x"."order.Lines ""1"""'
+    there.execute(f'CREATE TABLE {place} ("Id" bigint PRIMARY KEY, "na""me" text, "select" bigint)')
+    there.execute(f"ALTER TABLE {place} REPLICA IDENTITY FULL; INSERT INTO {place} VALUES (1, 'a', 1)")
+    table = cdc_table(
+        server,
+        'order.Lines "1"',
+        {"Id": BIGINT, 'na"me': STRING, "select": BIGINT},
+        key=("Id",),
+        slot__name="slot_quoted",
+        schema_name='My "Schema".x',
+    )
+    reading = CdcReading(table)
+    reading.reads(lambda: reading.fold[(1, "a", 1)])
+    there.execute(f"INSERT INTO {place} VALUES (2, 'b', 2)")
+    reading.reads(lambda: reading.fold[(2, "b", 2)])
+    there.execute(f"ALTER TABLE {place} REPLICA IDENTITY DEFAULT; DELETE FROM {place}")
+    with pytest.raises(PenstockError) as raised:
+        reading.reads(lambda: False)
+    assert f"ALTER TABLE {place} REPLICA IDENTITY FULL" in str(raised.value.hint)
     reading.close()
 
 
@@ -339,3 +381,42 @@ def test_latest_offset_reads_what_is_inserted_from_now_on(server: PostgresServer
         reading.reads(lambda: False)
     assert raised.value.code == "DAT-5414"
     reading.close()
+
+
+def test_values_are_the_same_in_the_snapshot_and_in_the_stream(server: PostgresServer, there: Any) -> None:
+    """Also where the database has settings of its own for the text form of values."""
+    there.execute("CREATE TYPE feeling AS ENUM ('sad', 'ok')")
+    there.execute("CREATE DOMAIN amount AS numeric(10, 2) CHECK (VALUE > 0); CREATE DOMAIN price AS amount")
+    there.execute(
+        "CREATE TABLE odd (id bigint PRIMARY KEY, m feeling, p price, a text[], t timestamp, z timestamptz, b bytea, i "
+        "interval, f float8, r int4range, c char(5))"
+    )
+    there.execute("ALTER TABLE odd REPLICA IDENTITY FULL")
+    values = (
+        "'sad', 5.5, '{\"a,b\",NULL}', '0001-01-01', '2024-02-29 23:59:59.999999+05:30', '\\x00ff', '1 year -2 hours', "
+        "'NaN', '[1,5)', 'ab'"
+    )
+    with psycopg.connect(server.database_url("template1"), autocommit=True) as connection:
+        for setting in ("timezone = 'Asia/Kolkata'", "datestyle = German", "intervalstyle = sql_standard"):
+            connection.execute(f"ALTER DATABASE postgres SET {setting}")
+    columns = {
+        "id": BIGINT,
+        "m": STRING,
+        "p": Decimal(12, 2),
+        "a": STRING,
+        "t": Timestamp(6),
+        "z": TimestampLtz(6),
+    }
+    columns |= {"b": BINARY, "i": STRING, "f": STRING, "r": STRING, "c": STRING}
+    there.execute(f"INSERT INTO odd VALUES (1, {values})")
+    reading = CdcReading(cdc_table(server, "odd", columns))
+    try:
+        reading.reads(lambda: reading.fold, "the snapshot")
+        there.execute(f"INSERT INTO odd VALUES (2, {values})")
+        reading.reads(lambda: len(reading.fold) == 2, "the stream")
+    finally:
+        there.execute("ALTER DATABASE postgres RESET ALL")
+        reading.close()
+    first, second = sorted(reading.fold, key=lambda row: row[0])
+    assert first[1:] == second[1:]
+    assert (first[7], str(first[2]), first[8]) == ("1 year -02:00:00", "5.50", "NaN")

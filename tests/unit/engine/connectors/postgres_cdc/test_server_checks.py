@@ -100,6 +100,45 @@ def test_tables_and_columns_that_cannot_be_read() -> None:
         refused("DAT-5406", "plain_one", columns={"f": STRING}, key=("f",))
 
 
+def test_a_table_of_upserts_needs_its_key_alone() -> None:
+    with psycopg.connect(logical_server().url, autocommit=True) as there:
+        there.execute("CREATE TABLE keyed (id bigint PRIMARY KEY, name text UNIQUE NOT NULL)")
+        upserts = {"changelog_mode": "upsert"}
+        assert "'changelog-mode' = 'upsert'" in refused("DAT-5405", "keyed")
+        checked("keyed", **upserts)
+        # changes have the identity's key: it must be the declared one
+        refused("DAT-5405", "keyed", key=("name",), **upserts)
+        there.execute("ALTER TABLE keyed REPLICA IDENTITY USING INDEX keyed_name_key")
+        checked("keyed", key=("name",), **upserts)
+        there.execute(statement_of(refused("DAT-5405", "keyed", **upserts)))
+        checked("keyed", **upserts)
+        there.execute("ALTER TABLE keyed REPLICA IDENTITY NOTHING")
+        refused("DAT-5405", "keyed", **upserts)
+
+
+def test_generated_columns_are_computed_here_unless_they_are_published() -> None:
+    with psycopg.connect(logical_server().url, autocommit=True) as there:
+        there.execute(
+            "CREATE TABLE made_up (id bigint PRIMARY KEY, s bigint GENERATED ALWAYS AS (id * 2) STORED, v "
+            "bigint GENERATED ALWAYS AS (id + 1) VIRTUAL)"
+        )
+        there.execute("ALTER TABLE made_up REPLICA IDENTITY FULL")
+        assert refused("DAT-5419", "made_up", columns={"id": BIGINT, "s": BIGINT}).endswith("`s` AS (id * 2)")
+        checked("made_up", columns={"id": BIGINT})
+        there.execute("ALTER PUBLICATION penstock_slot_made_up SET (publish_generated_columns = stored)")
+        checked("made_up", columns={"id": BIGINT, "s": BIGINT})
+        refused("DAT-5419", "made_up", columns={"id": BIGINT, "v": BIGINT})
+
+
+def test_a_column_that_is_gone_has_a_cure_here() -> None:
+    with psycopg.connect(logical_server().url, autocommit=True) as there:
+        there.execute("CREATE TABLE lessened (id bigint PRIMARY KEY)")
+        there.execute("ALTER TABLE lessened REPLICA IDENTITY FULL")
+        assert "ALTER TABLE `lessened` DROP" in refused(
+            "DAT-4703", "lessened", columns={"id": BIGINT, "z": STRING}
+        )
+
+
 def test_a_key_is_sorted_by_its_bytes() -> None:
     with psycopg.connect(logical_server().url, autocommit=True) as there:
         there.execute("CREATE TABLE sorted_by (u uuid, t text, n numeric, i int, PRIMARY KEY (u, t, n, i))")

@@ -26,6 +26,7 @@ def test_one_split_whose_id_has_no_secret() -> None:
         "snapshot": True,
         "key": None,
         "ranges": [],
+        "columns": {},
     }
     reader.close()
     assert source.discover_every_ms() is None and source.rows_per_second() == 0
