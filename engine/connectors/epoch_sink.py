@@ -5,6 +5,7 @@ commits them once that is complete.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -28,6 +29,7 @@ BUFFERED_BYTES = 16 << 20
 
 # the first attempt and the retries of a call that may succeed later; after them the job restarts
 TRIES = 3
+NEWS = logging.getLogger("penstock.sinks")
 
 Answer = TypeVar("Answer")
 
@@ -193,6 +195,7 @@ class EpochSink:
                 if not error.retriable or attempt == self._tries:
                     raise
                 self._request.metrics.count("sink_retries")
+                NEWS.warning("%s; attempt %d of %d", error, attempt + 1, self._tries)
         raise AssertionError("it is tried once at least")
 
 

@@ -1,5 +1,5 @@
 """librdkafka's mock cluster, for errors that a broker of the tests does not answer with. It is wrong about
-transactions, and so is used for nothing else.
+transactions (what is aborted can be read), and so is used for nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from penstock.engine.connectors.kafka.librdkafka import PRODUCER, Librdkafka, lo
 
 TOPIC_AUTHORIZATION_FAILED = 29
 KAFKA_STORAGE_ERROR = 56
-FETCH = 1
+INVALID_TXN_STATE = 48
+INVALID_RECORD = 87
+PRODUCE, FETCH = 0, 1
+ADD_PARTITIONS, END_TRANSACTION = 24, 26
 _FUNCTIONS = (
     ("rd_kafka_handle_mock_cluster", c_void_p, (c_void_p,)),
     ("rd_kafka_mock_cluster_bootstraps", c_char_p, (c_void_p,)),

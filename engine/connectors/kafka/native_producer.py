@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
@@ -11,18 +12,18 @@ import numpy as np
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.connectors.kafka.broker_errors import broker_error, may_pass, unreachable
 from penstock.engine.connectors.kafka.librdkafka import PRODUCER, Librdkafka, Message, load
 from penstock.engine.connectors.kafka.producer_records import Records
 
 REQUEST_MS = 30_000
-"""How long a question to the brokers may take."""
-CALLS = 3
-"""How often the calls are made that decide about a transaction: ``init_transactions`` and ``commit``."""
+"""How long a question to the brokers may take, and so each call that decides about a transaction."""
 OFFSET_MS = 15_000
 """How long brokers may take to make an offset a part of a transaction."""
 ABORT_MS = 10_000
 """How long an abort may take: a new producer aborts, too."""
+_GRACE_MS = 2_000
 FAILURES_KEPT = 20
 _PAUSE_MS = 200
 
@@ -31,6 +32,8 @@ _COPY, _PARTITION = 2, 8
 _UNKNOWN_OFFSET = -1001
 _FENCED = frozenset(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"))
 _DELIVERY = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Message), c_void_p)
+_ERROR = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+_ALL_DOWN = "_ALL_BROKERS_DOWN"
 
 
 class _TopicPartition(Structure):
@@ -147,14 +150,17 @@ class NativeProducer:
     ``flush``.
     """
 
-    def __init__(self, topic: str, properties: dict[str, str], where: str) -> None:
-        self._library = library()
+    def __init__(
+        self, topic: str, properties: dict[str, str], where: str, clock: Clock | None = None
+    ) -> None:
+        self._library, self._clock = library(), clock or SystemClock()
         self._topic_name, self._where = topic, where
         self._bootstrap = properties["bootstrap.servers"]
         self._failures: list[KafkaFailure] = []
         self._failed = 0
-        # kept here: librdkafka calls it as long as the client is there
-        self._delivery = _DELIVERY(self._on_delivery)
+        self._outages = 0
+        # kept here: librdkafka calls them as long as the client is there
+        self._delivery, self._error = _DELIVERY(self._on_delivery), _ERROR(self._on_error)
         wanted = {
             # what is delivered is not reported: most records cost no callback
             "delivery.report.only.error": "true",
@@ -162,9 +168,12 @@ class NativeProducer:
             "queue.buffering.max.messages": "0",
             "queue.buffering.max.kbytes": "2147483647",
         }
-        self._client = self._library.client(PRODUCER, wanted | properties, configure=self._configure)
+        self._client = self._library.client(
+            PRODUCER, wanted | properties, self._error, configure=self._configure
+        )
         self._topic = self._library.rd_kafka_topic_new(self._client, topic.encode(), None)
         self._last_chunk = 0
+        self._hangs = False
 
     def _configure(self, conf: int) -> None:
         self._library.rd_kafka_conf_set_dr_msg_cb(conf, self._delivery)
@@ -174,6 +183,17 @@ class NativeProducer:
             self._failed += 1
             if len(self._failures) < FAILURES_KEPT:
                 self._failures.append(self._failure_of(message.contents.err))
+
+    def _on_error(self, _client: int, number: int, _reason: bytes, _opaque: int) -> None:
+        if self._library.rd_kafka_err2name(number).decode() == _ALL_DOWN:
+            self._outages += 1
+
+    @property
+    def outages(self) -> int:
+        """How often no broker was left."""
+        # serves the callback
+        self._library.rd_kafka_poll(self._client, 0)
+        return self._outages
 
     def _failure_of(self, code: int) -> KafkaFailure:
         lib = self._library
@@ -266,14 +286,40 @@ class NativeProducer:
 
     def init_transactions(self) -> None:
         """Fence off earlier producers of the transactional id, and wait for the end of their transaction."""
-        self._call(lambda: self._library.rd_kafka_init_transactions(self._client, REQUEST_MS), CALLS)
+        self._call(lambda ms: self._library.rd_kafka_init_transactions(self._client, ms), REQUEST_MS)
 
     def begin(self) -> None:
         """Begin a transaction."""
-        self._call(lambda: self._library.rd_kafka_begin_transaction(self._client))
+        self._call(lambda _: self._library.rd_kafka_begin_transaction(self._client), 0)
 
     def send_offset(self, group: str, offset: int, metadata: str) -> None:
-        """Make an offset of partition 0 a part of the transaction."""
+        """Make an offset of partition 0 a part of the transaction.
+
+        librdkafka may never return from this call (its issue 5511: the broker of the group is dropped from
+        the list of brokers). Then it raises after ``OFFSET_MS`` all the same, and the client is of no use any
+        more.
+        """
+        answers: list[KafkaFailed | None] = []
+
+        def send() -> None:
+            try:
+                self._send_offset(group, offset, metadata)
+            except KafkaFailed as failed:
+                answers.append(failed)
+            else:
+                answers.append(None)
+
+        thread = threading.Thread(target=send, name="kafka-offset", daemon=True)
+        thread.start()
+        thread.join((OFFSET_MS + _GRACE_MS) / 1000)
+        if not answers:
+            self._hangs = True
+            text = "librdkafka does not return from rd_kafka_send_offsets_to_transaction"
+            raise KafkaFailed(KafkaFailure("_TIMED_OUT", text, retriable=True))
+        if answers[0] is not None:
+            raise answers[0]
+
+    def _send_offset(self, group: str, offset: int, metadata: str) -> None:
         lib = self._library
         offsets = lib.rd_kafka_topic_partition_list_new(1)
         member = lib.rd_kafka_consumer_group_metadata_new(group.encode())
@@ -285,7 +331,8 @@ class NativeProducer:
             entry.metadata_size = len(text)
             ctypes.memmove(entry.metadata, text, len(text))
             self._call(
-                lambda: lib.rd_kafka_send_offsets_to_transaction(self._client, offsets, member, OFFSET_MS)
+                lambda _: lib.rd_kafka_send_offsets_to_transaction(self._client, offsets, member, OFFSET_MS),
+                0,
             )
         finally:
             lib.rd_kafka_topic_partition_list_destroy(offsets)
@@ -293,19 +340,31 @@ class NativeProducer:
 
     def commit(self) -> None:
         """Commit the transaction."""
-        self._call(lambda: self._library.rd_kafka_commit_transaction(self._client, REQUEST_MS), CALLS)
+        self._call(lambda ms: self._library.rd_kafka_commit_transaction(self._client, ms), REQUEST_MS)
 
     def abort(self) -> None:
         """Abort the transaction."""
-        self._call(lambda: self._library.rd_kafka_abort_transaction(self._client, ABORT_MS))
+        self._call(lambda ms: self._library.rd_kafka_abort_transaction(self._client, ms), ABORT_MS)
         self.forget_failures()
 
-    def _call(self, function: Callable[[], int | None], calls: int = 1) -> None:
-        """Call what returns ``rd_kafka_error_t``. Raises KafkaFailed."""
+    def cause(self) -> KafkaFailure | None:
+        """Return why the transaction must be aborted, ``None`` when it need not. Its records only say that
+        they were dropped.
+        """
+        try:
+            # refused in every state but the one between two transactions, with the reason of the state
+            self.begin()
+        except KafkaFailed as failed:
+            return None if failed.failure.name == "_STATE" else failed.failure
+        return None
+
+    def _call(self, function: Callable[[int], int | None], within_ms: int) -> None:
+        """Call what takes a time-out and returns ``rd_kafka_error_t``, again while it may pass and there is
+        time. Raises KafkaFailed.
+        """
         # a call that timed out may be resumed by the same call: brokers that restart are waited for
-        lib, tries = self._library, 0
-        while (error := function()) is not None:
-            tries += 1
+        lib, ends_ms = self._library, self._clock.monotonic_ms() + within_ms
+        while (error := function(max(1, int(ends_ms - self._clock.monotonic_ms())))) is not None:
             failure = KafkaFailure(
                 lib.rd_kafka_error_name(error).decode(),
                 lib.rd_kafka_error_string(error).decode(errors="replace"),
@@ -313,7 +372,7 @@ class NativeProducer:
                 bool(lib.rd_kafka_error_is_retriable(error)),
             )
             lib.rd_kafka_error_destroy(error)
-            if not failure.retriable or tries == calls:
+            if not failure.retriable or self._clock.monotonic_ms() + _PAUSE_MS >= ends_ms:
                 raise KafkaFailed(failure)
             lib.rd_kafka_poll(self._client, _PAUSE_MS)
 
@@ -330,10 +389,11 @@ class NativeProducer:
         """Close it; records that are not delivered are dropped. A transaction stays open until its time-out,
         or until the next producer begins.
         """
-        if self._client:
+        # a client that hangs would never be destroyed: it stays until the process ends
+        if self._client and not self._hangs:
             self._library.rd_kafka_topic_destroy(self._topic)
             self._library.rd_kafka_destroy(self._client)
-            self._client = 0
+        self._client = 0
 
 
 def committed_offset(topic: str, properties: dict[str, str]) -> tuple[int | None, KafkaFailure | None]:

@@ -32,13 +32,36 @@ from penstock.engine.connectors.kafka.record_limits import RecordLimits
 _TRANSACTION_MS = 60_000
 # Java's partitioner; records without a key go to any partition
 _PARTITIONER = {"partitioner": "murmur2_random"}
+# When no broker is left, librdkafka 2.11 forgets all of them and begins anew. A transaction that is open then
+# hangs for ever in send_offsets_to_transaction, whatever its time-out, although the broker is there again.
+_RECOVERY = {"metadata.recovery.strategy": "none"}
+# what records say whose transaction was given up before they were sent
+_DROPPED = frozenset(("_PURGE_QUEUE", "_PURGE_INFLIGHT"))
+# what the same rows would be answered in every transaction
+_LASTING = frozenset(
+    (
+        "INVALID_RECORD",
+        "INVALID_MSG",
+        "INVALID_TIMESTAMP",
+        "INVALID_REQUIRED_ACKS",
+        "INVALID_CONFIG",
+        "POLICY_VIOLATION",
+        "UNSUPPORTED_VERSION",
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+        "UNSUPPORTED_COMPRESSION_TYPE",
+        "_INVALID_ARG",
+        "_UNSUPPORTED_FEATURE",
+    )
+)
+# A broker that has come back may know the later part of a transaction only: it is begun again.
+_FORGOTTEN = KafkaFailure("_ALL_BROKERS_DOWN", "no broker could be reached while a transaction was open")
 
 
 def producer_properties(table: CatalogTable) -> dict[str, str]:
     """Return the properties of producers of a table."""
     # Java's delivery.timeout.ms; librdkafka's own is 5 minutes
     defaults = {"message.timeout.ms": "120000", "enable.idempotence": "true"}
-    return _PARTITIONER | defaults | client_properties(table, *PRODUCER_PROPERTIES)
+    return _PARTITIONER | _RECOVERY | defaults | client_properties(table, *PRODUCER_PROPERTIES)
 
 
 class KafkaTarget:
@@ -124,6 +147,7 @@ class KafkaTarget:
         producer, began_ms = self._producers[writer], self._clock.monotonic_ms()
         # until it is known that this epoch is committed, the brokers are asked
         self._committed.pop(writer, None)
+        outages = producer.outages
         try:
             producer.begin()
             for batch in rows:
@@ -133,6 +157,8 @@ class KafkaTarget:
             failpoint("K1")
             producer.send_offset(self._name(writer), epoch, f"penstock epoch {epoch}")
             failpoint("K2")
+            if producer.outages != outages:
+                raise KafkaFailed(_FORGOTTEN)
             producer.commit()
         except KafkaFailed as failed:
             raise self._failed(producer, failed.failure, self._clock.monotonic_ms() - began_ms) from None
@@ -141,6 +167,9 @@ class KafkaTarget:
             self._abort(producer)
             raise error
         failpoint("K3")
+        # brokers that went away meanwhile may have said yes to a transaction they do not know: they are asked
+        if producer.outages != outages and self.last_committed(writer) < epoch:
+            raise self._unknown(self._error(producer, _FORGOTTEN))
         self._committed[writer] = epoch
 
     def _records(self, batch: pa.RecordBatch) -> Records:
@@ -156,6 +185,8 @@ class KafkaTarget:
 
     def _failed(self, producer: NativeProducer, failure: KafkaFailure, took_ms: float) -> PenstockError:
         """Abort, and return the error of a transaction that failed."""
+        if failure.name in _DROPPED:
+            failure = producer.cause() or failure
         error = self._error(producer, failure)
         if failure.is_fenced:
             # the broker answers the same when a transaction has been open for too long
@@ -169,6 +200,11 @@ class KafkaTarget:
             # whether it is committed shows only a new producer, which fences this one off: the job restarts
             self._broken = self._unknown(error)
             return self._broken
+        if failure is _FORGOTTEN:
+            return self._unknown(error)
+        # nothing is written; an answer without a sentence of its own is one about this transaction
+        if error.code == "DAT-5107" and failure.name not in _LASTING:
+            error.retriable = True
         return error
 
     def _error(self, producer: NativeProducer, failure: KafkaFailure) -> PenstockError:

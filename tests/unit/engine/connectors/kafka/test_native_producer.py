@@ -14,7 +14,7 @@ from penstock.engine.connectors.kafka.native_producer import (
     committed_offset,
 )
 from penstock.engine.connectors.kafka.producer_records import Records
-from tests.harness.kafka_broker import KafkaTopics, shared_topics
+from tests.harness.kafka_broker import KafkaTopics, new_broker, shared_topics
 from tests.unit.engine.connectors.kafka.kafka_sinks import binary, records, there
 
 
@@ -112,3 +112,47 @@ def test_a_dead_broker_is_an_error_that_may_pass(monkeypatch: pytest.MonkeyPatch
     assert made.error(KafkaFailure("OUT_OF_ORDER_SEQUENCE_NUMBER", "text", fatal=True)).retriable
     assert not made.error(KafkaFailure("TOPIC_AUTHORIZATION_FAILED", "text", fatal=True)).retriable
     made.close()
+
+
+def test_calls_about_a_transaction_wait_no_longer_than_one_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_producer, "REQUEST_MS", 600)
+    made = NativeProducer("t", {"bootstrap.servers": "127.0.0.1:1", "transactional.id": "w"}, "table t")
+    waits: list[int] = []
+    native = made._library.rd_kafka_init_transactions
+
+    def init(client: int, ms: int) -> int | None:
+        waits.append(ms)
+        answer: int | None = native(client, ms)
+        return answer
+
+    monkeypatch.setattr(made._library, "rd_kafka_init_transactions", init)
+    with pytest.raises(KafkaFailed) as failed:
+        made.init_transactions()
+    assert failed.value.failure.retriable
+    assert waits and sum(waits) <= 600
+    made.close()
+
+
+def test_a_client_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = new_broker()
+    topics = KafkaTopics(broker.bootstrap)
+    topic = topics.create()
+    # what the sink switches off: librdkafka forgets all brokers, and the call below never returns
+    made = producer(topics, topic, transactional_id="w", metadata_recovery_strategy="rebootstrap")
+    made.init_transactions()
+    for offset in (1, 2):
+        made.begin()
+        made.produce(records(b"a"))
+        made.flush()
+        if offset == 2:
+            broker.kill()
+            monkeypatch.setattr(native_producer, "OFFSET_MS", 300)
+            monkeypatch.setattr(native_producer, "_GRACE_MS", 200)
+            with pytest.raises(KafkaFailed) as failed:
+                made.send_offset("w", offset, "x")
+            assert failed.value.failure.retriable
+        else:
+            made.send_offset("w", offset, "x")
+            made.commit()
+    made.close()
+    broker.kill()

@@ -12,7 +12,16 @@ from penstock.engine.api.epoch_target import EpochWriter
 from penstock.engine.api.failpoints import armed
 from penstock.engine.connectors.kafka.native_producer import KafkaFailure, committed_offset
 from penstock.engine.connectors.kafka.target import KafkaTarget
-from tests.harness.kafka_broker import KafkaTopics, shared_topics
+from tests.harness.kafka_broker import KafkaTopics, new_broker, shared_topics
+from tests.harness.kafka_mock import (
+    ADD_PARTITIONS,
+    END_TRANSACTION,
+    INVALID_RECORD,
+    INVALID_TXN_STATE,
+    PRODUCE,
+    TOPIC_AUTHORIZATION_FAILED,
+    MockCluster,
+)
 from tests.unit.engine.connectors.kafka.kafka_sinks import WRITER, declared, request, rows, there
 
 OTHER = EpochWriter("job", "s1", 1)
@@ -214,3 +223,55 @@ def test_what_brokers_refuse_has_a_sentence_of_its_own(topics: KafkaTopics) -> N
         "DAT-5102",
     ]
     one.close()
+
+
+@pytest.mark.parametrize(
+    ("request_kind", "answer", "code", "is_retriable"),
+    [
+        # the abort succeeds: nothing is written, and the epoch is committed again
+        (PRODUCE, INVALID_TXN_STATE, "DAT-5107", True),
+        # fatal: a new producer asks
+        (END_TRANSACTION, INVALID_TXN_STATE, "DAT-5151", True),
+        # the same rows are refused in each transaction
+        (PRODUCE, INVALID_RECORD, "DAT-5107", False),
+        # the records only say that they were dropped
+        (ADD_PARTITIONS, TOPIC_AUTHORIZATION_FAILED, "DAT-5104", False),
+    ],
+)
+def test_a_transaction_that_brokers_refuse(
+    request_kind: int, answer: int, code: str, is_retriable: bool
+) -> None:
+    mock = MockCluster()
+    mock.create("t")
+    one = KafkaTarget(request(declared("t", mock.bootstrap)))
+    one.fence([WRITER])
+    mock.refuse_requests(request_kind, answer)
+    with pytest.raises(PenstockError) as refused:
+        one.commit(WRITER, 1, [rows(1)])
+    assert (refused.value.code, refused.value.retriable) == (code, is_retriable)
+    one.close()
+    mock.close()
+
+
+@pytest.mark.parametrize("point", ["K1", "K2"])
+def test_a_transaction_whose_broker_was_away_is_committed_again(point: str) -> None:
+    """The broker of the tests forgets open transactions when it restarts, and says yes to their end."""
+    broker = new_broker()
+    topics = KafkaTopics(broker.bootstrap)
+    topic = topics.create()
+    one = target(topics, topic)
+    one.commit(WRITER, 1, [rows(1)])
+
+    def restart(_name: str) -> None:
+        broker.stop()
+        broker.start()
+
+    with armed({point: restart}), pytest.raises(PenstockError, match="DAT-5151") as raised:
+        one.commit(WRITER, 2, [rows(2)])
+    assert raised.value.retriable
+    assert one.last_committed(WRITER) == 1
+    one.commit(WRITER, 2, [rows(2)])
+    assert one.last_committed(WRITER) == 2
+    assert keys(topics, topic) == values(1, 2)
+    one.close()
+    broker.kill()
