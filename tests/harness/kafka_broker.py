@@ -37,15 +37,15 @@ class KafkaBroker:
     at the same port with what it has on disk.
     """
 
-    def __init__(self, program: Path, directory: Path) -> None:
-        self._program, self._directory = program, directory
+    def __init__(self, program: Path, directory: Path, host: str = "127.0.0.1") -> None:
+        self._program, self._directory, self.host = program, directory, host
         self._process: subprocess.Popen[bytes] | None = None
         self.port = _free_port()
 
     @property
     def bootstrap(self) -> str:
         """Its address, as bootstrap.servers has it."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def runs(self) -> bool:
@@ -58,6 +58,8 @@ class KafkaBroker:
         words = [
             "--only",
             "kafka",
+            "--host",
+            self.host,
             "--kafka-port",
             str(self.port),
             "--data-dir",
@@ -70,7 +72,7 @@ class KafkaBroker:
                 stderr=log,
                 cwd=self._directory,
             )
-        await_that(lambda: not self.runs or _answers(self.port), "the broker")
+        await_that(lambda: not self.runs or _answers(self.host, self.port), "the broker")
         if not self.runs:
             raise RuntimeError((self._directory / "broker.log").read_text(errors="replace")[-500:])
 
@@ -200,8 +202,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+def _answers(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
         return True
     return False
 
@@ -214,14 +216,17 @@ def _program() -> Path | None:
     return program if program.exists() else None
 
 
-def new_broker() -> KafkaBroker:
-    """Return a broker of the caller's own that runs, for tests that kill it. Skips where there is none."""
+def new_broker(host: str = "127.0.0.1") -> KafkaBroker:
+    """Return a broker of the caller's own that runs, for tests that kill it. Skips where there is none.
+
+    ``host``: the address that it listens at and names to its clients.
+    """
     pytest.importorskip("confluent_kafka", reason="needs the package confluent-kafka")
     program = _program()
     if program is None:
         pytest.skip("needs the package noida-db, a Kafka broker for tests")
     directory = Path(tempfile.mkdtemp(prefix="penstock-kafka-"))
-    broker = KafkaBroker(program, directory)
+    broker = KafkaBroker(program, directory, host)
     atexit.register(_remove, broker, directory)
     try:
         broker.start()

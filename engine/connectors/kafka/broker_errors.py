@@ -54,9 +54,11 @@ _BY_NAME |= {
     "_SSL": (
         "DAT-5105",
         "{where}: no TLS connection to the broker",
-        "correct 'properties.ssl.ca.location' and 'properties.security.protocol'",
+        "read the detail; correct 'properties.ssl.ca.location' where the broker's certificate is not trusted, "
+        "'properties.ssl.certificate.location' and 'properties.ssl.key.location' where it wants the client's",
     ),
 }
+_REFUSING = frozenset(("_SSL", "_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"))
 _UNREACHABLE = frozenset(
     (
         "_TRANSPORT",
@@ -86,6 +88,12 @@ _UNREACHABLE = frozenset(
 def may_pass(name: str) -> bool:
     """Return whether an error (``rd_kafka_err2name``) is one of connections, which the client tries again."""
     return name in _UNREACHABLE
+
+
+def refuses_connection(name: str, text: str) -> bool:
+    """Return whether an error is one of TLS or SASL. Questions then get no answer, and do not say why."""
+    # what a broker answers to the client's certificate comes after the handshake of TLS 1.3
+    return name in _REFUSING or ("SSL routines" in text and "alert" in text)
 
 
 def unreachable(bootstrap: str, seconds: float, detail: str = "") -> PenstockError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import threading
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
@@ -13,10 +14,18 @@ import numpy as np
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock, SystemClock
-from penstock.engine.connectors.kafka.broker_errors import broker_error, may_pass, unreachable
+from penstock.engine.connectors.kafka.broker_errors import (
+    broker_error,
+    may_pass,
+    refuses_connection,
+    unreachable,
+)
 from penstock.engine.connectors.kafka.librdkafka import PRODUCER, Librdkafka, Message, load
 from penstock.engine.connectors.kafka.producer_records import Records
 
+NEWS = logging.getLogger("penstock.kafka")
+FIRST_MS = 5_000
+"""A broker that does not answer within so long is told of, and waited for."""
 REQUEST_MS = 30_000
 """How long a question to the brokers may take, and so each call that decides about a transaction."""
 OFFSET_MS = 15_000
@@ -156,6 +165,7 @@ class NativeProducer:
         self._library, self._clock = library(), clock or SystemClock()
         self._topic_name, self._where = topic, where
         self._bootstrap = properties["bootstrap.servers"]
+        self._refusal: KafkaFailure | None = None
         self._failures: list[KafkaFailure] = []
         self._failed = 0
         self._outages = 0
@@ -184,9 +194,12 @@ class NativeProducer:
             if len(self._failures) < FAILURES_KEPT:
                 self._failures.append(self._failure_of(message.contents.err))
 
-    def _on_error(self, _client: int, number: int, _reason: bytes, _opaque: int) -> None:
-        if self._library.rd_kafka_err2name(number).decode() == _ALL_DOWN:
+    def _on_error(self, _client: int, number: int, reason: bytes, _opaque: int) -> None:
+        name = self._library.rd_kafka_err2name(number).decode()
+        if name == _ALL_DOWN:
             self._outages += 1
+        elif refuses_connection(name, text := (reason or b"").decode(errors="replace")):
+            self._refusal = KafkaFailure("_SSL" if may_pass(name) else name, text)
 
     @property
     def outages(self) -> int:
@@ -201,13 +214,19 @@ class NativeProducer:
 
     def partitions(self) -> int:
         """Return how many partitions the topic has. DAT-5103 when there is no such topic, DAT-5102 when no
-        broker answers.
+        broker answers, DAT-5105 when all refuse the connection.
         """
         found = POINTER(_Metadata)()
-        lib = self._library
-        code = lib.rd_kafka_metadata(self._client, 0, self._topic, ctypes.byref(found), REQUEST_MS)
-        if code:
-            raise self.error(self._failure_of(code))
+        lib, first_ms = self._library, min(FIRST_MS, REQUEST_MS)
+        for wait_ms in (first_ms, REQUEST_MS - first_ms):
+            code = lib.rd_kafka_metadata(self._client, 0, self._topic, ctypes.byref(found), wait_ms)
+            lib.rd_kafka_poll(self._client, 0)
+            if not code:
+                break
+            failure = self._refusal or self._failure_of(code)
+            if wait_ms != first_ms or not may_pass(failure.name):
+                raise self.error(failure)
+            NEWS.warning("no broker of %s answers; waiting up to %g s", self._bootstrap, REQUEST_MS / 1000)
         try:
             topic = found.contents.topics[0]
             if topic.err:

@@ -14,7 +14,13 @@ from penstock.catalog.connectors.kafka_properties import CONSUMER_PROPERTIES, PR
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
-from penstock.engine.connectors.kafka.broker_errors import kafka_exception, unreachable
+from penstock.engine.connectors.kafka.broker_errors import (
+    broker_error,
+    kafka_exception,
+    may_pass,
+    refuses_connection,
+    unreachable,
+)
 from penstock.engine.connectors.kafka.client_properties import bootstrap_servers, client_properties
 from penstock.engine.connectors.kafka.librdkafka import check_package, refused_properties
 
@@ -55,10 +61,18 @@ class TopicPartitions:
         self._table = table
         self._bootstrap = bootstrap_servers(table)
         self._group = table.options.get(PROPERTIES + "group.id")
+        self._refusal: PenstockError | None = None
         try:
-            self._client: Any = Consumer(consumer_properties(table))
+            self._client: Any = Consumer(consumer_properties(table) | {"error_cb": self._on_error})
         except KafkaException as error:
             raise refused_properties(str(error.args[0].str())) from None
+
+    def _on_error(self, error: Any) -> None:
+        name, text = str(error.name()), str(error.str())
+        if refuses_connection(name, text):
+            self._refusal = broker_error(
+                "_SSL" if may_pass(name) else name, text, f"brokers {self._bootstrap}"
+            )
 
     def listed(self) -> list[Partition]:
         """Return all partitions of the table's topics, sorted. DAT-5103 where a topic does not exist."""
@@ -103,7 +117,9 @@ class TopicPartitions:
             raise unreachable(self._bootstrap, LIMIT_S, str(error.args[0].str())) from None
 
     def _raise_unless_unreachable(self, error: Any) -> None:
-        made = kafka_exception(error, f"brokers {self._bootstrap}")
+        # serves the callback of errors of connections
+        self._client.poll(0)
+        made = self._refusal or kafka_exception(error, f"brokers {self._bootstrap}")
         if not made.retriable:
             raise made from None
 

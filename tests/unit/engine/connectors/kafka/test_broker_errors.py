@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from penstock.engine.connectors.kafka.broker_errors import broker_error, may_pass, unreachable
+from penstock.engine.connectors.kafka.broker_errors import (
+    broker_error,
+    may_pass,
+    unreachable,
+    refuses_connection,
+)
 
 
 def test_each_answer_has_its_code() -> None:
@@ -26,3 +31,9 @@ def test_what_is_of_connections_may_pass() -> None:
     assert not may_pass("TOPIC_AUTHORIZATION_FAILED")
     assert broker_error("NETWORK_EXCEPTION", "", "topic t").retriable
     assert "host:9092 answers within 30 s" in unreachable("host:9092", 30.0).message
+
+
+def test_a_refused_certificate_is_known_by_its_text() -> None:
+    assert refuses_connection("_SSL", "")
+    assert refuses_connection("_TRANSPORT", "error:0A00045C:SSL routines::tlsv13 alert certificate required")
+    assert not refuses_connection("_TRANSPORT", "SSL connection closed by peer")
