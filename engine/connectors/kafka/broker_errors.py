@@ -54,8 +54,8 @@ _BY_NAME |= {
     "_SSL": (
         "DAT-5105",
         "{where}: no TLS connection to the broker",
-        "read the detail; correct 'properties.ssl.ca.location' where the broker's certificate is not trusted, "
-        "'properties.ssl.certificate.location' and 'properties.ssl.key.location' where it wants the client's",
+        "read the detail; correct 'properties.ssl.ca.location' where the broker's certificate is refused, "
+        "'properties.ssl.certificate.location' and 'properties.ssl.key.location' where the client's is",
     ),
 }
 _REFUSING = frozenset(("_SSL", "_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"))

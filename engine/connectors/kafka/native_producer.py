@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import threading
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock, SystemClock
+from penstock.engine.api.threads import EngineThread
 from penstock.engine.connectors.kafka.broker_errors import (
     broker_error,
     may_pass,
@@ -328,7 +328,7 @@ class NativeProducer:
             else:
                 answers.append(None)
 
-        thread = threading.Thread(target=send, name="kafka-offset", daemon=True)
+        thread = EngineThread(send, "kafka offset")
         thread.start()
         thread.join((OFFSET_MS + _GRACE_MS) / 1000)
         if not answers:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from penstock.engine.connectors.kafka.broker_errors import (
     broker_error,
     may_pass,
-    unreachable,
     refuses_connection,
+    unreachable,
 )
 
 
