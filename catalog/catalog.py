@@ -11,6 +11,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.namespaces import Databases
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
 from penstock.catalog.secrets import redact_url
+from penstock.catalog.state_reference import NoStates, StateLookup
 from penstock.catalog.system_tables import SYSTEM, SYSTEM_PATH, SYSTEM_TABLES, refuse_system, system_table
 from penstock.catalog.tables import (
     CatalogTable,
@@ -51,6 +52,8 @@ class Catalog:
         self.functions = functions or PythonFunctions(_no_import)
         # Columns of files that no table declares.
         self.files: FileColumns = files or _NoFiles()
+        # States of jobs, which only a session knows.
+        self.states: StateLookup = NoStates()
         self.databases = Databases()
         # Changed by USE; names of one part are looked for here.
         self.current = ObjectPath()

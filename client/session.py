@@ -15,7 +15,7 @@ from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.types import DataType
-from penstock.client.execution.access_control import AccessControl, CheckedFiles
+from penstock.client.execution.access_control import AccessControl, CheckedFiles, CheckedStates
 from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
 from penstock.client.execution.prepared_statement import PreparedStatement
 from penstock.client.execution.query_pipeline import QueryPipeline
@@ -72,8 +72,9 @@ class Session:
     def restrict(self, access: AccessControl) -> None:
         """Let statements do only what ``access`` allows. Once, before the first statement."""
         self.state.access = access
-        # the columns of a file are read while a statement is bound
+        # the columns of a file or state are read while a statement is bound
         self.catalog.files = CheckedFiles(self.catalog.files, access)
+        self.catalog.states = CheckedStates(self.catalog.states, access)
 
     def parse(self, sql: str, file: str | None = None) -> list[LocatedStatement]:
         """Return the statements of a text; raises the first syntax error with its position."""

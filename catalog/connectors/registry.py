@@ -31,6 +31,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.other_dialects import CONNECTOR_HINTS
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.secrets import MASK, names_secret, redact_url
+from penstock.catalog.state_reference import STATE
 from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, STRING, DataType
@@ -158,6 +159,13 @@ _ALL = (
         internal=True,
         boundedness=_system_boundedness,
         emits_changes=lambda table: bool(table.option("follow")),
+    ),
+    Connector(
+        STATE,
+        "state of a job or savepoint",
+        tuple(Option(key) for key in ("job", "savepoint", "checkpoint", "operator", "state")),
+        source=True,
+        internal=True,
     ),
     Connector(
         "late",

@@ -105,6 +105,14 @@ STATE: dict[str, tuple[str, str]] = {
         "Checkpoints cannot be written or read.",
         "Free space, or check the disk; the newest complete checkpoint is used.",
     ),
+    "STA-3060": (
+        "A state of a job is read by a catalog that is of no session.",
+        "Read it in a session that runs jobs.",
+    ),
+    "STA-3061": (
+        "A query names a state that its job has not, or one of several.",
+        "SELECT * FROM STATE OF JOB 'id' lists the operators and their states.",
+    ),
     "STA-3054": (
         "Statements with secrets are not stored, so recover cannot run them.",
         "Run the script it was started by, with the same --state.",

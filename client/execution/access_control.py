@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from penstock.catalog.catalog import Catalog, Relation
+from penstock.catalog.state_reference import StateColumns, StateLookup, StateReference
 from penstock.catalog.tables import CatalogTable, FileColumns, InferredFiles
 from penstock.planner.statements.nodes import Statement
 
@@ -55,6 +56,20 @@ class CheckedFiles:
         """Return the columns of a filesystem table with these options."""
         self._access.check_options("filesystem", options)
         return self._files.columns(options)
+
+
+class CheckedStates:
+    """Finds states of jobs, and of savepoints in directories that the user may read."""
+
+    def __init__(self, states: StateLookup, access: AccessControl) -> None:
+        self._states = states
+        self._access = access
+
+    def state_columns(self, reference: StateReference) -> StateColumns:
+        """Return the columns of a state."""
+        if reference.savepoint is not None:
+            self._access.check_path("savepoint", reference.savepoint)
+        return self._states.state_columns(reference)
 
 
 def check_table(access: AccessControl, table: CatalogTable, declared: Relation | None = None) -> None:

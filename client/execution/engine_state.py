@@ -14,6 +14,7 @@ from penstock.catalog.python_functions import PythonFunctions
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import InferredFiles
 from penstock.client.execution.engine_jobs import EngineJobs, report_on_stderr
+from penstock.client.execution.job_states import JobStates
 from penstock.client.execution.materialized_view_jobs import MaterializedViewJobs
 from penstock.client.execution.python_modules import PythonModules
 from penstock.client.execution.system_tables import session_tables
@@ -24,6 +25,7 @@ from penstock.engine.connectors.in_process.bad_records import BadRecords
 from penstock.engine.connectors.in_process.late_rows import LateRows
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
+from penstock.engine.connectors.in_process.state_tables import StateTables
 from penstock.engine.connectors.python.lookup import PythonConnectors
 from penstock.engine.operators.source.alignment import WatermarkAlignments
 
@@ -102,6 +104,9 @@ class EngineState:
         # a function: the services are read when the first job starts, not now
         self.jobs = EngineJobs(self._job_services, report, takes_new_ids=is_shared)
         self.system_tables = session_tables(self.jobs, SystemClock())
+        states = JobStates(self.jobs, state_dir)
+        self.catalog.states = states
+        self.state_tables = StateTables(states.read)
         self._session_numbers = itertools.count(1)
         # its owners: who creates the backends, who writes the files of the catalogs
         self._backends_lock = threading.Lock()
@@ -133,7 +138,12 @@ class EngineState:
     @property
     def _readable_tables(self) -> tuple[object, ...]:
         """The tables of this process that queries may read."""
-        return self.registered, self.bad_records, self.late_rows, self.views.tables, self.system_tables
+        return self.registered, self.bad_records, self.late_rows, self.views.tables, *self._engine_tables
+
+    @property
+    def _engine_tables(self) -> tuple[object, ...]:
+        """The tables that show what runs here."""
+        return self.system_tables, self.state_tables
 
     def _job_services(self) -> Services:
         python = PythonConnectors(self.python_connectors, self.modules.allowed, self.modules.module)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import Manifest, check_version, decode_manifest, unseal
-from penstock.engine.checkpoint.snapshot_format import check_file, damaged, read_items, read_state
+from penstock.engine.checkpoint.snapshot_format import check_file, damaged, read_items, read_pieces
 from penstock.engine.checkpoint.store import CURRENT
 from penstock.engine.storage.storage import Storage
 
@@ -160,14 +160,17 @@ class CheckpointReader:
         """Return a keyed state of all subtasks with ``key_group`` as its first column; ``None`` when it is
         empty.
         """
-        tasks = sorted(manifest.tasks, key=lambda task: task.task)
-        # All key groups of every subtask.
-        pieces = [
-            read_state(self._storage, task, task.increments(operator_id, state), 0, manifest.max_parallelism)
-            for task in tasks
-        ]
-        tables = [piece for piece in pieces if piece is not None]
+        tables = list(self.pieces(manifest, operator_id, state))
         return pa.concat_tables(tables) if tables else None
+
+    def pieces(self, manifest: Manifest, operator_id: str, state: str) -> Iterator[pa.Table]:
+        """Yield a keyed state of all subtasks piece by piece, each read on demand; nothing when it is
+        empty.
+        """
+        for task in sorted(manifest.tasks, key=lambda task: task.task):
+            increments = task.increments(operator_id, state)
+            if increments:
+                yield from read_pieces(self._storage, task, increments, 0, manifest.max_parallelism)
 
     def _numbers(self) -> list[int]:
         return sorted(int(match[1]) for name in self._storage.list() if (match := _MANIFEST.fullmatch(name)))

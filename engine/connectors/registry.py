@@ -66,6 +66,12 @@ def _system_source(request: ScanRequest) -> SourceConnector:
     return SystemSource(request)
 
 
+def _state_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.in_process.state_tables import StateSource
+
+    return StateSource(request)
+
+
 def _kafka_source(request: ScanRequest) -> SourceConnector:
     from penstock.engine.connectors.kafka.source import KafkaSource
 
@@ -208,6 +214,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "nexmark": _nexmark_source,
     "registered": _registered_source,
     "errors": _errors_source,
+    "state": _state_source,
     "materialized": _materialized_source,
     "late": _late_source,
     "system": _system_source,

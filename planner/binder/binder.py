@@ -13,6 +13,7 @@ from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
+from penstock.catalog.state_reference import STATE
 from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 from penstock.planner.binder.context import BindContext
@@ -313,9 +314,11 @@ def _refuse_repeated(names: Sequence[str], statement: CreateView | CreateMateria
 
 
 def _refuse_system_tables(plan: LogicalPlan, span: Span | None) -> None:
-    """Refuse a materialized view of what runs in this process: another process could not continue it."""
+    """Refuse a materialized view of what runs in this process, or of states: another process could not
+    continue it.
+    """
     scans = (node.table for node in plan.walk() if isinstance(node, Scan))
-    read = next((table for table in scans if table.connector == SYSTEM), None)
+    read = next((table for table in scans if table.connector in (SYSTEM, STATE)), None)
     if read is not None:
         raise PenstockError(
             "SQL-1360",

@@ -13,6 +13,7 @@ from penstock.planner.parser.hints import table_options
 from penstock.planner.parser.match_recognize_parser import MatchParser
 from penstock.planner.parser.over_clause_parser import OverParser
 from penstock.planner.parser.parser_context import ParserContext
+from penstock.planner.parser.state_parser import StateParser
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
     Descriptor,
@@ -45,6 +46,7 @@ class TableParser:
         self._context, self._tokens = context, context.tokens
         self._matches = MatchParser(context, over)
         self._files = FileParser(context)
+        self._states = StateParser(context)
 
     # aliases
 
@@ -225,6 +227,8 @@ class TableParser:
         """Return the table named at the current token, with the options of its hint."""
         if self._tokens.at(TokenType.STRING):
             return self._with_options(self._files.path())
+        if self._states.begins():
+            return self._states.table(begin)
         # t, database.t or catalog.database.t
         parts = [self._tokens.identifier("table")]
         while self._tokens.take(TokenType.DOT):

@@ -183,6 +183,12 @@ class FileTable(exp.Table):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "path": True, "format": False, "alias": False}
 
 
+class StateTable(exp.Table):
+    """A state in FROM: ``reference`` is a ``StateReference``, ``this`` the name of its columns' table."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "reference": True, "alias": False}
+
+
 class LambdaFunction(exp.Expression):
     """``(x, y) -> body`` as an argument: ``expressions`` are its parameters, ``this`` its body."""
 

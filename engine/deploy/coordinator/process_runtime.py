@@ -38,6 +38,7 @@ _ELSEWHERE = {
     "materialized": "reads a materialized view, which this process holds",
     "errors": "reads the records that could not be read, which this process holds",
     "late": "reads late rows, which this process holds",
+    "state": "reads states of jobs, which this process finds",
     "system": "reads a system table, which this process holds",
 }
 HOSTED = "hosted"

@@ -32,6 +32,7 @@ from penstock.planner.binder.count_windows import count_window_query, is_count_w
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.relations.files import file_source
+from penstock.planner.binder.relations.states import state_table
 from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
@@ -48,6 +49,7 @@ from penstock.planner.parser.syntax_nodes import (
     OptionEntry,
     RowMatches,
     SnapshotTable,
+    StateTable,
     WindowTableFunction,
     consume,
     moved,
@@ -163,6 +165,9 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         case FileTable():
             source = file_source(tree, context)
             return read_table(source.table, span_of(tree), context)
+        # STATE OF JOB 'id' OPERATOR 'name'
+        case StateTable():
+            return read_table(state_table(tree, context), span_of(tree), context)
     consume(tree, "this", "alias")
     # t /*+ OPTIONS('key' = 'value') */
     options = tree.meta.get("options", ())

@@ -1,0 +1,181 @@
+"""States of jobs and savepoints as tables: which there are, their columns, and their entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.state_reference import StateColumns, StateReference, state_reference
+from penstock.catalog.types import BIGINT, STRING, from_arrow
+
+if TYPE_CHECKING:
+    from penstock.client.execution.engine_jobs import EngineJobs
+    from penstock.engine.api.locations import Location
+    from penstock.engine.checkpoint.manifest import Manifest
+    from penstock.engine.checkpoint.reader import CheckpointReader, StateLine
+
+_LIST = (
+    Field("operator", STRING, False),
+    Field("operator_id", STRING, False),
+    Field("state", STRING, False),
+    Field("kind", STRING, False),
+    Field("entries", BIGINT, False),
+    Field("size_bytes", BIGINT, False),
+    Field("checkpoint", BIGINT, False),
+)
+"""Columns of the list of states."""
+_ITEM = (Field("item", STRING, False),)
+"""The column of a state that is a list: each item as JSON."""
+
+
+class JobStates:
+    """Reads states out of completed checkpoints; a running job is not disturbed. ``state_dir``: where jobs of
+    other processes, and of this one before, have theirs.
+    """
+
+    def __init__(self, jobs: EngineJobs, state_dir: Location | None) -> None:
+        self._jobs = jobs
+        self._state_dir = state_dir
+
+    def state_columns(self, reference: StateReference) -> StateColumns:
+        """Return the columns of a state, and the reference with the checkpoint it is read from. Raises
+        STA-3031 to STA-3033 and STA-3061 where it is not to be found.
+        """
+        reader = self._reader(reference)
+        manifest = reader.manifest(reference.checkpoint)
+        found = replace(reference, checkpoint=manifest.checkpoint_id)
+        if reference.operator is None:
+            return StateColumns(_LIST, found)
+        line = _find(reader.states(manifest), reference)
+        found = replace(found, operator=line.operator_id, state=line.state)
+        if not line.keyed:
+            return StateColumns(_ITEM, found)
+        first = next(reader.pieces(manifest, line.operator_id, line.state), None)
+        # an empty state has no file, and so no columns but this one
+        schema = pa.schema([("key_group", pa.int64())]) if first is None else first.schema
+        return StateColumns(tuple(Field(column.name, from_arrow(column.type)) for column in schema), found)
+
+    def read(self, options: Mapping[str, str]) -> Iterator[pa.Table]:
+        """Yield the entries of the state that ``state_columns`` has found, with the types it said. Raises
+        STA-3031 when its checkpoint has been superseded and deleted since.
+        """
+        reference = state_reference(options)
+        reader = self._reader(reference)
+        manifest = reader.manifest(reference.checkpoint)
+        if reference.operator is None:
+            yield _list(reader.states(manifest), manifest)
+            return
+        line = _find(reader.states(manifest), reference)
+        if not line.keyed:
+            items = [
+                json.dumps(item, sort_keys=True)
+                for operator_id, state, item in reader.items(manifest)
+                if (operator_id, state) == (line.operator_id, line.state)
+            ]
+            yield pa.table({"item": pa.array(items, pa.string())})
+            return
+        for piece in reader.pieces(manifest, line.operator_id, line.state):
+            fields = [Field(column.name, from_arrow(column.type)) for column in piece.schema]
+            yield piece.cast(Schema(tuple(fields)).to_arrow())
+
+    def _reader(self, reference: StateReference) -> CheckpointReader:
+        # the engine: only where a state is read
+        from penstock.engine.api.locations import parse_location
+        from penstock.engine.checkpoint.reader import CheckpointReader
+        from penstock.engine.storage.locations import exists, storage_at
+
+        if reference.savepoint is not None:
+            location = parse_location(reference.savepoint)
+            if not exists(location):
+                raise PenstockError(
+                    "STA-3033",
+                    f"there is no directory {reference.savepoint}",
+                    hint="STOP JOB .. WITH SAVEPOINT prints the path of a savepoint",
+                    sqlstate="42704",
+                )
+            return CheckpointReader(storage_at(location))
+        job_id = reference.job or ""
+        known = {job.job_id: job for job in self._jobs.all()}
+        job = known.get(job_id)
+        if job is not None and job.checkpoint_storage is not None:
+            return CheckpointReader(job.checkpoint_storage)
+        # of a job that this process does not run: one name, never a path
+        if (
+            job is None
+            and self._state_dir is not None
+            and "/" not in job_id
+            and job_id not in ("", ".", "..")
+        ):
+            directory = self._state_dir / job_id
+            if exists(directory):
+                return CheckpointReader(storage_at(directory))
+        raise _no_state(job_id, list(known), exists=job is not None)
+
+
+def _list(lines: list[StateLine], manifest: Manifest) -> pa.Table:
+    rows = {
+        "operator": [line.operator for line in lines],
+        "operator_id": [line.operator_id for line in lines],
+        "state": [line.state for line in lines],
+        "kind": ["keyed" if line.keyed else "list" for line in lines],
+        "entries": [line.rows for line in lines],
+        "size_bytes": [line.size_bytes for line in lines],
+        "checkpoint": [manifest.checkpoint_id] * len(lines),
+    }
+    return pa.table(rows, schema=Schema(_LIST).to_arrow())
+
+
+def _find(lines: list[StateLine], reference: StateReference) -> StateLine:
+    """Return the one state that the reference names. Raise STA-3061 for none or several."""
+    wanted = (reference.operator or "").lower()
+    of_operator = [line for line in lines if wanted in (line.operator_id.lower(), line.operator.lower())]
+    if not of_operator:
+        names = list(dict.fromkeys(line.operator for line in lines))
+        raise PenstockError(
+            "STA-3061",
+            f"there is no operator '{reference.operator}' with state",
+            hint=did_you_mean(reference.operator or "", names, others=True) or "no operator has state",
+            sqlstate="42704",
+        )
+    if len({line.operator_id for line in of_operator}) > 1:
+        ids = ", ".join(dict.fromkeys(line.operator_id for line in of_operator))
+        raise PenstockError(
+            "STA-3061",
+            f"several operators are named '{reference.operator}'",
+            hint=f"write OPERATOR with one of their ids: {ids}",
+            sqlstate="42702",
+        )
+    named = [line for line in of_operator if reference.state in (None, line.state)]
+    if len(named) == 1:
+        return named[0]
+    states = [line.state for line in of_operator]
+    what = f"no state '{reference.state}'" if not named else f"{len(named)} states"
+    raise PenstockError(
+        "STA-3061",
+        f"operator '{reference.operator}' has {what}",
+        hint=f"write STATE with one of: {', '.join(states)}",
+        sqlstate="42704",
+    )
+
+
+def _no_state(job_id: str, known: list[str], *, exists: bool) -> PenstockError:
+    if exists:
+        return PenstockError(
+            "STA-3061",
+            f"job {job_id} writes no checkpoints, and its state is read out of them",
+            hint="SET 'execution.checkpointing.dir' = 'path' before its INSERT",
+            sqlstate="55000",
+        )
+    return PenstockError(
+        "STA-3033",
+        f"there is no job '{job_id}' with checkpoints",
+        hint=did_you_mean(job_id, known, others=True) or "SHOW JOBS lists the jobs",
+        sqlstate="42704",
+    )
