@@ -28,6 +28,7 @@ from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
     from penstock.catalog.schema import Schema
+    from penstock.client.execution.prepared_statement import PreparedStatement
     from penstock.client.session import Session
     from penstock.engine.job.job import Job
     from penstock.planner.logical.plan import LogicalPlan
@@ -124,6 +125,13 @@ class Cursor:
                 if self._result is not None:
                     self._result.close()
                 self._set_result(self._session.run(statement, hold=self._hold))
+        return self
+
+    def run_prepared(self, prepared: PreparedStatement, params: Parameters = ()) -> Cursor:
+        """Execute a statement that ``Session.prepare`` made; see ``execute``."""
+        self._renew()
+        with self._errors():
+            self._set_result(prepared.execute(params, self._hold))
         return self
 
     def run_plan(self, plan: LogicalPlan) -> Cursor:

@@ -99,12 +99,17 @@ class Session:
             raise PenstockError("CLI-6005", message, hint=hint, source=SourceText(sql))
         return statements[0]
 
-    def prepare(self, sql: str, types: Sequence[DataType | None] = ()) -> PreparedStatement:
+    def prepare(
+        self, sql: str, types: Sequence[DataType | None] = (), otherwise: Sequence[DataType | None] = ()
+    ) -> PreparedStatement:
         """Prepare the one statement of a text; ``types`` are those of its first parameters, as far as the
-        caller knows them. Raises CLI-6005, and what binding raises.
+        caller knows them, ``otherwise`` those where the statement asks for none. Raises CLI-6005, and what
+        binding raises.
         """
         statement = self.parse_one(sql)
-        return PreparedStatement(self.state, self.pipeline, statement, partial(self.run, statement), types)
+        return PreparedStatement(
+            self.state, self.pipeline, statement, partial(self.run, statement), types, otherwise
+        )
 
     def run(
         self,

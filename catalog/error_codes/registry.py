@@ -16,6 +16,7 @@ from penstock.catalog.error_codes.http import HTTP
 from penstock.catalog.error_codes.kafka import KAFKA
 from penstock.catalog.error_codes.lakehouse import LAKEHOUSE
 from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
+from penstock.catalog.error_codes.postgres_wire import POSTGRES_WIRE
 from penstock.catalog.error_codes.python_connectors import PYTHON_CONNECTORS
 from penstock.catalog.error_codes.redis import REDIS
 from penstock.catalog.error_codes.runtime import RUNTIME
@@ -76,6 +77,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | LAKEHOUSE
             | OBJECT_STORAGE
             | CDC
+            | POSTGRES_WIRE
         ).items(),
         key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
     )

@@ -35,6 +35,7 @@ RUNTIME: dict[str, tuple[str, str]] = {
         "Run one version of penstock everywhere.",
     ),
     "INT-9040": ("A statement has no executor.", "Report a defect with the statement."),
+    "INT-9041": ("A statement of a server's client met a defect.", "Report a defect with the statement."),
     "INT-9045": ("An aggregate has no accumulator.", "Report a defect with the statement."),
     "INT-9046": (
         "A retraction reached an aggregate that was planned without.",

@@ -100,6 +100,7 @@ class PreparedStatement:
         statement: PreparedText,
         run: RunStatement,
         types: Sequence[DataType | None] = (),
+        otherwise: Sequence[DataType | None] = (),
     ) -> None:
         self._state = state
         self._pipeline = pipeline
@@ -111,7 +112,9 @@ class PreparedStatement:
         try:
             with state.lock:
                 bind = partial(self._resolve, statement.node)
-                self.parameters = infer_types(self._names, bind, types) if self._names.names else ()
+                self.parameters = (
+                    infer_types(self._names, bind, types, otherwise) if self._names.names else ()
+                )
                 self.schema = self._result_schema()
         except PenstockError as error:
             raise statement.locate(error) from error

@@ -17,6 +17,7 @@ from penstock.engine.kernels import (
     nfa_search,
     partition,
     pgoutput,
+    postgres_rows,
     spark_hash,
     stable_hash,
 )
@@ -47,6 +48,7 @@ MODULES = (
     multi_index,
     partition,
     pgoutput,
+    postgres_rows,
     nfa_search,
     merge_intervals,
     json_elements,

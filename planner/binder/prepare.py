@@ -61,10 +61,13 @@ def parameters_of(statement: Statement) -> ParameterList:
 
 
 def infer_types(
-    parameters: ParameterList, bind: Bind, given: Sequence[DataType | None] = ()
+    parameters: ParameterList,
+    bind: Bind,
+    given: Sequence[DataType | None] = (),
+    otherwise: Sequence[DataType | None] = (),
 ) -> tuple[DataType, ...]:
-    """Return the type of each parameter: the ``given`` one, or that of the first place that asks for one,
-    STRING where none does.
+    """Return the type of each parameter: the ``given`` one, or that of the first place that asks for one.
+    Where none does it is that of ``otherwise``, and STRING where that has none.
     """
     declared = [given[i] if i < len(given) else None for i in range(len(parameters.names))]
     if all(declared):
@@ -82,8 +85,10 @@ def infer_types(
     for node in plan.walk():
         node.map_expressions(note)
         _note_inserted(node, asked)
+    last = [otherwise[i] if i < len(otherwise) else None for i in range(len(parameters.names))]
     return tuple(
-        kind or asked.get(name, STRING) for name, kind in zip(parameters.names, declared, strict=True)
+        kind or asked.get(name) or default or STRING
+        for name, kind, default in zip(parameters.names, declared, last, strict=True)
     )
 
 
