@@ -48,7 +48,7 @@ class Catalog:
         self._temporary: dict[str, Relation] = {}
         self.lock: AbstractContextManager[object] = lock or nullcontext()
         # Late rows of jobs, by the name as written: they belong to no database.
-        self._late: dict[str, Relation] = {}
+        self._late: dict[str, CatalogTable] = {}
         self.functions = functions or PythonFunctions(_no_import)
         # Columns of files that no table declares.
         self.files: FileColumns = files or _NoFiles()
@@ -148,6 +148,12 @@ class Catalog:
         with self.lock:
             self._changes[0] += 1
             self._late[table.name.lower()] = table
+
+    def forget_late_rows(self, job_id: str) -> None:
+        """Remove the tables of late rows of a job that nobody can ask for any more."""
+        with self.lock:
+            for name in [n for n, table in self._late.items() if table.options.get("job") == job_id]:
+                del self._late[name]
 
     def resolve(self, name: str, span: Span | None = None) -> Relation:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""

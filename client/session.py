@@ -19,6 +19,7 @@ from penstock.client.execution.access_control import AccessControl, CheckedFiles
 from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
 from penstock.client.execution.prepared_statement import PreparedStatement
 from penstock.client.execution.query_pipeline import QueryPipeline
+from penstock.client.execution.session_settings import is_engine_setting
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
 from penstock.client.statements.dispatch import LocatedStatement, load_catalog, parse_statements, run_located
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
     from penstock.engine.job.job import Job
     from penstock.planner.table_api.execution import NewCursor
     from penstock.planner.table_api.table import Table
+
+
+# a table or view, a function, a catalog or database
+NAME_IS_TAKEN = ("SQL-1302", "SQL-1330", "SQL-1352")
 
 
 class Session:
@@ -128,7 +133,8 @@ class Session:
         if not isinstance(statement.node, Insert | ExecuteStatementSet | CreateTableAs) or result.job is None:
             return result
         try:
-            return start_or_finish(self.state, result, hold)
+            with self.state.in_use():
+                return start_or_finish(self.state, result, hold)
         # BaseException: an interrupted CREATE TABLE AS drops its table as well
         except BaseException as error:
             with self.state.lock:
@@ -163,17 +169,28 @@ class Session:
         if record.withheld:
             raise refuse_withheld(job.job_id)
         # what the caller has set overrules the record
+        is_shared = self.state.engine.is_shared
         for key, text in record.settings:
-            if not self.settings.is_set(key):
+            if not self.settings.is_set(key) and not (is_shared and is_engine_setting(key)):
                 self.settings.set(key, text)
         # return as soon as the job runs, also where its sources end
         self.settings.set("table.dml-sync", "false")
         for statement in record.statements:
-            self.execute(statement)
+            try:
+                self.execute(statement)
+            except PenstockError as error:
+                # the stored catalog has that name, by the same statement
+                if error.code not in NAME_IS_TAKEN or not self.state.engine.stores:
+                    raise
         # the next job with state takes this id, and so the directory: set just before its statement
         self.state.resume_as = job.job_id
+        own = self.parse_one(record.statement)
+        # CREATE TABLE AS: the stored catalog has the table, and the job that fills it goes on
+        node = own.node
+        if isinstance(node, CreateTableAs) and self.catalog.find(node.table.name.text) is not None:
+            own = replace(own, node=Insert(node.table.name, node.query))
         try:
-            return self.execute(record.statement)
+            return self.run(own)
         finally:
             self.state.resume_as = None
 

@@ -21,7 +21,7 @@ from penstock.repl.launch.arguments import (
     spark_parser,
     test_parser,
 )
-from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK
 from penstock.repl.launch.user_arguments import user_parser
 
 
@@ -72,12 +72,14 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
 
 
 def _serve(words: list[str], own_process: bool) -> int:
-    # reserved for a server, so that a script named serve is not run by mistake
-    sys.stderr.write(
-        "error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine "
-        "inside your program\n"
-    )
-    return EXIT_USAGE
+    from penstock.repl.launch.serve_arguments import serve_arguments, serve_parser
+
+    parser = serve_parser()
+    arguments = serve_arguments(parser, words)
+    _prepare(own_process)
+    from penstock.repl.commands.serve import serve
+
+    return serve(arguments, parser)
 
 
 def _init(words: list[str], own_process: bool) -> int:

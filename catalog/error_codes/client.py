@@ -59,10 +59,6 @@ CLIENT: dict[str, tuple[str, str]] = {
         "A command or flag does not exist, or has a wrong value.",
         "penstock --help lists them; the hint has the nearest one.",
     ),
-    "CLI-6101": (
-        "penstock serve is asked for, and this release has no server.",
-        "penstock.connect() runs the engine inside your program.",
-    ),
     "CLI-6110": ("A script uses ${name}, and the variable has no value.", "Pass --var name=value."),
     "CLI-6111": ("The value of a variable has several lines.", "Pass one line."),
     "CLI-6120": ("The configuration file cannot be read.", "Check its path and permission."),

@@ -62,7 +62,7 @@ class CatalogStore:
         """
         # one moment of the catalog, whatever other sessions change
         with catalog.lock:
-            statements = self._statements(catalog)
+            statements = catalog_statements(catalog, self.catalog)
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
         # In the same directory: a rename is atomic only within one file system.
         fresh = self.path.with_suffix(".json.new")
@@ -93,62 +93,60 @@ class CatalogStore:
                 "SQL-1321", message, detail=str(error), kind=Kind.EXTERNAL, sqlstate="58030"
             ) from error
 
-    def _statements(self, catalog: Catalog) -> list[str]:
-        """The statements that make the catalog again when names are looked for in its default database."""
-        databases = catalog.databases
-        # Databases before the tables in them; the default one exists from the start.
-        statements = [
-            f"CREATE DATABASE {quoted_name(name)}"
-            for name in databases.by_catalog[self.catalog]
-            if name != DEFAULT_DATABASE
-        ]
-        # The default catalog's file also has what belongs to no catalog: other catalogs and functions.
-        if self.catalog == DEFAULT_CATALOG:
-            others = [name for name in databases.by_catalog if name != DEFAULT_CATALOG]
-            # Other catalogs come first: a view of this one may read their tables.
-            statements = [
-                f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})"
-                for name in others
-            ] + statements
-            statements += map(function_statement, catalog.functions.permanent())
-        # The current database while the statements run; USE changes it.
-        used = ObjectPath(self.catalog)
-        # In the order of creation: a view comes after the tables it reads.
-        for relation in catalog.permanent():
-            path = ObjectPath.of(relation.name)
-            if path.catalog != self.catalog:
-                continue
-            # The names in a view's text are looked up from the database it was created in.
-            wanted = relation.path if isinstance(relation, View | MaterializedView) else path
-            if wanted != used:
-                statements.append(f"USE {self._written(wanted)}")
-                used = wanted
-            # As seen from the database in use: a view may be created in one and belong to another.
-            bare = relation.name.rpartition(".")[2]
-            where = (
-                ""
-                if wanted == path
-                else f"{path.database}."
-                if wanted.catalog == self.catalog
-                else f"{path}."
-            )
-            # With its secrets: a masked password could not connect after a restart.
-            statements.append(create_statement(replace(relation, name=where + bare), redact=False))
-        return statements
-
-    def _written(self, path: ObjectPath) -> str:
-        # USE database, or USE catalog.database for a view whose query was written in another catalog.
-        inside = path.catalog == self.catalog
-        return (
-            quoted_name(path.database)
-            if inside
-            else f"{quoted_name(path.catalog)}.{quoted_name(path.database)}"
-        )
-
     def _unreadable(self, why: str) -> PenstockError:
         message = f"the catalog file {self.path} cannot be read"
         hint = "restore it from a copy, or move it away to begin with an empty catalog"
         return PenstockError("SQL-1320", message, detail=why, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+
+
+def catalog_statements(catalog: Catalog, name_of_catalog: str = DEFAULT_CATALOG) -> list[str]:
+    """Return the statements that make a catalog again when names are looked for in its default database.
+    They have secrets.
+    """
+    databases = catalog.databases
+    # Databases before the tables in them; the default one exists from the start.
+    statements = [
+        f"CREATE DATABASE {quoted_name(name)}"
+        for name in databases.by_catalog[name_of_catalog]
+        if name != DEFAULT_DATABASE
+    ]
+    # The default catalog's file also has what belongs to no catalog: other catalogs and functions.
+    if name_of_catalog == DEFAULT_CATALOG:
+        others = [name for name in databases.by_catalog if name != DEFAULT_CATALOG]
+        # Other catalogs come first: a view of this one may read their tables.
+        statements = [
+            f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})"
+            for name in others
+        ] + statements
+        statements += map(function_statement, catalog.functions.permanent())
+    # The current database while the statements run; USE changes it.
+    used = ObjectPath(name_of_catalog)
+    # In the order of creation: a view comes after the tables it reads.
+    for relation in catalog.permanent():
+        path = ObjectPath.of(relation.name)
+        if path.catalog != name_of_catalog:
+            continue
+        # The names in a view's text are looked up from the database it was created in.
+        wanted = relation.path if isinstance(relation, View | MaterializedView) else path
+        if wanted != used:
+            statements.append(f"USE {_written(wanted, name_of_catalog)}")
+            used = wanted
+        # As seen from the database in use: a view may be created in one and belong to another.
+        bare = relation.name.rpartition(".")[2]
+        where = (
+            "" if wanted == path else f"{path.database}." if wanted.catalog == name_of_catalog else f"{path}."
+        )
+        # With its secrets: a masked password could not connect after a restart.
+        statements.append(create_statement(replace(relation, name=where + bare), redact=False))
+    return statements
+
+
+def _written(path: ObjectPath, name_of_catalog: str) -> str:
+    # USE database, or USE catalog.database for a view whose query was written in another catalog.
+    inside = path.catalog == name_of_catalog
+    return (
+        quoted_name(path.database) if inside else f"{quoted_name(path.catalog)}.{quoted_name(path.database)}"
+    )
 
 
 def _options(options: dict[str, str]) -> str:

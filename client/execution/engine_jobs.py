@@ -62,6 +62,26 @@ class EngineJobs:
         """Return the jobs in the order they were started."""
         return [] if self._manager is None else self._manager.jobs()
 
+    def forget_queries(self, kept: int) -> list[Job]:
+        """Forget all but the newest ``kept`` queries that have ended, and return them. Jobs of INSERT and of
+        materialized views are remembered.
+        """
+        manager = self.manager
+        with self._lock:
+            ended = [
+                job
+                for job in self.all()
+                # a sink number marks a query; None: it is submitted at this moment
+                if job.state.terminal
+                and (submitted := self.submitted.get(job.job_id)) is not None
+                and submitted.sink_number is not None
+            ]
+            forgotten = ended[: len(ended) - kept] if len(ended) > kept else []
+            for job in forgotten:
+                manager.forget(job)
+                self.submitted.pop(job.job_id, None)
+        return forgotten
+
     def next_sink_number(self) -> int:
         """Return a number no other collect sink of this engine has."""
         return next(self._sink_numbers)

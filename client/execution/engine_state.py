@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from penstock.engine.connectors.filesystem.column_inference import FileInference
 
 
+ENDED_QUERIES = 200
+"""How many ended queries an engine of many sessions still shows."""
+
+
 class StoredCatalog(Protocol):
     """Where the permanent names of one catalog are stored."""
 
@@ -156,6 +160,15 @@ class EngineState:
         with self._save_lock:
             for store in tuple(self.stores.values()):
                 store.save(self.catalog)
+
+    def forget_queries(self) -> None:
+        """Forget the oldest queries that have ended, in an engine that many sessions use: their number has no
+        bound.
+        """
+        if self.is_shared:
+            for job in self.jobs.forget_queries(ENDED_QUERIES):
+                self.catalog.forget_late_rows(job.job_id)
+                self.late_rows.forget(job.job_id)
 
     def serve_metrics(self, settings: Settings) -> None:
         """Serve metrics on the port ``metrics.prometheus.port``, if it is set. CLI-6031 when that port is

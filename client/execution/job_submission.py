@@ -91,6 +91,7 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     state.jobs.submitted[job.job_id] = submitted_job(query, state, sink_number=number)
     _declare_late_rows(state, graph, job)
     shape = result_shape(query)
+    state.engine.forget_queries()
     stream = JobStream(job, state.channels, sink_id, shape.limit)
     state.add_stream(stream)
     result = Result(shape, stream, job)
@@ -101,14 +102,17 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
 
 def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
     assert query.graph is not None
-    job_id, record = None, None
+    job_id, record, is_resumable = None, None, True
     if options.state_dir:
         job_id = state.resume_as or state.jobs.assign_id(options.name, options.state_dir)
         record = job_record(state, options.name)
+        is_resumable = record is not None and not record.withheld
     # the record has the statements from which `penstock recover` starts the job again
     options = replace(options, take_over=state.take_over, record=record)
     # before the start: afterwards the job itself would be among those that write to the tables
     notes = _start_notes(query, options, job_id)
+    if state.engine.is_shared and not is_resumable:
+        notes += ("the server does not resume it after a restart: its text has parameters or secrets",)
     try:
         job = submit_with_state(state, query, options, job_id)
     except PenstockError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewJob:
-    """The job that fills a view, and the views it reads (folded names)."""
+    """The job that fills a view, and the views it reads (folded names). ``settings``: those of its session,
+    with which the job is started again.
+    """
 
     job: Job
     follows: frozenset[str]
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass

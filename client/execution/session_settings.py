@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 ENGINE_SETTINGS = frozenset({"metrics.prometheus.port", "python.modules", "execution.checkpointing.dir"})
 
 
+def is_engine_setting(key: str) -> bool:
+    """Return whether the engine reads a setting once for all its sessions."""
+    return key in ENGINE_SETTINGS or key.startswith(SETTING_PREFIX)
+
+
+def own_settings(settings: Settings) -> dict[str, str]:
+    """Return what a session of a shared engine has set itself, nothing for another session."""
+    return settings.own() if isinstance(settings, SessionSettings) else {}
+
+
 class SessionSettings(Settings):
     """Settings that RESET returns to those of the engine, whose own settings cannot be changed."""
 
@@ -29,7 +39,7 @@ class SessionSettings(Settings):
     def set(self, key: str, text: str, span: Span | None = None, *, key_span: Span | None = None) -> None:
         """Set a key. CLI-6206 for a setting of the engine, besides what ``Settings.set`` raises."""
         declared = self.declaration(key, key_span or span).key
-        if declared in ENGINE_SETTINGS or declared.startswith(SETTING_PREFIX):
+        if is_engine_setting(declared):
             raise PenstockError(
                 "CLI-6206",
                 f"{declared} is a setting of the server, not of a session",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.connectors.spark import SPARK
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
 from penstock.client.execution.access_control import AccessControl, FullAccess
@@ -18,12 +20,14 @@ from penstock.client.execution.engine_jobs import report_on_stderr, wait_for_job
 from penstock.client.execution.engine_state import EngineState
 from penstock.client.execution.session_settings import SessionSettings
 from penstock.client.execution.statement_log import StatementLog
+from penstock.engine.api.clock import SystemClock
 
 if TYPE_CHECKING:
     from penstock.client.results.result_stream import ResultStream
     from penstock.engine.api.locations import Location
     from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.job.job import Job
+    from penstock.planner.statements.nodes import Statement
 
 
 class SessionState:
@@ -37,7 +41,8 @@ class SessionState:
     id under which the next job continues. ``drop_foreign_state``: start anew over a state that is of
     another query. ``warms_backend``: start Spark before a query needs it. ``checks_only``: statements
     change names and settings and nothing else. ``loading``: statements come out of a stored catalog,
-    which may not import Python objects.
+    which may not import Python objects. ``admit``: entered with each statement, which it may refuse.
+    ``max_results``: how many results are read at once, 0 for any number.
     """
 
     def __init__(
@@ -67,6 +72,11 @@ class SessionState:
         self.report: Callable[[str], None] = report_on_stderr
         self.access: AccessControl = FullAccess()
         self.statement_log = StatementLog()
+        self.admit: Callable[[Statement], AbstractContextManager[None]] = lambda node: nullcontext()
+        self.max_results = 0
+        self._clock = SystemClock()
+        self._used_ms = self._clock.monotonic_ms()
+        self._executing = 0
         # weak: a result that nobody reads any more ends by itself
         self._streams: weakref.WeakSet[ResultStream] = weakref.WeakSet()
         self._streams_lock = threading.Lock()
@@ -157,13 +167,54 @@ class SessionState:
         if not self.checks_only and not self.engine.is_shared:
             self.engine.serve_metrics(settings)
 
-    def add_stream(self, stream: ResultStream) -> None:
-        """Close the stream of a result with the session, at once when the session has been closed."""
+    @contextmanager
+    def executing(self, node: Statement) -> Iterator[None]:
+        """Execute a statement inside: admitted, with the lock of the session, and never idle meanwhile."""
+        with self.admit(node), self.in_use(), self.lock:
+            yield
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the session from being idle inside."""
         with self._streams_lock:
-            self._streams.add(stream)
+            self._executing += 1
+        try:
+            yield
+        finally:
+            with self._streams_lock:
+                self._executing -= 1
+                self._used_ms = self._clock.monotonic_ms()
+
+    @property
+    def idle_since_ms(self) -> float | None:
+        """When the session was used last, by the monotonic clock; None while it is in use."""
+        with self._streams_lock:
+            is_read = any(not stream.ended for stream in self._streams)
+        if is_read or self._executing:
+            # the time begins with the end of what is read
+            self._used_ms = self._clock.monotonic_ms()
+            return None
+        return self._used_ms
+
+    def add_stream(self, stream: ResultStream) -> None:
+        """Close the stream of a result with the session, at once when the session has been closed. CLI-6205
+        when the session reads too many results.
+        """
+        with self._streams_lock:
+            reading = sum(not each.ended for each in self._streams) if self.max_results else 0
             is_closed = self._is_closed
-        if is_closed:
+            is_refused = bool(self.max_results) and reading >= self.max_results
+            if not is_refused:
+                self._streams.add(stream)
+        if is_closed or is_refused:
             stream.close()
+        if is_refused:
+            raise PenstockError(
+                "CLI-6205",
+                f"the session reads {reading} results at once, which is its limit",
+                hint="read a result to its end or close its cursor",
+                sqlstate="53400",
+            )
 
     def close_queries(self) -> None:
         """Stop what computes results of this session, and drop its temporary names."""

@@ -54,7 +54,14 @@ class Authenticator(Protocol):
 class ScramVerifier(Protocol):
     """RFC 5802: what a server stores of a password."""
 
-    salt: bytes
-    iterations: int
-    stored_key: bytes
-    server_key: bytes
+    @property
+    def salt(self) -> bytes: ...
+
+    @property
+    def iterations(self) -> int: ...
+
+    @property
+    def stored_key(self) -> bytes: ...
+
+    @property
+    def server_key(self) -> bytes: ...

@@ -10,6 +10,12 @@ from dataclasses import dataclass, field
 from penstock.client.connection import Connection
 from penstock.client.execution.access_control import AccessControl
 from penstock.client.server.principal import Principal
+from penstock.client.server.session_limits import (
+    SessionLimits,
+    StatementGate,
+    not_accepting,
+    too_many_sessions,
+)
 from penstock.client.session import Session
 
 
@@ -44,7 +50,8 @@ class ServerSession:
 class ServerSessions:
     """Opens, lists and closes sessions. ``open_engine_session`` returns a session with settings of its own
     over the catalog and jobs that all share. ``access_for`` returns what the session of a principal, a client
-    address and a session id may do; without it every session may do all.
+    address and a session id may do; without it every session may do all. ``refusal``: why no session is
+    opened now, "" when they are.
     """
 
     def __init__(
@@ -52,19 +59,39 @@ class ServerSessions:
         open_engine_session: Callable[[Mapping[str, str]], Session],
         wall_ms: Callable[[], int],
         access_for: Callable[[Principal, ClientAddress, str], AccessControl] | None = None,
+        limits: SessionLimits | None = None,
     ) -> None:
         self._access_for = access_for
         self._open_engine_session = open_engine_session
         self._wall_ms = wall_ms
+        self.limits = limits or SessionLimits()
+        self.gate = StatementGate(self.limits)
+        self.refusal = ""
         self._numbers = itertools.count(1)
         self._sessions: dict[str, ServerSession] = {}
+        # sessions that are being opened count as well
+        self._count = 0
         self._lock = threading.Lock()
 
     def open(
         self, principal: Principal, client: ClientAddress, settings: Mapping[str, str] | None = None
     ) -> ServerSession:
-        """Open a session for a client that was authenticated. Raises PenstockError."""
-        engine = self._open_engine_session(settings or {})
+        """Open a session for a client that was authenticated. CLI-6201 while the server waits or ends,
+        CLI-6202 beyond the limit, SQL-14xx for a wrong setting.
+        """
+        if self.refusal:
+            raise not_accepting(self.refusal)
+        with self._lock:
+            if self.limits.sessions and self._count >= self.limits.sessions:
+                raise too_many_sessions(self.limits.sessions)
+            self._count += 1
+        try:
+            engine = self._open_engine_session(settings or {})
+        except BaseException:
+            with self._lock:
+                self._count -= 1
+            raise
+        engine.state.admit, engine.state.max_results = self.gate.admit, self.limits.results
         session_id = f"s{next(self._numbers)}"
         if self._access_for is not None:
             engine.restrict(self._access_for(principal, client, session_id))
@@ -86,9 +113,28 @@ class ServerSessions:
 
     def all(self) -> list[ServerSession]:
         """Return the open sessions, oldest first."""
-        return list(self._sessions.values())
+        with self._lock:
+            return list(self._sessions.values())
+
+    def close_idle(self, now_ms: float) -> list[ServerSession]:
+        """Close the sessions that have been idle for longer than the limit, and return them. ``now_ms`` is of
+        the clock of the sessions.
+        """
+        if not self.limits.idle_s:
+            return []
+        limit_ms = self.limits.idle_s * 1e3
+        idle = [
+            session
+            for session in self.all()
+            if (since_ms := session.connection.session.state.idle_since_ms) is not None
+            and now_ms - since_ms > limit_ms
+        ]
+        for session in idle:
+            session.close()
+        return idle
 
     def _closed(self, session: ServerSession) -> None:
         with self._lock:
-            self._sessions.pop(session.session_id, None)
+            if self._sessions.pop(session.session_id, None) is not None:
+                self._count -= 1
         session.connection.close()

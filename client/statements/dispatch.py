@@ -45,7 +45,7 @@ def run_located(
     ``run`` runs it in place of ``run_statement``: a prepared statement has its plan.
     """
     try:
-        with state.lock:
+        with state.executing(statement.node):
             state.access.check_statement(statement.node, statement.text)
             # before the run: a job that the statement starts records this text, from which it can be resumed
             state.statement_log.begin(statement.text, params)

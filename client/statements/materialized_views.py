@@ -10,6 +10,7 @@ from penstock.catalog.tables import CatalogTable, MaterializedView
 from penstock.client.execution.job_submission import submit_with_state, submitted_job
 from penstock.client.execution.materialized_view_jobs import ViewJob
 from penstock.client.execution.planned_query import PlannedQuery
+from penstock.client.execution.session_settings import own_settings
 from penstock.client.results.result import Result, note_result
 from penstock.engine.api.threads import EngineThread
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
@@ -97,7 +98,9 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
         state.catalog.drop_materialized_view(table.name)
         raise
     state.jobs.submitted[job.job_id] = submitted_job(planned, state, durable=durable)
-    state.views.by_name[table.name.lower()] = ViewJob(job, _views_read(planned.bound))
+    state.views.by_name[table.name.lower()] = ViewJob(
+        job, _views_read(planned.bound), own_settings(state.settings)
+    )
     EngineThread(target=_await_end, args=(job, contents), name=f"penstock-view-{table.name}").start()
     return job
 

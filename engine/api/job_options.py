@@ -18,14 +18,16 @@ from penstock.engine.api.restart_strategy import (
 )
 
 RUNNING = "RUNNING"
+SUSPENDED = "SUSPENDED"
 
 
 @dataclass(frozen=True)
 class JobRecord:
     """The record of a job: its name, the statements before it, its own statement, and their settings.
 
-    ``status``: RUNNING until the job has ended; it stays so when the process dies. ``withheld``: the
-    statements hold secrets and are not written.
+    ``status``: RUNNING until the job has ended; it stays so when the process dies. SUSPENDED: the process
+    ended in order, and the next one resumes the job. ``withheld``: the statements hold secrets and are not
+    written.
     """
 
     name: str

@@ -20,7 +20,7 @@ from dataclasses import replace
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.failpoints import failpoint, is_armed
-from penstock.engine.api.job_options import JobRecord
+from penstock.engine.api.job_options import SUSPENDED, JobRecord
 from penstock.engine.checkpoint.job_directory import (
     JOB,
     OWNER,
@@ -71,7 +71,8 @@ class CheckpointStore:
     """Reads and writes the checkpoints of one job. One writer at a time: older ones are fenced off by epoch.
 
     ``fallback``: when the newest checkpoint is damaged, restore the newest intact one; ``fell_back`` is then
-    the text of the event. ``view``: maps the newest manifest for a job whose query has changed.
+    the text of the event. ``view``: maps the newest manifest for a job whose query has changed. ``suspends``:
+    the process ends and not the job, so that its record says that another process resumes it.
     """
 
     def __init__(self, storage: Storage, job_id: str, retained: int = 2, *, fallback: bool = False) -> None:
@@ -90,6 +91,7 @@ class CheckpointStore:
         self._writer: SnapshotWriter | None = None
         self.view: Callable[[Manifest], Manifest] = lambda manifest: manifest
         self._record: JobRecord | None = None
+        self.suspends = False
 
     def open(self, *, take_over: bool = False) -> Opened:
         """Lock the directory, claim the next epoch, read the newest checkpoint, and remove unreferenced files
@@ -307,6 +309,8 @@ class CheckpointStore:
         if ended is not None and self._record is not None:
             # FINISHED without its marker is a stop: the job can be resumed.
             status = "STOPPED" if ended == "FINISHED" and FINISHED not in self.storage.list() else ended
+            if self.suspends and status in ("STOPPED", "CANCELED"):
+                status = SUSPENDED
             # the job then counts as one whose process died, and ends the same when it is run again
             with contextlib.suppress(OSError, PenstockError):
                 self.record_job(self._record.ended(status))

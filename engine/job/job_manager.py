@@ -25,6 +25,7 @@ from penstock.engine.checkpoint.store import CheckpointStore, Opened
 from penstock.engine.job.job import Job
 from penstock.engine.job.job_events import RescaleRequested
 from penstock.engine.job.job_master import JobMaster, Posted
+from penstock.engine.job.job_state import JobState
 from penstock.engine.job.query_evolution import continued
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.storage.locations import storage_at
@@ -183,6 +184,25 @@ class JobManager:
                 sqlstate="55000",
             )
         job.rescale(RescaleRequested(graph, plan))
+
+    def suspend(self, job: Job) -> None:
+        """Stop a job with a last checkpoint because this process ends: its record says that another process
+        resumes it. A job without a running task is cancelled, and its record says the same.
+        """
+        for store in tuple(self._stores.values()):
+            if store.job_id == job.job_id:
+                store.suspends = True
+        # no task runs that could take a checkpoint
+        if job.state is JobState.RESTARTING:
+            job.cancel()
+        else:
+            job.stop()
+
+    def forget(self, job: Job) -> None:
+        """Forget a job that has ended; its handle stays with its owner."""
+        if job.state.terminal and self._jobs.get(job.job_id) is job:
+            self._jobs.pop(job.job_id, None)
+            self._fingerprints.pop(job.job_id, None)
 
     def jobs(self) -> list[Job]:
         """Return all jobs submitted here, oldest first."""

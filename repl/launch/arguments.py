@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from penstock.repl.launch.parser import COMMANDS, Parser
+from penstock.repl.launch.serve_arguments import serve_parser
 from penstock.repl.launch.user_arguments import user_parser
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
@@ -381,6 +382,7 @@ def _only_options(words: Sequence[str], valued: set[str]) -> bool:
 
 
 PARSERS: dict[str, Callable[[], Parser]] = {
+    "serve": serve_parser,
     "init": init_parser,
     "run": run_parser,
     "fmt": fmt_parser,

@@ -67,6 +67,10 @@ class Parser(argparse.ArgumentParser):
             return self.parse_args(words)
         return self.parse_intermixed_args(words)
 
+    def actions(self) -> list[argparse.Action]:
+        """Return the flags with their actions."""
+        return [action for action in self._actions if action.option_strings]
+
     def valued_flags(self) -> set[str]:
         """Return the flags whose value is the next word."""
         return {flag for action in self._actions if action.nargs is None for flag in action.option_strings}

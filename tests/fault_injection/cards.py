@@ -28,6 +28,12 @@ CARDS: tuple[Card, ...] = (
         ("--count", "500"),
     ),
     Card(
+        "server",
+        "tests.fault_injection.server_kills",
+        "a server of five jobs is killed: all go on, each row once",
+        ("--kills", "50"),
+    ),
+    Card(
         "backpressure",
         "tests.fault_injection.backpressure",
         "a sink at a hundredth of the source's speed: queues stay in bounds, memory flat",

@@ -64,6 +64,11 @@ class LateRows:
             while total > MAX_KEPT:
                 total -= batches.popleft().rows.num_rows
 
+    def forget(self, job_id: str) -> None:
+        """Drop the rows of a job."""
+        with self._lock:
+            self._batches.pop(job_id, None)
+
     def arrow_table(self, job_id: str, schema: Schema) -> pa.Table:
         """Return the stored rows of a job: operator, window_end, watermark, then the columns of its operators
         by name. A column that an operator lacks is NULL.

@@ -45,7 +45,7 @@ def test_version():
         (("run",), 2, "required: FILE"),
         (("checkpoint", "ls"), 2, "required: DIR\n"),
         (("rnu",), 2, 'did you mean "run"?'),
-        (("serve",), 2, "no server"),
+        (("serve",), 2, "--state DIR is needed"),
         (("penstock://there:1",), 3, "cannot connect"),
         (("-c", "SELECT 1", "--set", "x"), 2, "--set takes name=value"),
         (("-c", "SELECT 1", "--timeout", "-1"), 2, "seconds above 0"),
@@ -86,18 +86,20 @@ NEEDED = {
     "fmt": ["a.sql", "b.sql"],
     "checkpoint": ["diff", "st", "1", "2"],
     "spark": ["status"],
+    "user": ["role", "ann", "admin"],
 }
-STATEFUL = ("jobs", "recover")
+# flags without which a command is refused
+REQUIRED = {"jobs": ["--state", "st"], "recover": ["--state", "st"], "user": ["--users", "st"]}
 
 
 @pytest.mark.parametrize("command", PARSERS)
 def test_every_option_may_be_before_behind_and_between(command):
     """Each option of each command gives the same, wherever it is."""
     names = NEEDED.get(command, [])
-    state = ["--state", "st"] if command in STATEFUL else []
+    state = REQUIRED.get(command, [])
     for action in PARSERS[command]()._actions:
-        for flag in set(action.option_strings) - {"-h", "--help", "--state"}:
-            value = action.choices[0] if action.choices else "1"
+        for flag in set(action.option_strings) - {"-h", "--help", "--state", "--users"}:
+            value = action.choices[-1] if action.choices else "1"
             option = [flag] if action.nargs == 0 else [flag, value]
             ways = [
                 [command, *state, *option, *names],

@@ -1,0 +1,59 @@
+"""``penstock serve``: what it refuses, and what it tells its starter. The process is killed in
+tests/fault_injection.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+from pathlib import Path
+
+import pytest
+
+from penstock.catalog.errors import PenstockError
+from penstock.repl.commands import serve
+from penstock.repl.launch.serve_arguments import serve_arguments, serve_parser
+
+
+def arguments_of(*words: str):
+    return serve_arguments(serve_parser(), words)
+
+
+def test_a_server_without_users_is_for_this_machine_only() -> None:
+    for host in ("127.0.0.1", "::1", "localhost"):
+        assert serve.authenticator_for(arguments_of("--state", "s", "--host", host)).required is False
+    for host in ("0.0.0.0", "192.0.2.1", "::", "example.com"):
+        with pytest.raises(PenstockError) as raised:
+            serve.authenticator_for(arguments_of("--state", "s", "--host", host))
+        assert raised.value.code == "CLI-6209"
+
+
+def test_ports_that_are_not_set_are_not_served() -> None:
+    arguments = arguments_of("--state", "s", "--postgres-port", "0", "--max-sessions", "7")
+    options = serve.options_of(arguments, {"parallelism.default": "2"})
+    assert dict(options.ports) == {"postgres": 0}
+    assert (options.limits.sessions, options.state_dir, options.settings) == (
+        7,
+        Path("s"),
+        {"parallelism.default": "2"},
+    )
+
+
+def test_a_log_that_cannot_be_written_ends_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--state", str(tmp_path), "--log-file", str(tmp_path / "missing" / "log"))
+    assert serve.serve(arguments_of(*words), serve_parser()) == 1
+    assert "CLI-6209" in capsys.readouterr().err
+
+
+def test_systemd_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(path)
+        monkeypatch.setenv("NOTIFY_SOCKET", path)
+        out = io.StringIO()
+        monkeypatch.setattr("sys.stdout", out)
+        serve.announce({"flight": "127.0.0.1:8815"})
+        assert listener.recv(100) == b"READY=1"
+    assert out.getvalue() == "penstock serves: flight 127.0.0.1:8815\n"
