@@ -26,6 +26,6 @@ SECURITY: dict[str, tuple[str, str]] = {
     ),
     "CLI-6216": (
         "A client without the role admin reaches a file or host that the operator has not allowed.",
-        "The operator starts penstock serve with --allow-path or --allow-host.",
+        "The operator starts penstock serve with --allowed-path or --allowed-host.",
     ),
 }

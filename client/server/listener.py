@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from penstock.catalog.errors import PenstockError
 from penstock.client.server.principal import Principal
 
 
@@ -49,6 +50,9 @@ class Authenticator(Protocol):
 
     def by_scram(self, user: str) -> Principal:
         """Return the principal of a user whose SCRAM proof was right."""
+
+    def refuse(self, user: str) -> PenstockError:
+        """Return the error for a user whose SCRAM proof was wrong: CLI-6210."""
 
 
 class ScramVerifier(Protocol):

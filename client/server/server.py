@@ -18,6 +18,7 @@ from penstock.client.server.job_keeper import JobKeeper
 from penstock.client.server.listener import Authenticator, Listener
 from penstock.client.server.listeners import TlsFiles, make_listener
 from penstock.client.server.principal import Principal
+from penstock.client.server.security.audit_log import AuditLog
 from penstock.client.server.server_catalog import ServerCatalog
 from penstock.client.server.server_sessions import ClientAddress, ServerSessions
 from penstock.client.server.session_limits import SessionLimits
@@ -63,8 +64,8 @@ class ServerOptions:
 
 class Server:
     """Starts in three steps: it waits for the lease of its state, loads the catalog and resumes the jobs, and
-    accepts clients. ``stop`` may be called from any thread; ``run`` returns after the end. ``access_for``:
-    see ``ServerSessions``.
+    accepts clients. ``stop`` may be called from any thread; ``run`` returns after the end. ``access_for``
+    and ``audit``: see ``ServerSessions``.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Server:
         log: EventLog,
         clock: Clock | None = None,
         access_for: Callable[[Principal, ClientAddress, str], AccessControl] | None = None,
+        audit: AuditLog | None = None,
         exit_process: Callable[[int], None] = os._exit,
     ) -> None:
         self.options = options
@@ -97,6 +99,7 @@ class Server:
             self._clock.wall_ms,
             access_for,
             options.limits,
+            audit,
         )
         self.sessions.refusal = "it is starting"
         self.listeners: list[Listener] = []

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from penstock.client.connection import Connection
 from penstock.client.execution.access_control import AccessControl
 from penstock.client.server.principal import Principal
+from penstock.client.server.security.audit_log import AuditEvent, AuditLog
 from penstock.client.server.session_limits import (
     SessionLimits,
     StatementGate,
@@ -50,8 +51,8 @@ class ServerSession:
 class ServerSessions:
     """Opens, lists and closes sessions. ``open_engine_session`` returns a session with settings of its own
     over the catalog and jobs that all share. ``access_for`` returns what the session of a principal, a client
-    address and a session id may do; without it every session may do all. ``refusal``: why no session is
-    opened now, "" when they are.
+    address and a session id may do; without it every session may do all. ``audit``: takes a line for each
+    session that is opened or closed. ``refusal``: why no session is opened now, "" when they are.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class ServerSessions:
         wall_ms: Callable[[], int],
         access_for: Callable[[Principal, ClientAddress, str], AccessControl] | None = None,
         limits: SessionLimits | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         self._access_for = access_for
+        self._audit = audit
         self._open_engine_session = open_engine_session
         self._wall_ms = wall_ms
         self.limits = limits or SessionLimits()
@@ -105,6 +108,7 @@ class ServerSessions:
                 self._closed,
             )
             self._sessions[session.session_id] = session
+        self._record(AuditEvent.LOGGED_IN, session)
         return session
 
     def find(self, session_id: str) -> ServerSession | None:
@@ -135,6 +139,13 @@ class ServerSessions:
 
     def _closed(self, session: ServerSession) -> None:
         with self._lock:
-            if self._sessions.pop(session.session_id, None) is not None:
-                self._count -= 1
+            is_open = self._sessions.pop(session.session_id, None) is not None
+            self._count -= is_open
+        if is_open:
+            self._record(AuditEvent.LOGGED_OUT, session)
         session.connection.close()
+
+    def _record(self, event: AuditEvent, session: ServerSession) -> None:
+        if self._audit is not None:
+            client = f"{session.client.listener} {session.client.address}"
+            self._audit.record(event, session.principal, client, session=session.session_id)

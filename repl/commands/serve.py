@@ -19,7 +19,11 @@ from penstock.client.server.listeners import LISTENERS, TlsFiles
 from penstock.client.server.principal import Principal
 from penstock.client.server.security.access_policy import AccessPolicy
 from penstock.client.server.security.audit_log import AuditLog
-from penstock.client.server.security.authenticators import FileAuthenticator, OpenAuthenticator
+from penstock.client.server.security.authenticators import (
+    AuditedAuthenticator,
+    FileAuthenticator,
+    OpenAuthenticator,
+)
 from penstock.client.server.security.principal_access import PrincipalAccess
 from penstock.client.server.server import Server, ServerOptions
 from penstock.client.server.server_log import JsonLines, ServerLog
@@ -41,8 +45,13 @@ def serve(arguments: argparse.Namespace, parser: Parser) -> int:
     try:
         authenticator = authenticator_for(arguments)
         log = ServerLog(Path(arguments.log_file) if arguments.log_file else None, arguments.log_size)
-        access_for = access_of(arguments, log)
-        server = Server(options_of(arguments, settings), authenticator, log, access_for=access_for)
+        audit = audit_of(arguments, log)
+        if audit is not None:
+            authenticator = AuditedAuthenticator(authenticator, audit)
+        access_for = None if audit is None else access_of(arguments, audit)
+        server = Server(
+            options_of(arguments, settings), authenticator, log, access_for=access_for, audit=audit
+        )
     except PenstockError as error:
         messages.error(error)
         return refusal_code(error)
@@ -95,17 +104,21 @@ def authenticator_for(arguments: argparse.Namespace) -> Authenticator:
     return OpenAuthenticator() if arguments.users is None else FileAuthenticator(arguments.users)
 
 
-def access_of(
-    arguments: argparse.Namespace, log: ServerLog
-) -> Callable[[Principal, ClientAddress, str], AccessControl] | None:
-    """Return what the sessions of clients may do; None where every client is the operator and no audit is
-    asked for. OSError where the audit cannot be written.
+def audit_of(arguments: argparse.Namespace, log: ServerLog) -> AuditLog | None:
+    """Return the audit log; None where every client is the operator and no audit is asked for. OSError where
+    it cannot be written.
     """
     if arguments.users is None and arguments.audit_log is None:
         return None
-    policy = AccessPolicy(tuple(arguments.allowed_path), tuple(arguments.allowed_host))
     write = log.audit if arguments.audit_log is None else JsonLines(Path(arguments.audit_log)).write
-    audit = AuditLog(write, SystemClock().wall_ms)
+    return AuditLog(write, SystemClock().wall_ms)
+
+
+def access_of(
+    arguments: argparse.Namespace, audit: AuditLog
+) -> Callable[[Principal, ClientAddress, str], AccessControl]:
+    """Return what the sessions of clients may do."""
+    policy = AccessPolicy(tuple(arguments.allowed_path), tuple(arguments.allowed_host))
 
     def access(principal: Principal, client: ClientAddress, session_id: str) -> AccessControl:
         return PrincipalAccess(principal, policy, audit, f"{client.listener} {client.address}", session_id)

@@ -44,6 +44,9 @@ class TestAuthenticator:
     def scram_verifier(self, user: str) -> ScramVerifier:
         raise AssertionError("Flight has no SCRAM")
 
+    def refuse(self, user: str) -> PenstockError:
+        raise AssertionError("Flight has no SCRAM")
+
     def by_scram(self, user: str) -> Principal:
         raise AssertionError("Flight has no SCRAM")
 

@@ -62,6 +62,9 @@ class Users:
     def by_scram(self, user: str) -> Principal:
         return Principal(user, LOCAL.role)
 
+    def refuse(self, user: str) -> PenstockError:
+        return PenstockError("CLI-6210", "the user or its password is wrong", sqlstate="28P01")
+
 
 @contextmanager
 def postgres_server(authenticator: Any = None, **options: Any) -> Iterator[PostgresListener]:

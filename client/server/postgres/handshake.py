@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.server.listener import Authenticator
@@ -130,19 +131,10 @@ class Handshake:
             raise violation("the first message of SCRAM has another length")
         # an unknown user gets a verifier that no password fits: both cost the same
         verifier = self._authenticator.scram_verifier(user)
-        self._scram = ScramExchange(verifier, self._nonce(), _refused)
+        self._scram = ScramExchange(verifier, self._nonce(), partial(self._authenticator.refuse, user))
         first = self._scram.first(rest[4:])
         return HandshakeReply(Step.CONTINUE, backend.authentication(_SASL_CONTINUE, first))
 
     def _opened(self, principal: Principal, before: bytes = b"") -> HandshakeReply:
         self.principal = principal
         return HandshakeReply(Step.OPEN, before + backend.authentication(_OK))
-
-
-def _refused() -> PenstockError:
-    return PenstockError(
-        "CLI-6210",
-        "the user or its password is wrong",
-        hint="ask the operator of the server for a user",
-        sqlstate="28P01",
-    )

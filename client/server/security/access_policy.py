@@ -76,7 +76,7 @@ class AccessPolicy:
             )
         if not is_allowed:
             raise _refused(
-                f"'{key}' = '{value}'", f"the operator adds it by --allow-path; {_listed(self.paths)}"
+                f"'{key}' = '{value}'", f"the operator adds it by --allowed-path; {_listed(self.paths)}"
             )
 
     def _check_hosts(self, key: str, value: str) -> None:
@@ -87,7 +87,9 @@ class AccessPolicy:
         found = list(_hosts_in(value))
         for host, port in found:
             if not any(_is_host(host, port, allowed) for allowed in self.hosts):
-                raise _refused(f"'{key}'", f"the operator adds {host} by --allow-host; {_listed(self.hosts)}")
+                raise _refused(
+                    f"'{key}'", f"the operator adds {host} by --allowed-host; {_listed(self.hosts)}"
+                )
         if not found:
             raise _refused(f"'{key}'", "it names no host that could be allowed; write one into it")
 

@@ -34,20 +34,22 @@ class AuditLog:
     def record(
         self,
         event: AuditEvent,
-        principal: Principal | None,
-        client: str,
+        principal: Principal | None = None,
+        client: str = "",
         *,
+        user: str = "",
         session: str = "",
         text: str = "",
         code: str = "",
     ) -> None:
-        """Write a line. ``client`` is where the client comes from, ``text`` a statement or an action,
-        ``code`` that of the error by which it was refused.
+        """Write a line. ``user`` is the name of a client that is not authenticated. ``client`` is where
+        the client comes from, ``text`` a statement or an action, ``code`` that of the error by which it
+        was refused.
         """
         line = {
             "at_ms": self._wall_ms(),
             "event": event.value,
-            "user": None if principal is None else principal.name,
+            "user": user if principal is None else principal.name,
             "client": client,
             "session": session,
             "text": masked(text)[:_LONGEST_STATEMENT],

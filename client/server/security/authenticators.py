@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
+from penstock.client.server.listener import Authenticator, ScramVerifier
 from penstock.client.server.principal import LOCAL, Principal
+from penstock.client.server.security.audit_log import AuditEvent, AuditLog
 from penstock.client.server.security.scram import ScramSecret, mock_secret
 from penstock.client.server.security.user_file import Users, digest_token, read_users
 
@@ -37,6 +39,10 @@ class OpenAuthenticator:
     def by_scram(self, user: str) -> Principal:
         """Return LOCAL."""
         return LOCAL
+
+    def refuse(self, user: str) -> PenstockError:
+        """Return CLI-6210; no client is asked for a proof here."""
+        return _unknown()
 
 
 class FileAuthenticator:
@@ -87,6 +93,10 @@ class FileAuthenticator:
             raise _unknown()
         return Principal(user, known.role)
 
+    def refuse(self, user: str) -> PenstockError:
+        """Return CLI-6210."""
+        return _unknown()
+
     def _current(self) -> Users:
         """Return the users of the file as it is now."""
         with self._lock:
@@ -99,6 +109,48 @@ class FileAuthenticator:
             if version is None or version != self._read_at:
                 self._users, self._read_at = read_users(self._path), version
             return self._users
+
+
+class AuditedAuthenticator:
+    """Asks another authenticator, and writes a line for each client that it refuses."""
+
+    def __init__(self, inner: Authenticator, audit: AuditLog) -> None:
+        self._inner = inner
+        self._audit = audit
+
+    @property
+    def required(self) -> bool:
+        """Whether clients must say who they are."""
+        return self._inner.required
+
+    def by_token(self, token: str) -> Principal:
+        """Return the principal of a bearer token, which is not written into the line."""
+        return self._ask("", lambda: self._inner.by_token(token))
+
+    def by_password(self, user: str, password: str) -> Principal:
+        """Return the principal of a user and a password."""
+        return self._ask(user, lambda: self._inner.by_password(user, password))
+
+    def scram_verifier(self, user: str) -> ScramVerifier:
+        """Return what a user's proof is checked against; ``refuse`` is called when it is wrong."""
+        return self._inner.scram_verifier(user)
+
+    def by_scram(self, user: str) -> Principal:
+        """Return the principal of a user whose proof was right."""
+        return self._ask(user, lambda: self._inner.by_scram(user))
+
+    def refuse(self, user: str) -> PenstockError:
+        """Return the error for a user whose proof was wrong, and write its line."""
+        error = self._inner.refuse(user)
+        self._audit.record(AuditEvent.LOGIN_REFUSED, user=user, code=error.code)
+        return error
+
+    def _ask(self, user: str, ask: Callable[[], Principal]) -> Principal:
+        try:
+            return ask()
+        except PenstockError as error:
+            self._audit.record(AuditEvent.LOGIN_REFUSED, user=user, code=error.code)
+            raise
 
 
 def _unknown() -> PenstockError:

@@ -11,7 +11,12 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.server.principal import LOCAL, PrincipalRole
-from penstock.client.server.security.authenticators import FileAuthenticator, OpenAuthenticator
+from penstock.client.server.security.audit_log import AuditLog
+from penstock.client.server.security.authenticators import (
+    AuditedAuthenticator,
+    FileAuthenticator,
+    OpenAuthenticator,
+)
 from penstock.client.server.security.user_file import Users, read_users, write_users
 
 RUN, READ = PrincipalRole.RUN, PrincipalRole.READ
@@ -108,6 +113,22 @@ def test_odd_names_are_refused(name: str) -> None:
 def test_an_empty_password_and_an_unknown_name_are_refused() -> None:
     assert code_of(Users().with_user, "ann", READ, "", fixed) == "CLI-6213"
     assert code_of(Users().without, "ann") == "CLI-6214"
+
+
+def test_each_refusal_has_a_line_in_the_audit(path: Path) -> None:
+    lines: list[str] = []
+    known = AuditedAuthenticator(FileAuthenticator(path, fixed), AuditLog(lines.append, lambda: 7))
+    assert known.required
+    assert known.by_password("ann", "correct horse").name == known.by_scram("ann").name == "ann"
+    assert not lines
+    code_of(known.by_password, "ann", "hush-hush")
+    code_of(known.by_token, "pstk_secret")
+    assert known.refuse("bob").code == "CLI-6210"
+    written = [json.loads(line) for line in lines]
+    assert [line["event"] for line in written] == ["login_refused"] * 3
+    assert [line.get("user") for line in written] == ["ann", None, "bob"]
+    assert "hush" not in "".join(lines)
+    assert "pstk" not in "".join(lines)
 
 
 def test_without_users_every_client_is_local() -> None:
