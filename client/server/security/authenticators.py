@@ -115,13 +115,9 @@ class AuditedAuthenticator:
     """Asks another authenticator, and writes a line for each client that it refuses."""
 
     def __init__(self, inner: Authenticator, audit: AuditLog) -> None:
+        self.required = inner.required
         self._inner = inner
         self._audit = audit
-
-    @property
-    def required(self) -> bool:
-        """Whether clients must say who they are."""
-        return self._inner.required
 
     def by_token(self, token: str) -> Principal:
         """Return the principal of a bearer token, which is not written into the line."""
