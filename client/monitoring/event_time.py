@@ -16,6 +16,8 @@ _FIRST_US = -62_135_596_800_000_000  # the year 1
 _LAST_US = 253_402_300_799_000_000  # the year 9999
 END = "the end of time"
 """The watermark of a source that has ended."""
+MUCH_BEHIND_US = 10_000_000
+"""Splits are read in turn, so some seconds between them are no fault."""
 
 
 def moment_text(time_us: int | None) -> str | None:
@@ -54,12 +56,15 @@ def _silent_sources(metrics: JobMetrics) -> Iterator[tuple[OperatorReport, Opera
 
 @dataclass(frozen=True)
 class WatermarkDelay:
-    """What the watermark of a job waits for. ``split`` is empty where a whole source has emitted no row."""
+    """What the watermark of a job waits for. ``split`` is empty where a whole source has emitted no row.
+    ``is_stuck``: it waits for something that does not come, or is behind the others.
+    """
 
     operator_id: str
     operator: str
     split: str
     sentence: str
+    is_stuck: bool = True
 
 
 def watermark_delay(metrics: JobMetrics) -> WatermarkDelay | None:
@@ -75,9 +80,8 @@ def watermark_delay(metrics: JobMetrics) -> WatermarkDelay | None:
     # of several sources the one whose watermark is the lowest, or that has none
     for operator in sorted(assigners, key=lambda one: _reached_us(one.watermark_us)):
         if (split := slowest_split(operator)) is not None:
-            return WatermarkDelay(
-                operator.operator_id, operator.name, split, _delay_text(metrics, operator, split)
-            )
+            text, is_stuck = _delay_text(metrics, operator, split)
+            return WatermarkDelay(operator.operator_id, operator.name, split, text, is_stuck)
     idle = [one for one in assigners if one.watermark_us is None or _reached_us(one.watermark_us) < _LAST_US]
     if not idle:
         return None
@@ -85,10 +89,10 @@ def watermark_delay(metrics: JobMetrics) -> WatermarkDelay | None:
     return WatermarkDelay(idle[0].operator_id, idle[0].name, "", text)
 
 
-def _delay_text(metrics: JobMetrics, operator: OperatorReport, split: str) -> str:
+def _delay_text(metrics: JobMetrics, operator: OperatorReport, split: str) -> tuple[str, bool]:
     progress = operator.splits[split]
     if progress.last_event_us is None:
-        return f"The watermark does not advance: split {split} of {operator.name} has no event yet."
+        return f"The watermark does not advance: split {split} of {operator.name} has no event yet.", True
     others = [
         one.watermark_us
         for report in metrics.operators
@@ -99,8 +103,9 @@ def _delay_text(metrics: JobMetrics, operator: OperatorReport, split: str) -> st
     ahead_us = max(others, default=_FIRST_US) - _reached_us(progress.watermark_us)
     # a split that is as far as the others delays nothing that could be mended
     if not others or ahead_us <= 0:
-        return f"The watermark follows the events: {at}."
-    return f"The watermark waits for one split: {at}, {_seconds_text(ahead_us)} behind the furthest one."
+        return f"The watermark follows the events: {at}.", False
+    behind = f"{_seconds_text(ahead_us)} behind the furthest one"
+    return f"The watermark waits for one split: {at}, {behind}.", ahead_us > MUCH_BEHIND_US
 
 
 def _seconds_text(span_us: int) -> str:

@@ -1,0 +1,49 @@
+"""The files of the page: they name no other server, and nothing that would run a text as HTML."""
+
+from __future__ import annotations
+
+import re
+
+from penstock.client.server.web.application import STATIC
+
+FILES = [path for path in STATIC.rglob("*") if path.is_file()]
+OWN = [path for path in FILES if path.parent == STATIC]
+# a namespace and the home of a licence: names, and no requests
+NAMES = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
+
+
+def test_there_are_files() -> None:
+    assert {"index.html", "app.js", "graph.js", "style.css"} <= {path.name for path in OWN}
+    assert len(OWN) > 8
+
+
+def test_no_file_names_another_server() -> None:
+    for path in FILES:
+        if path.suffix in (".js", ".css", ".html", ".svg"):
+            text = path.read_text(encoding="utf-8")
+            named = set(re.findall(r"(?:https?|wss?)://[^\s\"'`)>]+", text)) - NAMES
+            assert not named, (path.name, named)
+            assert not re.search(r"(?:src|href)=[\"']//|url\([\"']?//|@import|sourceMappingURL", text), (
+                path.name
+            )
+
+
+def test_no_text_becomes_html() -> None:
+    markup = re.compile(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser"
+    )
+    for path in OWN:
+        assert not markup.search(path.read_text(encoding="utf-8")), path.name
+
+
+def test_the_page_has_no_code_and_no_style_of_its_own() -> None:
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<style|style=|<script(?![^>]* src=)|\bon\w+=", page)
+    for name in re.findall(r'(?:src|href)="/static/([^"]+)"', page):
+        assert (STATIC / name).is_file(), name
+
+
+def test_vendored_libraries_have_their_licences() -> None:
+    vendor = STATIC / "vendor"
+    assert "MIT" in (vendor / "uPlot.LICENSE").read_text(encoding="utf-8")
+    assert "Permission is hereby granted" in (vendor / "dagre.LICENSE").read_text(encoding="utf-8")
