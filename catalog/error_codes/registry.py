@@ -26,6 +26,7 @@ from penstock.catalog.error_codes.state import STATE
 from penstock.catalog.error_codes.streaming import STREAMING
 from penstock.catalog.error_codes.syntax import SYNTAX
 from penstock.catalog.error_codes.tables import TABLES
+from penstock.catalog.error_codes.web import WEB
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
@@ -72,6 +73,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | BOUNDED
             | CLIENT
             | FLIGHT
+            | WEB
             | RUNTIME
             | STATE
             | LAKEHOUSE

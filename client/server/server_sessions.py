@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from penstock.client.connection import Connection
 from penstock.client.execution.access_control import AccessControl
 from penstock.client.server.principal import Principal
@@ -96,6 +98,8 @@ class ServerSessions:
             raise
         engine.state.admit, engine.state.max_results = self.gate.admit, self.limits.results
         session_id = f"s{next(self._numbers)}"
+        # whichever session asks, system.sessions has those of the server
+        engine.state.system_tables.provide("sessions", self.rows)
         if self._access_for is not None:
             engine.restrict(self._access_for(principal, client, session_id))
         with self._lock:
@@ -136,6 +140,25 @@ class ServerSessions:
         for session in idle:
             session.close()
         return idle
+
+    def rows(self) -> pa.Table:
+        """Return the rows of ``system.sessions``."""
+        from penstock.client.monitoring.system_rows import system_rows  # with the first query of the table
+
+        return system_rows(
+            "sessions",
+            [
+                {
+                    "session": one.session_id,
+                    "principal": one.principal.name,
+                    "role": str(one.principal.role),
+                    "listener": one.client.listener,
+                    "address": one.client.address,
+                    "opened_at": one.opened_ms,
+                }
+                for one in self.all()
+            ],
+        )
 
     def _closed(self, session: ServerSession) -> None:
         with self._lock:

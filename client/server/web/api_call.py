@@ -33,7 +33,7 @@ class ApiCall:
     def require(self, role: PrincipalRole, what: str) -> None:
         """Raise CLI-6211 when the client's role does not include ``role``."""
         if not self.session.principal.may(role):
-            raise refuse_role(what)
+            raise refuse_role(what, role)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return a text of the body; CLI-6250 for a missing one without a default, and for another type."""

@@ -22,7 +22,12 @@ import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.client.monitoring.prometheus import CONTENT_TYPE, exposition
 from penstock.client.server.web.api_call import ApiCall, ApiRoute, bad_request
-from penstock.client.server.web.error_response import TOO_MANY, error_response, internal_error
+from penstock.client.server.web.error_response import (
+    TOO_MANY,
+    UNAUTHENTICATED,
+    error_response,
+    internal_error,
+)
 from penstock.client.server.web.job_api import JOB_ROUTES
 from penstock.client.server.web.openapi import PREFIX, openapi_document
 from penstock.client.server.web.query_api import QUERY_ROUTES
@@ -41,6 +46,7 @@ API_ROUTES: tuple[ApiRoute, ...] = (*SERVER_ROUTES, *JOB_ROUTES, *QUERY_ROUTES)
 STATIC = Path(__file__).with_name("static")
 WATCH_S = 1.0
 """How often a stream of facts has its next event: rates cover one to two seconds."""
+_LOOPBACK = ("127.0.0.1", "::1")
 _LOG = logging.getLogger("penstock.server.web")
 
 
@@ -153,6 +159,8 @@ class WebApplication:
         if not all(value is None or isinstance(value, str) for value in (token, user, password)):
             raise bad_request("token, user and password are texts")
         address = request.client.host if request.client is not None else ""
+        if password is not None and not self._is_secure and address not in _LOOPBACK:
+            raise _refuse_plain_password()
         cookie = await run_sync(self._sessions.sign_in, token, user, password, address)
         answer = JSONResponse({"signed_in": True})
         # no script reads it, and no other site sends it
@@ -186,6 +194,15 @@ class WebApplication:
 
     async def _page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
+
+
+def _refuse_plain_password() -> PenstockError:
+    return PenstockError(
+        UNAUTHENTICATED,
+        "passwords are taken over TLS only",
+        hint="connect by https, or sign in with a token",
+        sqlstate="28P01",
+    )
 
 
 def _begun(events: Iterator[StreamEvent]) -> tuple[StreamEvent | None, Iterator[StreamEvent]]:

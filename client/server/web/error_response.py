@@ -41,11 +41,11 @@ def internal_error() -> PenstockError:
     )
 
 
-def refuse_role(what: str) -> PenstockError:
+def refuse_role(what: str, role: str) -> PenstockError:
     """Return the error for a principal whose role does not allow something."""
     return PenstockError(
         FORBIDDEN,
         f"your role does not allow {what}",
-        hint="ask an administrator for the role run",
+        hint=f"ask an administrator for the role {role}",
         sqlstate="42501",
     )

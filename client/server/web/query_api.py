@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.results.result_stream import op_rows
-from penstock.client.server.principal import PrincipalRole
+from penstock.client.server.security.statement_roles import required_role
 from penstock.client.server.web.api_call import ApiCall, ApiRoute, BodyField, bad_request
 from penstock.client.server.web.error_response import json_error
 from penstock.client.server.web.json_rows import json_columns, json_schema
@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from penstock.client.cursor import Cursor
     from penstock.client.results.result import Result
 
-_READ_STATEMENTS = (
-    nodes.Query,
-    nodes.Subscribe,
-    nodes.Explain,
-    nodes.ExplainJob,
-    nodes.Show,
-    nodes.ShowCreate,
-    nodes.ShowMetrics,
-    nodes.Describe,
-    nodes.DescribeJob,
-    nodes.Help,
-)
-"""Statements that change nothing: all that the role read may run."""
 _PLANNED = (nodes.Query, nodes.Insert, nodes.ExecuteStatementSet, nodes.Explain)
 _WAIT_S = 0.25
 """How long one wait for rows takes: a reader that is gone is noticed after it."""
@@ -108,8 +95,8 @@ def _execute(call: ApiCall) -> Cursor:
     """
     sql = call.text("sql")
     statements = call.engine.parse(sql)
-    if any(not isinstance(one.node, _READ_STATEMENTS) for one in statements):
-        call.require(PrincipalRole.RUN, "statements that change something")
+    for one in statements:
+        call.require(required_role(one.node), "this statement")
     # more than one statement: a script, whose last result is shown
     cursor = call.session.connection.cursor()
     return cursor.executescript(sql) if len(statements) > 1 else cursor.execute(sql)

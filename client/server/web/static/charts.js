@@ -14,6 +14,9 @@ export class RateChart {
     this.node = el("div", { class: "chart" });
     this.data = [[], [], []];
     this.chart = null;
+    this.scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.redraw = () => { this.chart?.destroy(); this.draw(); };
+    this.scheme.addEventListener("change", this.redraw);
     this.resize = new ResizeObserver(() => this.chart?.setSize({ width: this.width(), height: 180 }));
   }
 
@@ -46,6 +49,7 @@ export class RateChart {
   }
 
   close() {
+    this.scheme.removeEventListener("change", this.redraw);
     this.resize.disconnect();
     this.chart?.destroy();
   }

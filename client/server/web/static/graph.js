@@ -113,7 +113,7 @@ export class Graph {
       const stuck = delay !== null && delay.is_stuck && delay.operator_id === operator.operator_id;
       row.group.classList.toggle("stuck", stuck);
       setText(row.lag, stuck ? `▲ watermark waits${operator.watermark_lag_ms === null ? "" : `, lag ${duration(operator.watermark_lag_ms)}`}`
-        : operator.watermark_lag_ms === null ? `${count(isSink ? operator.rows_in : operator.rows_out)} rows` : `watermark lag ${duration(operator.watermark_lag_ms)}`);
+        : operator.watermark_lag_ms === null ? rowsText(isSink ? operator.rows_in : operator.rows_out) : `watermark lag ${duration(operator.watermark_lag_ms)}`);
       setText(row.state, operator.state_bytes || operator.spilled_bytes ? `state ${bytes(operator.state_bytes + operator.spilled_bytes)}` : operator.pending ? `${count(operator.pending)} pending` : "");
       row.group.setAttribute("aria-label", `${operator.name}: ${rate(operator.rows_out_per_second)} out, ${Math.round(busy * 100)} percent busy`);
     }
@@ -139,6 +139,10 @@ export function legend() {
     el("span", {}, el("i", { class: "pressed" }), "backpressured"),
     el("span", {}, el("i", {}), "idle"),
     el("span", {}, "of its busiest subtask, over the last seconds"));
+}
+
+function rowsText(rows) {
+  return `${count(rows)} row${rows === 1 ? "" : "s"}`;
 }
 
 function edgeLabel(edge) {

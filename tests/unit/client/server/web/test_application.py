@@ -160,6 +160,14 @@ def test_a_body_that_is_not_understood(server: WebServer, body: object) -> None:
     assert (answer.status, answer.code) == (400, "CLI-6250")
 
 
+def test_sessions_are_those_of_the_server(server: WebServer) -> None:
+    sessions = server.get("/api/v1/sessions").json
+    names = [one["name"] for one in sessions["columns"]]
+    assert sessions["data"][names.index("listener")] == ["web"]
+    read = server.post("/api/v1/query", {"sql": "SELECT listener, role FROM system.sessions"}).json
+    assert read["data"] == [["web"], ["admin"]]
+
+
 def test_probes_and_metrics(server: WebServer) -> None:
     assert server.get("/health").body == b"ok\n"
     assert server.get("/ready").status == 200

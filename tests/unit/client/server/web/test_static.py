@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from penstock.client.server.web.application import STATIC
 
-FILES = [path for path in STATIC.rglob("*") if path.is_file()]
-OWN = [path for path in FILES if path.parent == STATIC]
 # a namespace and the home of a licence: names, and no requests
 NAMES = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
 
 
+def files() -> list[Path]:
+    return [path for path in STATIC.rglob("*") if path.is_file()]
+
+
+def own_files() -> list[Path]:
+    return [path for path in files() if path.parent == STATIC]
+
+
 def test_there_are_files() -> None:
-    assert {"index.html", "app.js", "graph.js", "style.css"} <= {path.name for path in OWN}
-    assert len(OWN) > 8
+    assert {"index.html", "app.js", "graph.js", "style.css"} <= {path.name for path in own_files()}
+    assert len(own_files()) > 8
 
 
 def test_no_file_names_another_server() -> None:
-    for path in FILES:
+    for path in files():
         if path.suffix in (".js", ".css", ".html", ".svg"):
             text = path.read_text(encoding="utf-8")
             named = set(re.findall(r"(?:https?|wss?)://[^\s\"'`)>]+", text)) - NAMES
@@ -32,7 +39,7 @@ def test_no_text_becomes_html() -> None:
     markup = re.compile(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc|DOMParser"
     )
-    for path in OWN:
+    for path in own_files():
         assert not markup.search(path.read_text(encoding="utf-8")), path.name
 
 

@@ -73,7 +73,7 @@ def test_a_wrong_sign_in_has_one_answer(server: WebServer, body: dict[str, str])
         ("SELECT 1", 200),
         ("SHOW JOBS", 200),
         ("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')", 403),
-        ("SELECT 1; SET 'parallelism.default' = '2'", 403),
+        ("SELECT 1; DROP TABLE t", 403),
     ],
 )
 def test_a_reader_changes_nothing(server: WebServer, sql: str, status: int) -> None:
@@ -104,3 +104,15 @@ def test_an_idle_session_ends_and_a_full_server_refuses() -> None:
         # the first was used since, the other is closed
         assert server.get("/api/v1/status", Cookie=header).status == 200
         assert server.get("/api/v1/status", Cookie=f"penstock_session={cookies[1]}").status == 401
+
+
+def test_a_password_from_another_machine_needs_tls() -> None:
+    """The address is that of a socket, so another loopback address stands for another machine."""
+    with web_server(Session(), authenticated=True) as server:
+        connection = server.connect()
+        connection.source_address = ("127.0.0.2", 0)
+        body = '{"user": "ann", "password": "open sesame"}'
+        connection.request("POST", "/api/v1/login", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        assert (answer.status, b"TLS only" in answer.read()) == (401, True)
+        connection.close()
