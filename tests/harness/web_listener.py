@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
+from pathlib import Path
 from typing import Any
 
 from penstock.catalog.errors import PenstockError
@@ -137,11 +138,12 @@ def web_server(
     authenticated: bool = False,
     limits: WebLimits | None = None,
     clock: Clock | None = None,
+    tls: tuple[Path, Path] | None = None,
 ) -> Iterator[WebServer]:
     """Serve one engine, which all clients share; it is closed at the end."""
     sessions = ServerSessions(lambda settings: session, lambda: 1_700_000_000_000)
     authenticator = TestAuthenticator(required=authenticated)
-    listener = WebListener(sessions, authenticator, "127.0.0.1", 0, limits=limits, clock=clock)
+    listener = WebListener(sessions, authenticator, "127.0.0.1", 0, limits=limits, clock=clock, tls=tls)
     listener.start()
     try:
         yield WebServer(session, listener)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -26,8 +27,8 @@ _CLOSE_S = 1.0
 
 
 class WebListener:
-    """Serves the page, the API and the metrics on one address. ``certificate``: the files of a certificate
-    chain and its key, for TLS. Port 0 takes any free port.
+    """Serves the page, the API and the metrics on one address. ``tls``: the files of a certificate chain
+    and of its key. Port 0 takes any free port.
     """
 
     name = "web"
@@ -39,7 +40,7 @@ class WebListener:
         host: str,
         port: int,
         *,
-        certificate: tuple[str, str] | None = None,
+        tls: tuple[Path, Path] | None = None,
         limits: WebLimits | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -51,10 +52,9 @@ class WebListener:
             self._web_sessions,
             limits,
             host,
-            is_secure=certificate is not None,
+            is_secure=tls is not None,
             is_ready=lambda: self._accepts,
         )
-        chain, key = certificate or (None, None)
         config = uvicorn.Config(
             application.asgi,
             http=_patient_protocol(limits.request_s),
@@ -67,8 +67,8 @@ class WebListener:
             server_header=False,
             limit_concurrency=limits.connections,
             timeout_graceful_shutdown=int(_CLOSE_S),
-            ssl_certfile=chain,
-            ssl_keyfile=key,
+            ssl_certfile=None if tls is None else tls[0],
+            ssl_keyfile=None if tls is None else tls[1],
         )
         self._server = _Server(config)
         self._socket: socket.socket | None = None
