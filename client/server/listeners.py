@@ -28,7 +28,7 @@ class ListenerEntry:
 LISTENERS: Mapping[str, ListenerEntry] = {
     "flight": ListenerEntry("penstock.client.server.flight.flight_listener:FlightListener", 8815, "tls"),
     "postgres": ListenerEntry("penstock.client.server.postgres.listener:PostgresListener", 5433, "context"),
-    "web": ListenerEntry("penstock.client.server.web.listener:WebListener", 8080, "certificate"),
+    "web": ListenerEntry("penstock.client.server.web.listener:WebListener", 8080, "tls"),
 }
 
 
@@ -74,6 +74,4 @@ def _tls_arguments(entry: ListenerEntry, tls: TlsFiles | None) -> dict[str, Any]
             context.minimum_version = ssl.TLSVersion.TLSv1_2
             context.load_cert_chain(tls.certificate, tls.key)
             return {"tls": context, "requires_tls": True}
-        case "certificate":
-            return {"certificate": (str(tls.certificate), str(tls.key))}
     return {"tls": (tls.certificate, tls.key)}
