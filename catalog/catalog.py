@@ -340,8 +340,9 @@ class Catalog:
 
     def relations_of(self, path: ObjectPath) -> list[Relation]:
         """Return all relations of a database."""
-        both = (*self.permanent(), *self.temporary())
-        return [relation for relation in both if ObjectPath.of(relation.name) == path]
+        built_in = SYSTEM_TABLES.values() if path == SYSTEM_PATH else ()
+        all_of_them = (*built_in, *self.permanent(), *self.temporary())
+        return [relation for relation in all_of_them if ObjectPath.of(relation.name) == path]
 
     def forget(self, path: ObjectPath) -> None:
         """Drop all relations of a database."""

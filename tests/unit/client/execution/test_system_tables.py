@@ -9,6 +9,7 @@ import pytest
 
 import penstock
 from penstock.catalog.system_tables import SYSTEM_TABLES
+from penstock.catalog.tables import ObjectPath
 from penstock.client.connection import Connection
 
 SCRIPT = """
@@ -114,6 +115,9 @@ def test_the_database_is_listed_and_found_from_every_catalog() -> None:
         listed = [row[0] for row in connection.execute("SHOW TABLES IN system").fetchall()]
         assert [f"system.{name}" for name in listed] == sorted(SYSTEM_TABLES)
         connection.executescript("CREATE CATALOG other WITH ('type' = 'memory'); USE CATALOG other")
+        # drivers list the tables of a database by this method
+        listed = connection.session.catalog.relations_of(ObjectPath(database="system"))
+        assert [table.name for table in listed] == list(SYSTEM_TABLES)
         for name in ("system.sessions", "default_catalog.system.sessions"):
             assert connection.execute(f"SELECT session FROM {name}").fetchall() == [("local",)]
         connection.execute("USE default_catalog.system")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from penstock.client.server.web.application import STATIC
 
+ROOT = Path(__file__).resolve().parents[5]
 # a namespace and the home of a licence: names, and no requests
 NAMES = {"http://www.w3.org/2000/svg", "https://github.com/leeoniya/uPlot"}
 
@@ -48,6 +50,13 @@ def test_the_page_has_no_code_and_no_style_of_its_own() -> None:
     assert not re.search(r"<style|style=|<script(?![^>]* src=)|\bon\w+=", page)
     for name in re.findall(r'(?:src|href)="/static/([^"]+)"', page):
         assert (STATIC / name).is_file(), name
+
+
+def test_a_wheel_has_the_files() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["penstock.client.server.web"]
+    packed = {path for pattern in patterns for path in STATIC.parent.glob(pattern) if path.is_file()}
+    assert packed == set(files())
 
 
 def test_vendored_libraries_have_their_licences() -> None:
