@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,9 @@ from penstock.planner.logical.scan import Scan
 
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
+
+
+_SLICE_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,9 @@ class MaterializedViewJobs:
         view = self.by_name.get(name.lower())
         return None if view is None else view.job
 
-    def pin(self, plan: LogicalPlan) -> LogicalPlan:
+    def pin(self, plan: LogicalPlan, is_abandoned: Callable[[], bool] = lambda: False) -> LogicalPlan:
         """Return a bound plan that reads one state of each view, however often the plan names it. Waits
-        for the first state of a new view.
+        for the first state of a new view, unless nobody will read the result (``is_abandoned``).
         """
         # by folded name: the second scan of a view gets the version of the first
         versions: dict[str, int | None] = {}
@@ -79,7 +82,7 @@ class MaterializedViewJobs:
                 return node
             name = node.table.name.lower()
             if name not in versions:
-                versions[name] = self._current_version(contents)
+                versions[name] = self._current_version(contents, is_abandoned)
             return replace(
                 node,
                 table=replace(node.table, options={**node.table.options, "snapshot": str(versions[name])}),
@@ -87,8 +90,13 @@ class MaterializedViewJobs:
 
         return plan.transform(pin_scan)
 
-    def _current_version(self, contents: MaterializedContents) -> int:
-        version, job = contents.pin(FIRST_STATE_S), self.job(contents.name)
+    def _current_version(self, contents: MaterializedContents, is_abandoned: Callable[[], bool]) -> int:
+        version, job = None, self.job(contents.name)
+        # in slices: a session that is closed meanwhile does not wait for the rest
+        for _ in range(round(FIRST_STATE_S / _SLICE_S)):
+            version = contents.pin(_SLICE_S)
+            if version is not None or is_abandoned():
+                break
         if version is None:
             message = f"materialized view {contents.name} is still being filled for the first time"
             raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")

@@ -46,7 +46,10 @@ class QueryPipeline:
         reads one state of each materialized view.
         """
         # once for the whole statement: a view that is named twice is read in one state
-        return self._state.views.pin(self.resolve(statement, params))
+        return self._pinned(self.resolve(statement, params))
+
+    def _pinned(self, bound: LogicalPlan) -> LogicalPlan:
+        return self._state.views.pin(bound, lambda: self._state.is_closed)
 
     def resolve(self, statement: ParsedQuery, params: Parameters = ()) -> LogicalPlan:
         """Bind a statement without a state of the materialized views it reads."""
@@ -146,7 +149,7 @@ class QueryPipeline:
 
     def run_bound(self, bound: LogicalPlan) -> Result:
         """Run a plan of ``resolve`` through the stages after it."""
-        return self.start(self.plan(self._state.views.pin(bound)))
+        return self.start(self.plan(self._pinned(bound)))
 
     def backend_name(self, query: PlannedQuery) -> str:
         """Return the backend that would run a query without a job."""

@@ -80,7 +80,8 @@ class SessionState:
         # weak: a result that nobody reads any more ends by itself
         self._streams: weakref.WeakSet[ResultStream] = weakref.WeakSet()
         self._streams_lock = threading.Lock()
-        self._is_closed = False
+        # its queries end, also those that are being planned
+        self.is_closed = False
         # of the engine; the names are those that statements use
         self.modules = engine.modules
         self.registered = engine.registered
@@ -202,7 +203,7 @@ class SessionState:
         """
         with self._streams_lock:
             reading = sum(not each.ended for each in self._streams) if self.max_results else 0
-            is_closed = self._is_closed
+            is_closed = self.is_closed
             is_refused = bool(self.max_results) and reading >= self.max_results
             if not is_refused:
                 self._streams.add(stream)
@@ -219,7 +220,7 @@ class SessionState:
     def close_queries(self) -> None:
         """Stop what computes results of this session, and drop its temporary names."""
         with self._streams_lock:
-            self._is_closed = True
+            self.is_closed = True
             streams = list(self._streams)
         for stream in streams:
             stream.close()

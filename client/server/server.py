@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.settings import Settings
 from penstock.client.execution.access_control import AccessControl
@@ -102,12 +104,30 @@ class Server:
             audit,
         )
         self.sessions.refusal = "it is starting"
+        self.engine.system_tables.provide("sessions", self._session_rows)
         self.listeners: list[Listener] = []
 
     @property
     def addresses(self) -> dict[str, str]:
         """Where each listener listens."""
         return {listener.name: listener.address for listener in self.listeners}
+
+    def _session_rows(self) -> pa.Table:
+        """Return the rows of system.sessions."""
+        from penstock.client.monitoring.system_rows import system_rows
+
+        rows = [
+            {
+                "session": one.session_id,
+                "principal": one.principal.name,
+                "role": str(one.principal.role),
+                "listener": one.client.listener,
+                "address": one.client.address,
+                "opened_at": one.opened_ms,
+            }
+            for one in self.sessions.all()
+        ]
+        return system_rows("sessions", rows)
 
     @property
     def is_stopping(self) -> bool:
@@ -239,7 +259,8 @@ class Server:
         self._stopping.set()
         for listener in self.listeners:
             listener.stop_accepting()
-        if self.ready.is_set():
+        # also after a start that failed: a job that is merely cancelled would stay so
+        if self.engine.jobs.all():
             self._log("draining", {"sessions": len(self.sessions.all())})
             JobKeeper(self.engine, self._log).suspend_all()
         for listener in self.listeners:

@@ -17,7 +17,9 @@ from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.clock import Clock
-from penstock.engine.storage.storage import STAGED_SUFFIX, Storage
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.object_store import ObjectStorage
+from penstock.engine.storage.storage import STAGED_SUFFIX
 
 HOLDER = "server.json"
 LOCKED = "STA-3001"
@@ -69,7 +71,7 @@ class LeaseHolder:
 class StateLease:
     """The lease of this process on a state, and the small files of a server in it. Any thread may call it."""
 
-    def __init__(self, storage: Storage, clock: Clock) -> None:
+    def __init__(self, storage: LocalStorage | ObjectStorage, clock: Clock) -> None:
         self._storage = storage
         self._clock = clock
         self._lock = Lock()
@@ -80,17 +82,27 @@ class StateLease:
         server that has it meanwhile.
         """
         reported: list[LeaseHolder | None] = []
+
+        def report_once() -> None:
+            if (other := self.current()) not in reported:
+                reported.append(other)
+                report(other)
+
         while not cancelled.is_set():
+            # before the lock: in a bucket that watches the other server for as long as it renews
+            if self._storage.in_use():
+                report_once()
             try:
                 self._storage.lock()
             except PenstockError as error:
                 if error.code != LOCKED:
                     raise
-                if (other := self.current()) not in reported:
-                    reported.append(other)
-                    report(other)
+                report_once()
                 cancelled.wait(ASK_AGAIN_S)
                 continue
+            # it was stopped while the storage watched
+            if cancelled.is_set():
+                return False
             before = self.current()
             epoch = 1 if before is None else before.epoch + 1
             self.holder = replace(self.holder, since_ms=self._clock.wall_ms(), epoch=epoch)

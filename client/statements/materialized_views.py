@@ -96,6 +96,9 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
         # all or nothing: neither rows nor a name remain of a view whose job was refused
         state.views.tables.forget(table.name)
         state.catalog.drop_materialized_view(table.name)
+        if state.engine.is_shared:
+            # another session may have stored the view meanwhile
+            state.save_catalogs()
         raise
     state.jobs.submitted[job.job_id] = submitted_job(planned, state, durable=durable)
     state.views.by_name[table.name.lower()] = ViewJob(

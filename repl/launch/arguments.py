@@ -90,7 +90,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: init, run FILE.., fmt FILE.., test, "
+        description="Continuous SQL. Without -c or -f: the shell. Commands: init, run FILE.., serve, fmt FILE.., test, "
         "checkpoint, jobs, recover, doctor, explain-error CODE.., spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -270,3 +270,27 @@ def test_many_sessions_at_once(engine: EngineState, opened: Callable[..., Sessio
     again = Session(catalog_dir=tmp_path)
     assert [r.name for r in again.catalog.permanent()] == [r.name for r in engine.catalog.permanent()]
     again.close()
+
+
+def test_a_closed_session_does_not_wait_for_the_first_state_of_a_view(
+    engine: EngineState, opened: Callable[..., Session]
+) -> None:
+    one = opened()
+    # a view whose job has no checkpoint yet: its first state never comes
+    one.execute(ENDLESS)
+    one.execute("SET 'execution.checkpointing.interval' = '1 h'")
+    one.execute("CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS c FROM ticks")
+    raised: list[PenstockError] = []
+
+    def read() -> None:
+        try:
+            one.execute("SELECT c FROM v")
+        except PenstockError as error:
+            raised.append(error)
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    one.close()
+    # far less than the minute that a session waits
+    reading.join(30)
+    assert not reading.is_alive() and [error.code for error in raised] == ["RUN-2920"]

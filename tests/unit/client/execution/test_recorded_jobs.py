@@ -18,6 +18,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.connection import Connection
 from penstock.client.execution import recorded_jobs as job_records
 from penstock.client.execution.recorded_jobs import job_id_of, recorded_jobs
+from penstock.client.session import Session
 from penstock.engine.checkpoint.job_directory import JOB, OWNER
 from penstock.engine.storage.storage import NAME, directory_name
 from penstock.repl.cli import main
@@ -149,3 +150,20 @@ def test_a_view_of_any_name_keeps_its_state(tmp_path: Path) -> None:
         made.executescript("CREATE TABLE s (k INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10');")
         made.execute("CREATE MATERIALIZED VIEW `größte Werte/1` AS SELECT MAX(k) AS k FROM s")
         assert any(path.name.startswith("materialized-view-") for path in (tmp_path / "state").iterdir())
+
+
+def test_a_job_resumes_beside_the_stored_catalog_that_has_its_tables(tmp_path: Path) -> None:
+    """The record makes names that are there already."""
+    ticks = "CREATE TABLE ticks (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100')"
+    catalog, state = tmp_path / "catalog", tmp_path / "state"
+    for run in range(2):
+        session = Session({"bounded.backend": "duckdb"}, state_dir=state, catalog_dir=catalog)
+        if run:
+            (recorded,) = recorded_jobs(state)
+            job = session.resume(recorded).job
+            assert job is not None and job.job_id == recorded.job_id
+        else:
+            session.execute(ticks)
+            session.execute("CREATE TABLE nothing (n BIGINT) WITH ('connector' = 'blackhole')")
+            session.execute("INSERT INTO nothing SELECT n FROM ticks")
+        session.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -276,3 +277,28 @@ def test_a_listener_whose_package_is_missing_is_no_surprise(
     running = RunningServer(tmp_path, waits=False, ports={"flight": 0})
     (error,) = running.join()
     assert isinstance(error, PenstockError) and error.code == "CLI-6208"
+
+
+def test_system_sessions_lists_the_clients(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as running:
+        one, two = running.session(), running.session()
+        listed = one.connection.execute("SELECT session, listener, address FROM system.sessions").fetchall()
+        assert sorted(listed) == sorted([(each.session_id, "test", "here") for each in (one, two)])
+
+
+def test_a_start_that_fails_leaves_its_jobs_to_the_next(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with RunningServer(state) as first:
+        client = first.connect()
+        for statement in (TICKS, sink("a", tmp_path / "a"), "INSERT INTO a SELECT n FROM ticks"):
+            client.execute(statement)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        second = RunningServer(state, waits=False, ports={"flight": taken.getsockname()[1]})
+        (error,) = second.join()
+        assert isinstance(error, PenstockError) and error.code == "CLI-6203"
+        assert second.fields_of("job resumed") and second.fields_of("job suspended")
+    assert statuses(state) == {"insert-into-a-1": "SUSPENDED"}
+    with RunningServer(state) as third:
+        assert third.fields_of("job resumed")

@@ -5,12 +5,16 @@ tests/fault_injection.
 from __future__ import annotations
 
 import io
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from penstock.catalog.errors import PenstockError
+from penstock.client.server.server_sessions import ClientAddress
 from penstock.repl.commands import serve
 from penstock.repl.launch.serve_arguments import serve_arguments, serve_parser
 
@@ -57,3 +61,60 @@ def test_systemd_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         serve.announce({"flight": "127.0.0.1:8815"})
         assert listener.recv(100) == b"READY=1"
     assert out.getvalue() == "penstock serves: flight 127.0.0.1:8815\n"
+
+
+def test_the_first_signal_ends_in_order_and_the_second_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Named:
+        is_stopping = False
+        rotated = 0
+
+        def stop(self) -> None:
+            self.is_stopping = True
+
+        def rotate(self) -> None:
+            self.rotated += 1
+
+    handlers, exits, named = {}, [], Named()
+    monkeypatch.setattr(serve.signal, "signal", handlers.__setitem__)
+    monkeypatch.setattr(serve.os, "_exit", exits.append)
+    serve.handle_signals(named, named)
+    handlers[signal.SIGHUP](signal.SIGHUP, None)
+    assert (named.rotated, named.is_stopping) == (1, False)
+    handlers[signal.SIGTERM](signal.SIGTERM, None)
+    assert named.is_stopping and exits == []
+    handlers[signal.SIGINT](signal.SIGINT, None)
+    assert exits == [130]
+
+
+def test_users_and_what_they_reach(tmp_path: Path) -> None:
+    users, audit = tmp_path / "users.json", tmp_path / "audit.log"
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock.repl.cli", "user", "token", "ci", "--users", str(users)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = (
+        "--state",
+        "s",
+        "--users",
+        str(users),
+        "--allowed-path",
+        str(tmp_path),
+        "--audit-log",
+        str(audit),
+    )
+    arguments = arguments_of(*words)
+    authenticator = serve.authenticator_for(arguments)
+    assert authenticator.required
+    principal = authenticator.by_token(done.stdout.split()[-1])
+    access_for = serve.access_of(arguments, None)
+    assert access_for is not None
+    access = access_for(principal, ClientAddress("flight", "127.0.0.1:1"), "s1")
+    access.check_path("path", str(tmp_path / "a.csv"))
+    with pytest.raises(PenstockError) as raised:
+        access.check_path("path", "/etc/passwd")
+    assert raised.value.code == "CLI-6216"
+    (line,) = audit.read_text().splitlines()
+    assert "/etc/passwd" in line and audit.stat().st_mode & 0o777 == 0o600
+    assert serve.access_of(arguments_of("--state", "s"), None) is None
