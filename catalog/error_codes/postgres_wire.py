@@ -34,5 +34,9 @@ POSTGRES_WIRE: dict[str, tuple[str, str]] = {
     "CLI-6263": ("COPY or DECLARE names a statement without rows.", "Write SELECT or SUBSCRIBE there."),
     "CLI-6264": ("The client gave up its COPY FROM STDIN.", "Send the rows again."),
     "CLI-6265": ("The rows of COPY FROM STDIN cannot be read.", "Correct them, or name their format."),
+    "CLI-6267": (
+        "A query of PostgreSQL's system catalog cannot be answered.",
+        "SHOW TABLES and DESCRIBE tell what there is.",
+    ),
     "CLI-6266": ("The server has too many connections, or a client took too long.", "Connect again later."),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
@@ -61,12 +61,15 @@ def parameter_description(oids: Sequence[int]) -> bytes:
     return message(b"t", struct.pack(f">H{len(oids)}I", len(oids), *oids))
 
 
-def row_description(schema: Schema, formats: Sequence[int]) -> bytes:
-    """Return the columns of rows. No column says which table it is of."""
+def row_description(schema: Schema, formats: Sequence[int], oids: Mapping[str, int] | None = None) -> bytes:
+    """Return the columns of rows. No column says which table it is of. ``oids`` are types by column name,
+    where another one of PostgreSQL has the same bytes.
+    """
     parts = [struct.pack(">H", len(schema))]
     for field, form in zip(schema, formats, strict=True):
         kind = wire_type(field.type)
-        shape = struct.pack(">IhIhih", 0, 0, kind.oid, kind.size, modifier(field.type), form)
+        oid = kind.oid if oids is None else oids.get(field.name, kind.oid)
+        shape = struct.pack(">IhIhih", 0, 0, oid, kind.size, modifier(field.type), form)
         parts += [text(field.name), shape]
     return message(b"T", b"".join(parts))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -95,6 +95,8 @@ class TableStatement:
     watch: Watch
     tag: str = "SELECT"
     parameters: Sequence[DataType] = ()
+    oids: Mapping[str, int] | None = None
+    """Types of columns and of ``$1`` that have no like among ours, by name."""
 
     def start(self, values: Sequence[object]) -> Execution:
         rows = self.compute(values).cast(self.schema.to_arrow())

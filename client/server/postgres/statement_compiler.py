@@ -20,6 +20,7 @@ from penstock.client.server.postgres.executions import (
     TableStatement,
     WireStatement,
 )
+from penstock.client.server.postgres.pg_catalog.catalog_queries import CatalogQueries
 from penstock.client.server.postgres.sql_words import SqlToken, tokens_of
 from penstock.client.server.postgres.wire_types import UNDECIDED, sql_type
 
@@ -60,8 +61,9 @@ class CopyInStatement:
 class StatementCompiler:
     """Compiles the statements of one session."""
 
-    def __init__(self, session: WireSession) -> None:
+    def __init__(self, session: WireSession, startup: dict[str, str]) -> None:
         self._session = session
+        self._catalog = CatalogQueries(session, startup)
 
     def compile(self, sql: str, oids: Sequence[int] | None) -> WireStatement:
         """Return a statement. ``oids`` are the types of its parameters; None runs it by the simple protocol,
@@ -102,6 +104,8 @@ class StatementCompiler:
 
     def _query(self, sql: str, tokens: list[SqlToken], oids: Sequence[int] | None) -> WireStatement:
         session = self._session
+        if self._catalog.asks_for(tokens):
+            return self._catalog.statement(sql, tokens, oids or ())
         if oids is None:
             kind = _kind(tokens)
             return DirectStatement(sql, kind, session.new_cursor, session)

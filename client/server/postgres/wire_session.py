@@ -5,19 +5,18 @@ handed a connection to send by, and blocks where a slow client makes that block.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText
-from penstock.catalog.schema import Schema
 from penstock.client.cursor import Cursor
 from penstock.client.server.postgres import backend_messages as backend
 from penstock.client.server.postgres import frontend_messages as frontend
 from penstock.client.server.postgres.copy_input import CopyInput
 from penstock.client.server.postgres.copy_output import CopyWriter
 from penstock.client.server.postgres.cursor_statements import DeclaredCursors
-from penstock.client.server.postgres.executions import Execution, WireStatement
+from penstock.client.server.postgres.executions import Execution, TableStatement, WireStatement
 from penstock.client.server.postgres.parameter_values import parameter_value
 from penstock.client.server.postgres.row_output import BINARY, TEXT, RowEncoder, result_formats
 from penstock.client.server.postgres.row_reader import RowReader, Watch
@@ -97,13 +96,14 @@ class WireSession:
         self._running: Cursor | None = None
         self._is_busy = False
         self._stop_timer: Callable[[], None] | None = None
+        self.process = 0
         self.in_transaction = False
         self.has_written = False
         self.cursors = DeclaredCursors()
         self.settings = session.connection.session.settings
         self.parameters = SessionParameters(self.settings, startup)
         self.watch: Watch = self
-        self._compiler = StatementCompiler(self)
+        self._compiler = StatementCompiler(self, startup)
 
     # -- what readers and statements ask of it
 
@@ -152,6 +152,7 @@ class WireSession:
 
     def open(self, process: int, key: int) -> None:
         """Send what follows a successful authentication."""
+        self.process = process
         for name, shown in REPORTED.items():
             self._put(backend.parameter_status(shown, self.parameters.get(name)))
         self._put(backend.backend_key(process, key))
@@ -328,6 +329,8 @@ class WireSession:
     def _oid(self, named: NamedStatement, position: int) -> int:
         oid = named.oids[position] if position < len(named.oids) else 0
         assert named.statement is not None
+        own = _own_oids(named.statement)
+        oid = oid or (0 if own is None else own.get(f"${position + 1}", 0))
         return oid or wire_type(named.statement.parameters[position]).oid
 
     def _describe(self, kind: str, name: str) -> None:
@@ -335,20 +338,21 @@ class WireSession:
             named = self._find_statement(name)
             count = 0 if named.statement is None else len(named.statement.parameters)
             self._put(backend.parameter_description([self._oid(named, i) for i in range(count)]))
-            self._put_columns(None if named.statement is None else named.statement.schema, None)
+            self._put_columns(named.statement, None)
             return
         if (portal := self._portals.get(name)) is not None:
-            self._put_columns(None if portal.statement is None else portal.statement.schema, portal)
+            self._put_columns(portal.statement, portal)
             return
         # a cursor of SQL is a portal too
-        self._put_columns(self.cursors.find(name, None).statement.schema, None)
+        self._put_columns(self.cursors.find(name, None).statement, None)
 
-    def _put_columns(self, schema: Schema | None, portal: Portal | None) -> None:
-        if schema is None:
+    def _put_columns(self, statement: WireStatement | None, portal: Portal | None) -> None:
+        schema = None if statement is None else statement.schema
+        if statement is None or schema is None:
             self._put(backend.NO_DATA)
             return
         formats = (TEXT,) * len(schema) if portal is None else portal.formats
-        self._put(backend.row_description(schema, formats))
+        self._put(backend.row_description(schema, formats, _own_oids(statement)))
 
     def _execute(self, name: str, rows: int) -> None:
         if (portal := self._portals.get(name)) is None:
@@ -508,6 +512,10 @@ class WireSession:
         state = backend.FAILED if self._has_failed else backend.IN_TRANSACTION
         self._put(backend.ready(state if self.in_transaction else backend.IDLE))
         self.flush()
+
+
+def _own_oids(statement: WireStatement) -> Mapping[str, int] | None:
+    return statement.oids if isinstance(statement, TableStatement) else None
 
 
 def _cancelled() -> PenstockError:

@@ -127,10 +127,12 @@ _SQL: dict[int, DataType] = {
     TIMESTAMPTZ.oid: TIMESTAMP_LTZ,
     INTERVAL.oid: DAY_TIME_INTERVAL,
     NUMERIC.oid: Decimal(38, 18),
+    # oid
+    26: BIGINT,
     # text, varchar, char(n), name, json, jsonb, uuid: texts here
     **dict.fromkeys((TEXT.oid, 1043, 1042, 19, JSON.oid, 3802, 2950), STRING),
 }
-_ARRAYS = {wire.array_oid: wire.oid for wire in WIRE_TYPES} | {1015: 1043}
+_ARRAYS = {wire.array_oid: wire.oid for wire in WIRE_TYPES} | {1015: 1043, 1028: 26}
 UNDECIDED = frozenset({0, 705, NUMERIC.oid, 25, 1043, INT2.oid, INT4.oid, INT8.oid, FLOAT8.oid})
 """OIDs that drivers choose by the value at hand, or leave open: the place of a parameter decides its type."""
 
