@@ -1,18 +1,25 @@
 """How fast rows and changes of PostgreSQL come in by postgres-cdc, and how fast a sink writes: beside the bare
-COPY of the driver. Process CPU of this side, and wall time with the server's share.
+COPY of the driver. Processor time of this side and of all processes of the server, and wall time. The first
+run, with everything it loads, is apart from the warm ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
@@ -33,14 +40,29 @@ _SELECT = (
     "SELECT g::bigint AS id, (g % 1000)::int AS g, 'name ' || g % 5000 AS name, (g * 1.25)::numeric(12,2) AS amount, "
     "timestamptz '2026-01-01' + g * interval '1 s' AS at FROM generate_series(1, {rows}) g"
 )
-Timing = tuple[float, float]
+Timing = tuple[float, float, float]
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def timed(act: Callable[[], Any]) -> Timing:
-    """Return wall and CPU seconds."""
-    wall_s, cpu_s = time.perf_counter(), time.process_time()
+def server_seconds(directory: Path) -> float:
+    """Return the processor seconds of a server's processes, those that have ended included."""
+    # the postmaster's own times and those of the children that it has waited for
+    postmaster = int((directory / "postmaster.pid").read_text().split()[0])
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    ticks = 0
+    for process, fields in [(str(postmaster), (11, 12, 13, 14)), *((child, (11, 12)) for child in children)]:
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(int(words[field]) for field in fields)
+    return ticks / _TICKS
+
+
+def timed(act: Callable[[], Any], directory: Path) -> Timing:
+    """Return wall seconds, and CPU seconds of this side and of the server."""
+    wall_s, cpu_s, server_s = time.perf_counter(), time.process_time(), server_seconds(directory)
     act()
-    return time.perf_counter() - wall_s, time.process_time() - cpu_s
+    here = time.perf_counter() - wall_s, time.process_time() - cpu_s
+    return *here, server_seconds(directory) - server_s
 
 
 def made(there: Any, name: str, rows: int) -> None:
@@ -54,7 +76,7 @@ def made(there: Any, name: str, rows: int) -> None:
     there.execute(f"ANALYZE {name}")
 
 
-def source_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, Timing]:
+def source_timings(server: PostgresServer, there: Any, rows: int, directory: Path) -> dict[str, Timing]:
     """Time the snapshot, and a stream of as many inserts."""
     made(there, "bench_in", rows)
     slot = "bench_slot"
@@ -75,14 +97,14 @@ def source_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, T
             if not out.batches:
                 time.sleep(0.01)
 
-    timings = {"snapshot": timed(lambda: until(rows))}
+    timings = {"snapshot": timed(lambda: until(rows), directory)}
     # the stream is on before it is measured
     there.execute("INSERT INTO bench_in VALUES (0, 0, '', 0, now())")
     until(rows + 1)
     there.execute("INSERT INTO bench_in SELECT -id, g, name, amount, at FROM bench_in WHERE id > 0")
-    timings["stream, inserts"] = timed(lambda: until(2 * rows + 1))
+    timings["stream, inserts"] = timed(lambda: until(2 * rows + 1), directory)
     there.execute("UPDATE bench_in SET g = g + 1 WHERE id > 0")
-    timings["stream, updates (old and new row)"] = timed(lambda: until(4 * rows + 1))
+    timings["stream, updates (old and new row)"] = timed(lambda: until(4 * rows + 1), directory)
     operator.close()
     for _ in range(1000):
         try:
@@ -93,23 +115,35 @@ def source_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, T
     return timings
 
 
-def sink_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, Timing]:
-    """Time bare COPY, and sinks that append and upsert in ten epochs."""
+def pieces_of(schema: pa.Schema, rows: int, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``_SELECT`` in pieces, made without a server."""
+    for start in range(0, rows, size):
+        ids = np.arange(start + 1, min(start + size, rows) + 1)
+        cents = pa.array(ids * 125).cast(pa.decimal128(20, 0)).cast(pa.string())
+        columns = [
+            pa.array(ids),
+            pa.array((ids % 1000).astype(np.int32)),
+            pc.binary_join_element_wise("name", pa.array(ids % 5000).cast(pa.string()), " "),
+            pc.divide(cents.cast(pa.decimal128(14, 2)), pa.scalar(100, pa.decimal128(5, 2))).cast(
+                pa.decimal128(12, 2)
+            ),
+            pa.array(1_767_225_600_000_000 + ids * 1_000_000).cast(pa.timestamp("us", "UTC")),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def sink_timings(
+    server: PostgresServer, there: Any, rows: int, directory: Path, size: int
+) -> dict[str, Timing]:
+    """Time bare COPY, and sinks that append and upsert, in epochs of so many rows."""
     made(there, "bench_out", 0)
     schema = Schema(tuple(Field(name, kind) for name, kind in COLUMNS.items()))
-    with there.cursor() as cursor:
-        cursor.execute(_SELECT.format(rows=rows))
-        columns = list(zip(*cursor.fetchall(), strict=True))
-    whole = pa.RecordBatch.from_arrays(
-        [pa.array(column, kind) for column, kind in zip(columns, schema.to_arrow().types, strict=True)],
-        schema=schema.to_arrow(),
-    )
-    size = rows // 10
-    pieces = [whole.slice(start, size) for start in range(0, rows, size)]
+    # made anew each time: ten million rows are not kept
+    pieces = partial(pieces_of, schema.to_arrow(), rows, size)
 
     def bare() -> None:
         with there.cursor() as cursor:
-            for piece in pieces:
+            for piece in pieces():
                 with cursor.copy("COPY bench_out FROM STDIN (FORMAT csv)") as copy:
                     copy.write(csv_text(piece))
 
@@ -123,7 +157,7 @@ def sink_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, Tim
             )
             writer = kind(request)
             writer.recover([])
-            for number, piece in enumerate(pieces, 1):
+            for number, piece in enumerate(pieces(), 1):
                 writer.write(Batch(piece, np.ones(piece.num_rows, np.int64) if key else None))
                 writer.commit(writer.prepare(number))
             writer.close()
@@ -135,37 +169,63 @@ def sink_timings(server: PostgresServer, there: Any, rows: int) -> dict[str, Tim
         ("bare COPY of the same rows", bare),
         ("sink by epoch, append", epochs(PostgresSink, key=False)),
         ("sink by epoch, upsert of new keys", epochs(PostgresSink, key=True)),
+        ("sink by epoch, upsert of keys there", epochs(PostgresSink, key=True)),
         ("rows staged in the database, append", epochs(DatabaseSink, key=False)),
         ("rows staged in the database, upsert", epochs(DatabaseSink, key=True)),
     ):
-        there.execute("DROP TABLE IF EXISTS penstock_epochs, penstock_staged; TRUNCATE bench_out")
-        timings[name] = timed(act)
+        there.execute("DROP TABLE IF EXISTS penstock_epochs, penstock_staged")
+        if "keys there" not in name:
+            there.execute("TRUNCATE bench_out")
+        timings[name] = timed(act, directory)
         (count,) = there.execute("SELECT count(*) FROM bench_out").fetchone()
         assert count == rows, (name, count)
     return timings
+
+
+def peak_mib() -> float:
+    """Return the most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def show(title: str, found: dict[str, list[Timing]], rows: int) -> None:
+    """Print rows a second by wall and by processor time."""
+    print(f"{title:38} {'rows/s wall':>12} {'of CPU here':>12} {'of CPU there':>12} {'of both':>10}")
+    for name, timings in found.items():
+        wall_s, cpu_s, server_s = (statistics.median(column) for column in zip(*timings, strict=True))
+        count = rows * (2 if "updates" in name else 1)
+        figures = (count / max(spent_s, 0.01) for spent_s in (wall_s, cpu_s, server_s, cpu_s + server_s))
+        print(
+            f"{name:38} "
+            + " ".join(f"{value:{width},.0f}" for value, width in zip(figures, (12, 12, 12, 10), strict=True))
+        )
 
 
 def main() -> None:
     """``python -m bench.postgres_cdc``."""
     parser = argparse.ArgumentParser(prog="python -m bench.postgres_cdc", description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000, help="rows of five columns (200,000)")
-    parser.add_argument("--runs", type=int, default=3, help="runs, of which the median counts (3)")
+    parser.add_argument("--runs", type=int, default=3, help="warm runs, of which the median counts (3)")
+    parser.add_argument("--epoch", type=int, default=20_000, help="rows of an epoch of the sink (20,000)")
+    parser.add_argument("--only", choices=("source", "sink"))
     arguments = parser.parse_args()
     server = logical_server()
-    found: dict[str, list[Timing]] = {}
     with psycopg.connect(server.url, autocommit=True) as there:
-        for _ in range(arguments.runs):
-            for timings in (
-                source_timings(server, there, arguments.rows),
-                sink_timings(server, there, arguments.rows),
-            ):
-                for name, timing in timings.items():
-                    found.setdefault(name, []).append(timing)
-    print(f"{'':38} {'rows/s wall':>12} {'rows/s of CPU here':>19}")
-    for name, timings in found.items():
-        wall_s, cpu_s = (statistics.median(column) for column in zip(*timings, strict=True))
-        rows = arguments.rows * (2 if "updates" in name else 1)
-        print(f"{name:38} {rows / wall_s:12,.0f} {rows / cpu_s:19,.0f}")
+        directory = Path(there.execute("SHOW data_directory").fetchone()[0])
+
+        def run() -> dict[str, Timing]:
+            timings: dict[str, Timing] = {}
+            if arguments.only != "sink":
+                timings |= source_timings(server, there, arguments.rows, directory)
+            if arguments.only != "source":
+                timings |= sink_timings(server, there, arguments.rows, directory, arguments.epoch)
+            return timings
+
+        before_mib = peak_mib()
+        show("the first run", {name: [timing] for name, timing in run().items()}, arguments.rows)
+        warm = [run() for _ in range(arguments.runs)]
+    if warm:
+        show("warm", {name: [timings[name] for timings in warm] for name in warm[0]}, arguments.rows)
+    print(f"memory here: {before_mib:,.0f} MiB before, at most {peak_mib():,.0f} MiB")
 
 
 if __name__ == "__main__":

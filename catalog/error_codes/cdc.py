@@ -16,7 +16,7 @@ CDC: dict[str, tuple[str, str]] = {
         "Run ALTER SYSTEM SET wal_level = logical, and restart the server.",
     ),
     "DAT-5404": (
-        "The user may not read the table, or may not replicate.",
+        "The user may not read the table, or not all its rows, or may not replicate.",
         "Run the GRANT or ALTER ROLE of the hint.",
     ),
     "DAT-5405": (
@@ -32,7 +32,7 @@ CDC: dict[str, tuple[str, str]] = {
         "Create a table for each partition, or for the table behind the view.",
     ),
     "DAT-5408": (
-        "The publication is missing and cannot be created, or leaves out changes, rows or columns.",
+        "The publication is missing and cannot be created, or leaves out the table or some of its changes.",
         "Let the table's owner run the statement of the hint.",
     ),
     "DAT-5409": (

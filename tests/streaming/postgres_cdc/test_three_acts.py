@@ -45,6 +45,14 @@ def opened(server: PostgresServer, name: str, state: Path | None, **more: str) -
     return made
 
 
+SHOWN = {"changesReceived", "commitLagMs", "slotLagBytes", "recordsRead", "recordsReadPerSecond"}
+
+
+def metrics_of(made: Any) -> set[str]:
+    """Return the names of the source's metrics that are no nonsense."""
+    return {one.name for one in made.metrics() if one.operator == "source src" and 0 <= one.value < 2**40}
+
+
 def make_tables(there: Any, name: str) -> None:
     there.execute(f"CREATE TABLE {name} (id bigint PRIMARY KEY, g int, n bigint, name text)")
     there.execute(f"ALTER TABLE {name} REPLICA IDENTITY FULL")
@@ -101,6 +109,9 @@ def test_a_job_is_stopped_and_resumed_while_the_table_changes(tmp_path: Path) ->
                 change(there, name, turn + 1)
                 await_that(lambda job=job: job.error is not None or right(), "the counts are right")
                 assert job.error is None, job.error
+                # behind the snapshot
+                there.execute(f"INSERT INTO {name} VALUES ({turn} - 10, 1, 1, 'y')")
+                await_that(lambda made=made: metrics_of(made) >= SHOWN, "the metrics of the source")
                 job.cancel()
             change(there, name, turn + 4)
         with opened(server, name, tmp_path / "state") as made:

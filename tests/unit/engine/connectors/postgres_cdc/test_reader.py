@@ -225,6 +225,7 @@ def test_what_cannot_be_followed_is_an_error(server: PostgresServer, there: Any)
         "DAT-5405": "ALTER TABLE {0} REPLICA IDENTITY DEFAULT; UPDATE {0} SET n = 9",
         "DAT-5413": "ALTER TABLE {0} DROP COLUMN n; DELETE FROM {0}",
         "DAT-5417": "ALTER TABLE {0} RENAME TO {0}_old",
+        "DAT-5408": "ALTER PUBLICATION penstock_slot_{0} DROP TABLE {0}",
     }
     for code, statements in cases.items():
         name = "broken_" + code[-2:]
