@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,9 +32,12 @@ from penstock.engine.connectors.kafka.producer_records import Records
 from penstock.engine.connectors.kafka.sink import KafkaSink
 from penstock.engine.connectors.kafka.target import KafkaTarget
 from tests.harness.kafka_broker import KafkaBroker, KafkaTopics, new_broker
+from tests.harness.kafka_mock import MockCluster
 
 _QUIET = 100  # so often nothing has come: it is the end
 ROWS, BATCH = 200_000, 10_000
+# the mock keeps 5 MiB of a partition
+MOCK_PARTITIONS = 8
 SCHEMA = Schema((Field("k", BIGINT), Field("v", STRING)))
 SCRIPT = """
 CREATE TABLE i (sent BIGINT) WITH ('connector' = 'kafka', 'topic' = '{source}', {broker}, 'scan.startup.mode' = 'earliest-offset', 'properties.fetch.wait.max.ms' = '10');
@@ -161,10 +163,25 @@ def transactions(topics: KafkaTopics) -> None:
 
 
 def latency(topics: KafkaTopics, rate: int, seconds: int) -> None:
-    """One topic to another through ``penstock run``, at each guarantee."""
+    """One topic to another through ``penstock run``, at each guarantee; without transactions also at
+    librdkafka's mock, which hands on what comes in as fast as it comes.
+    """
     for guarantee, interval in (("at-least-once", "10 s"), ("exactly-once", "100 ms")):
-        directory = Path(tempfile.mkdtemp())
-        source, sink = topics.create(), topics.create()
+        _latency(topics, (topics.create(), topics.create()), (guarantee, interval), (rate, seconds, 20))
+    mock = MockCluster()
+    for topic in ("i", "o"):
+        mock.create(topic, MOCK_PARTITIONS)
+    say("the mock instead of the broker of the tests:")
+    _latency(KafkaTopics(mock.bootstrap), ("i", "o"), ("at-least-once", "10 s"), (rate, seconds, 5))
+    mock.close()
+
+
+def _latency(
+    topics: KafkaTopics, names: tuple[str, str], how: tuple[str, str], load: tuple[int, int, int]
+) -> None:
+    (source, sink), (guarantee, interval), (rate, seconds, linger_ms) = names, how, load
+    with tempfile.TemporaryDirectory() as made:
+        directory = Path(made)
         script = directory / "job.sql"
         broker = f"'properties.bootstrap.servers' = '{topics.bootstrap}', 'format' = 'json'"
         script.write_text(
@@ -179,23 +196,25 @@ def latency(topics: KafkaTopics, rate: int, seconds: int) -> None:
         try:
             while b"running" not in (directory / "log").read_bytes() and job.poll() is None:
                 time.sleep(0.05)
-            times = _measured(topics, source, sink, rate, seconds)
+            times = _measured(topics, source, sink, rate, seconds, linger_ms)
             assert times, (directory / "log").read_text()
         finally:
             job.kill()
             job.wait()
-            shutil.rmtree(directory)
         quantiles = ", ".join(f"p{q} {np.percentile(times, q):.0f} ms" for q in (50, 99))
         say(f"{guarantee:15} {rate:,} records/s: {quantiles} of {len(times):,} records")
 
 
-def _measured(topics: KafkaTopics, source: str, sink: str, rate: int, seconds: int) -> list[float]:
+def _measured(
+    topics: KafkaTopics, source: str, sink: str, rate: int, seconds: int, linger_ms: int
+) -> list[float]:
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     consumer = Consumer(
         {"bootstrap.servers": topics.bootstrap, "group.id": sink, "fetch.wait.max.ms": 10, "log_level": 0}
     )
-    consumer.assign([TopicPartition(sink, 0, 0)])
+    partitions = consumer.list_topics(sink, 30).topics[sink].partitions
+    consumer.assign([TopicPartition(sink, partition, 0) for partition in partitions])
     ended = threading.Event()
     # the job reads and writes before anything is measured
     topics.produce(source, [(None, b'{"sent":0}')])
@@ -203,8 +222,8 @@ def _measured(topics: KafkaTopics, source: str, sink: str, rate: int, seconds: i
         pass
 
     # the broker of the tests gives one batch of a producer a fetch: with more of them a second the reader
-    # falls behind, and its backlog is measured; 20 ms of the latency are the producer's
-    producer = Producer({"bootstrap.servers": topics.bootstrap, "log_level": 0, "linger.ms": 20})
+    # falls behind, and its backlog is measured; its linger is a part of the latency
+    producer = Producer({"bootstrap.servers": topics.bootstrap, "log_level": 0, "linger.ms": linger_ms})
 
     def produce() -> None:
         began, sent = time.time(), 0

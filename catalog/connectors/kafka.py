@@ -96,7 +96,8 @@ SCAN_OPTIONS = (
         "on-error",
         OptionKind.ENUM,
         "fail",
-        "what happens to a message that cannot be decoded; table keeps it in <name>$errors",
+        "what happens to a message that cannot be decoded, or a row that cannot be written; table keeps it "
+        "in <name>$errors",
         BAD_RECORD_POLICIES,
     ),
 )

@@ -28,10 +28,13 @@ END;
 
 
 class CopiedTopics:
-    """The topics of the job. ``wrong`` collects what the reader has found."""
+    """The topics of the job, which reaches the broker at ``bootstrap``. ``wrong`` collects what the reader has
+    found.
+    """
 
-    def __init__(self, topics: KafkaTopics, rows: int, partitions: int = 3) -> None:
+    def __init__(self, topics: KafkaTopics, rows: int, partitions: int = 3, bootstrap: str = "") -> None:
         self._topics, self._rows = topics, rows
+        self._bootstrap = bootstrap or topics.bootstrap
         self.source = topics.create(partitions=partitions)
         self.appended, self.counted = topics.create(partitions=2), topics.create(partitions=2)
         values = [(None, b'{"n":%d}' % n) for n in range(rows)]
@@ -42,7 +45,7 @@ class CopiedTopics:
 
     def script(self, rate: int = 0) -> str:
         """Return the job's statements; ``rate``: rows a second, 0 for no limit."""
-        broker = f"'properties.bootstrap.servers' = '{self._topics.bootstrap}', 'format' = 'json'"
+        broker = f"'properties.bootstrap.servers' = '{self._bootstrap}', 'format' = 'json'"
         return SCRIPT.format(
             source=self.source,
             appended=self.appended,

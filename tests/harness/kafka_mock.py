@@ -35,9 +35,10 @@ class MockCluster:
         self._cluster = library.rd_kafka_handle_mock_cluster(self._client)
         self.bootstrap = library.rd_kafka_mock_cluster_bootstraps(self._cluster).decode()
 
-    def create(self, topic: str) -> None:
-        """Create a topic of one partition."""
-        assert self.library.rd_kafka_mock_topic_create(self._cluster, topic.encode(), 1, 1) == 0
+    def create(self, topic: str, partitions: int = 1) -> None:
+        """Create a topic. It keeps the last 5 MiB of each partition, as they are sent."""
+        made = self.library.rd_kafka_mock_topic_create(self._cluster, topic.encode(), partitions, 1)
+        assert made == 0
 
     def refuse_topic(self, topic: str, error: int) -> None:
         """Answer requests for a topic with an error."""

@@ -93,6 +93,8 @@ class KafkaProxy:
         self._loop = asyncio.new_event_loop()
         self._passes = asyncio.Event()
         self._passes.set()
+        # how often answers that were kept back have been dropped
+        self._drops = 0
         self._server: asyncio.Server | None = None
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="kafka proxy", daemon=True)
@@ -108,12 +110,13 @@ class KafkaProxy:
         """Keep the broker's answers back from now on."""
         asyncio.run_coroutine_threadsafe(self._set(False), self._loop).result(10)
 
-    def release(self) -> None:
-        """Pass answers on again. Those of a broker that has died meanwhile are lost."""
+    def drop(self) -> None:
+        """Drop what is kept back, with its connections, and pass answers on again."""
         asyncio.run_coroutine_threadsafe(self._set(True), self._loop).result(10)
 
     async def _set(self, passes: bool) -> None:
         if passes:
+            self._drops += 1
             self._passes.set()
         else:
             self._passes.clear()
@@ -170,5 +173,8 @@ class KafkaProxy:
         while True:
             size = await broker.readexactly(4)
             answer = await broker.readexactly(int.from_bytes(size, "big"))
+            drops = self._drops
             await self._passes.wait()
+            if self._drops != drops:
+                return
             await client.write(size + answer.replace(BEHIND.encode(), BEFORE.encode()))

@@ -9,7 +9,7 @@ from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.epoch_target import DELETED, StagedForm
-from penstock.engine.api.sink import Committable, DirectSink, SinkRequest, SinkWriter
+from penstock.engine.api.sink import Committable, DirectSink, SinkRequest, SinkWriter, writer_name
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows, with_op_column
 from penstock.engine.connectors.epoch_sink import EpochSink
@@ -46,6 +46,11 @@ class KafkaSink(DirectSink):
             request.table.options["topic"].strip(), properties, f"table {request.table.name}"
         )
         self._encoder: RecordEncoder | None = None
+        self._name = f"{writer_name(request.owner, request.operator_id)}-{request.subtask}"
+        self._begin(request.origin.checkpoint_id if request.origin is not None else 0)
+
+    def _begin(self, checkpoint_id: int) -> None:
+        self._limits.begin(f"{self._name}, after checkpoint {checkpoint_id}")
 
     def write(self, batch: Batch) -> None:
         if not batch.num_rows:
@@ -57,9 +62,9 @@ class KafkaSink(DirectSink):
                     self._request.table, self._request.subtask, self._producer.partitions()
                 )
             for rows in pieces_of(self._in_form(batch)):
-                records = self._limits.within(self._encoder.records(rows), rows)
-                self._producer.produce(records)
-                self._request.metrics.count("records_sent", len(records))
+                for records in self._limits.accepted(self._encoder.records, rows):
+                    self._producer.produce(records)
+                    self._request.metrics.count("records_sent", len(records))
         except KafkaFailed as failed:
             raise self._error(failed) from None
 
@@ -82,6 +87,7 @@ class KafkaSink(DirectSink):
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         self._flush()
+        self._begin(checkpoint_id)
         return []
 
     def end(self) -> None:
@@ -92,6 +98,7 @@ class KafkaSink(DirectSink):
             self._producer.flush()
         except KafkaFailed as failed:
             raise self._error(failed) from None
+        self._limits.publish()
 
     def close(self) -> None:
         self._producer.close()

@@ -24,7 +24,6 @@ from penstock.engine.connectors.kafka.native_producer import (
     NativeProducer,
     committed_offset,
 )
-from penstock.engine.connectors.kafka.producer_records import Records
 from penstock.engine.connectors.kafka.record_encoder import RecordEncoder, pieces_of, staged_form
 from penstock.engine.connectors.kafka.record_limits import RecordLimits
 
@@ -148,11 +147,13 @@ class KafkaTarget:
         # until it is known that this epoch is committed, the brokers are asked
         self._committed.pop(writer, None)
         outages = producer.outages
+        self._limits.begin(f"{writer.name}, epoch {epoch}")
         try:
             producer.begin()
             for batch in rows:
                 for piece in pieces_of(batch):
-                    producer.produce(self._records(piece))
+                    for records in self._limits.accepted(self._encoder.records, piece):
+                        producer.produce(records)
             producer.flush()
             failpoint("K1")
             producer.send_offset(self._name(writer), epoch, f"penstock epoch {epoch}")
@@ -171,10 +172,7 @@ class KafkaTarget:
         if producer.outages != outages and self.last_committed(writer) < epoch:
             raise self._unknown(self._error(producer, _FORGOTTEN))
         self._committed[writer] = epoch
-
-    def _records(self, batch: pa.RecordBatch) -> Records:
-        assert self._encoder is not None
-        return self._limits.within(self._encoder.records(batch), batch)
+        self._limits.publish()
 
     def _abort(self, producer: NativeProducer) -> KafkaFailure | None:
         try:

@@ -203,3 +203,44 @@ def test_a_job_that_keeps_checkpoints_commits_transactions(topics: KafkaTopics, 
         create(db, topics, topic, "id BIGINT")
         db.execute("INSERT INTO t SELECT * FROM (VALUES (1), (2), (3)) AS v (id)")
     assert sorted(value for _, value in there(topics, topic)) == [b'{"id":%d}' % n for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_refused_rows_are_a_table_and_can_be_written_again(
+    db: penstock.Connection, topics: KafkaTopics, guarantee: str
+) -> None:
+    topic = topics.create()
+    create(
+        db,
+        topics,
+        topic,
+        "k INT, v STRING",
+        on__error="table",
+        properties_message_max_bytes="1000",
+        sink_delivery__guarantee=guarantee,
+    )
+    db.execute("INSERT INTO t SELECT k, REPEAT('x', k) FROM (VALUES (1), (2000), (3)) AS r (k)")
+    assert len(there(topics, topic)) == 2
+    ((raw, source, error),) = db.execute("SELECT raw, source, error FROM t$errors").fetchall()
+    assert (json.loads(raw)["k"], source) == (2000, topic)
+    assert "may be sent" in error
+    db.execute(
+        "INSERT INTO t SELECT r.k, LEFT(r.v, 10) FROM (SELECT from_json(raw, 'k INT, v STRING') AS r FROM t$errors)"
+    )
+    assert [json.loads(value or b"{}") for _, value in there(topics, topic)][-1] == {
+        "k": 2000,
+        "v": "x" * 10,
+    }
+
+
+def test_bad_messages_are_a_table_and_can_be_written_again(
+    db: penstock.Connection, topics: KafkaTopics
+) -> None:
+    topic = topics.create()
+    topics.produce(topic, [(None, b'{"k":1}'), (None, b"k=2"), (None, b'{"k":3}')])
+    create(db, topics, topic, "k INT", on__error="table", scan_bounded_mode="latest-offset")
+    assert db.execute("SELECT k FROM t").fetchall() == [(1,), (3,)]
+    db.execute("INSERT INTO t SELECT CAST(SUBSTRING(raw, 3) AS INT) FROM t$errors")
+    # the bad one is there still: it is known, and stored once
+    assert db.execute("SELECT k FROM t").fetchall() == [(1,), (3,), (2,)]
+    assert db.execute("SELECT raw, `position` FROM t$errors").fetchall() == [("k=2", 1)]

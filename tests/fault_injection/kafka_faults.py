@@ -1,0 +1,120 @@
+"""Faults of a job between topics beside its own death: the broker killed, the job stopped and woken behind its
+successor, a worker process killed. Each returns the exit code of the last process, killed once it has got on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+from random import Random
+
+from tests.fault_injection.job_process import JobProcess
+from tests.fault_injection.killing import workers_of
+from tests.fault_injection.verdict import Verdict
+from tests.harness.kafka_broker import KafkaBroker
+from tests.harness.kafka_proxy import KafkaProxy
+from tests.harness.patience import await_that
+
+BROKER, ZOMBIE, WORKER = "broker", "zombie", "worker"
+# The broker of the tests answers before what it has is on its disk, and writes every 0.2 s.
+ON_DISK_S = 0.5
+# An open transaction in which a process waits, so that the fault comes in it.
+OPEN = ("K1", "K2")
+
+
+class KafkaFaults:
+    """``careless``: the broker is killed with what it has not written to its disk, a negative control."""
+
+    def __init__(
+        self, broker: KafkaBroker, proxy: KafkaProxy, verdict: Verdict, random: Random, careless: bool
+    ) -> None:
+        self._broker, self._proxy, self._verdict, self._random = broker, proxy, verdict, random
+        self._careless = careless
+
+    def run(self, name: str, job: JobProcess, parallelism: int) -> int:
+        """Start the job, let the fault come, and end the job."""
+        # in two of three the fault comes while a transaction is open
+        point = self._random.choice((*OPEN, ""))
+        if name == WORKER:
+            return self._without_worker(job, max(2, parallelism))
+        # a zombie has begun all its sinks: else it fences its successor off when it wakes, and both end
+        hit = self._random.randint(13, 18) if name == ZOMBIE else self._random.randint(2, 4)
+        job.failpoints = f"{point}=delay(2 s)@{hit}" if point else ""
+        module = job.module
+        if name == ZOMBIE and module == JobProcess.module:
+            # else its lock would tell it first
+            job.module = "tests.fault_injection.unaware"
+        job.start(parallelism=parallelism)
+        job.module = module
+        self._await(job, point)
+        if name == BROKER:
+            return self._without_broker(job)
+        return self._with_zombie(job, parallelism, point)
+
+    def _await(self, job: JobProcess, point: str) -> None:
+        if point:
+            job.await_that(lambda: f"failpoint {point}" in job.told or job.finished)
+            self._verdict.coverage["faults in an open transaction"] += 1
+        else:
+            newest = job.newest
+            job.await_that(lambda: job.newest > newest + 3 or job.finished)
+            time.sleep(self._random.random() * 0.2)
+
+    def _without_broker(self, job: JobProcess) -> int:
+        """Kill the broker with SIGKILL and start it on its data. From a moment on the job gets no answers; what
+        the broker has answered before is on its disk when it dies.
+        """
+        if not self._careless:
+            self._proxy.hold()
+            time.sleep(ON_DISK_S)
+        self._broker.kill()
+        self._proxy.drop()
+        self._broker.start()
+        return self._gets_on(job)
+
+    def _with_zombie(self, zombie: JobProcess, parallelism: int, point: str) -> int:
+        """Stop the job, let a successor commit, and wake the stopped one: it must end without a row."""
+        zombie.signal(signal.SIGSTOP)
+        successor = replace(zombie, failpoints="", process=None, runs=zombie.runs + 100)
+        try:
+            successor.start("recover", "--take-over", parallelism=parallelism)
+            self._await_newer(successor)
+            zombie.signal(signal.SIGCONT)
+            code = zombie.wait()
+            fenced = "STA-3504" in zombie.told
+            self._verdict.coverage["zombies that the broker fenced off"] += fenced
+            ended = code not in (0, -signal.SIGKILL) or zombie.finished
+            self._verdict.check(ended, f"the zombie ended with {code}:\n{zombie.told[-800:]}")
+            self._verdict.check(
+                fenced or not point or zombie.finished,
+                f"a zombie in a transaction was not fenced off by the broker:\n{zombie.told[-800:]}",
+            )
+            return self._gets_on(successor)
+        finally:
+            zombie.reap()
+            successor.reap()
+
+    def _without_worker(self, job: JobProcess, parallelism: int) -> int:
+        job.failpoints = ""
+        settings = job.settings
+        job.settings = (*settings, "deployment=processes")
+        job.start(parallelism=parallelism)
+        job.settings = settings
+        self._await(job, "")
+        if workers := workers_of(job):
+            os.kill(self._random.choice(workers), signal.SIGKILL)
+        return self._gets_on(job)
+
+    @staticmethod
+    def _await_newer(job: JobProcess) -> None:
+        newest = job.newest
+        await_that(lambda: job.newest > newest + 3 or not job.alive, "a checkpoint after the fault")
+
+    def _gets_on(self, job: JobProcess) -> int:
+        self._await_newer(job)
+        # it may have come to its end meanwhile
+        if job.alive:
+            job.kill()
+        return job.wait()
