@@ -26,6 +26,7 @@ from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
     from penstock.catalog.schema import Schema
+    from penstock.client.remote.remote_job import RemoteJob
     from penstock.engine.job.job import Job
 
 T = TypeVar("T")
@@ -41,8 +42,8 @@ _END_S = 30.0
 def connect(
     url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None
 ) -> Opening[AsyncConnection]:
-    """Return a connection to an engine in this process: ``await connect()`` or ``async with connect()``.
-    NotSupportedError for a URL.
+    """Return a connection to an engine in this process, or to the server of a URL: ``await connect()`` or
+    ``async with connect()``.
     """
     return Opening(_connect(url, settings, catalog))
 
@@ -140,7 +141,7 @@ class AsyncConnection:
         """Make a decorated Python function callable from SQL."""
         await in_thread(partial(self._connection.create_function, function, name))
 
-    def jobs(self) -> Iterable[Job]:
+    def jobs(self) -> Iterable[Job | RemoteJob]:
         """Return the jobs this connection has started."""
         return self._connection.jobs()
 
@@ -214,7 +215,7 @@ class AsyncCursor:
         return self._cursor.rowcount
 
     @property
-    def job(self) -> Job | None:
+    def job(self) -> Job | RemoteJob | None:
         """The job the statement started, or None."""
         return self._cursor.job
 

@@ -16,10 +16,11 @@ from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import NotSupportedError, client_error
 from penstock.client.results.html_preview import html_table
 from penstock.client.session import Session
-from penstock.client.statements.show import read_metrics
 from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
+    from penstock.client.remote.remote_job import RemoteJob
+    from penstock.client.remote.remote_session import RemoteSession
     from penstock.engine.job.job import Job
     from penstock.engine.job.metric_registry import Metric
     from penstock.planner.table_api.table import Table
@@ -28,13 +29,20 @@ if TYPE_CHECKING:
 def connect(
     url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None
 ) -> Connection:
-    """Return a connection to an engine in this process; raises NotSupportedError for a URL."""
-    if url:
-        hint = "penstock.connect() without a URL runs the engine in this process"
-        raise NotSupportedError(
-            "CLI-6020", f"cannot connect to {url}: this release has no server", hint=hint, sqlstate="0A000"
-        )
+    """Return a connection to a server, or without a URL to an engine in this process. OperationalError for a
+    server that does not answer.
+    """
     try:
+        if url:
+            if catalog is not None:
+                hint = "penstock serve --catalog DIR stores the server's tables"
+                message = "the catalog of a server is not in this process"
+                raise PenstockError("CLI-6244", message, hint=hint, sqlstate="0A000")
+            # Flight: only for programs that connect to a server
+            from penstock.client.remote.remote_session import RemoteSession
+            from penstock.client.remote.server_url import parse_url
+
+            return Connection(RemoteSession(parse_url(url), settings))
         return Connection(Session(settings, catalog_dir=None if catalog is None else Path(catalog)))
     except PenstockError as error:
         raise client_error(error) from error
@@ -56,8 +64,9 @@ class Connection:
     ProgrammingError = dbapi_errors.ProgrammingError
     NotSupportedError = dbapi_errors.NotSupportedError
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session | RemoteSession) -> None:
+        # a server's session has the same calls
+        self.session: Session = session  # type: ignore[assignment]
         # weak: a cursor that the program has dropped is not kept in memory by its connection
         self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
         self._closed = False
@@ -137,8 +146,8 @@ class Connection:
         except PenstockError as error:
             raise client_error(error) from error
 
-    def jobs(self) -> Iterable[Job]:
-        """Return the jobs this connection has started."""
+    def jobs(self) -> Iterable[Job | RemoteJob]:
+        """Return the jobs this connection has started; at a server, all its jobs."""
         return self.session.jobs()
 
     def metrics(self, job_id: str | None = None, like: str | None = None) -> list[Metric]:
@@ -147,7 +156,7 @@ class Connection:
         """
         self._check_open()
         try:
-            return read_metrics(self.session.state, job_id, like)
+            return self.session.metrics(job_id, like)
         except PenstockError as error:
             raise client_error(error) from error
 
@@ -180,7 +189,7 @@ class Connection:
             self.session.close()
             for cursor in cursors:
                 # after the session: close cancels, and a cancelled job takes no checkpoint
-                cursor.close(leaves_jobs=self.session.state.engine.is_shared)
+                cursor.close(leaves_jobs=self.session.leaves_jobs)
 
     def __enter__(self) -> Connection:
         return self

@@ -29,6 +29,7 @@ from penstock.planner.binder.parameters import Parameters
 if TYPE_CHECKING:
     from penstock.catalog.schema import Schema
     from penstock.client.execution.prepared_statement import PreparedStatement
+    from penstock.client.remote.remote_session import RemoteSession
     from penstock.client.session import Session
     from penstock.engine.job.job import Job
     from penstock.planner.logical.plan import LogicalPlan
@@ -64,7 +65,7 @@ class Cursor:
     arraysize = 1
     lastrowid = None
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session | RemoteSession) -> None:
         self._session = session
         self._result: Result | None = None
         self._waiting: Job | None = None
@@ -134,11 +135,11 @@ class Cursor:
             self._set_result(prepared.execute(params, self._hold))
         return self
 
-    def run_plan(self, plan: LogicalPlan) -> Cursor:
-        """Run a bound plan of the Table API."""
+    def run_plan(self, plan: LogicalPlan, sql: Callable[[], str]) -> Cursor:
+        """Run a bound plan of the Table API; ``sql`` returns its text, which a server gets."""
         self._renew()
         with self._errors():
-            self._set_result(self._session.run_plan(plan, self._hold))
+            self._set_result(self._session.run_plan(plan, self._hold, sql))
         return self
 
     # -- what came of it

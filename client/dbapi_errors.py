@@ -52,6 +52,9 @@ class NotSupportedError(DatabaseError):
     """The statement asks for what is not there."""
 
 
+_CONNECTION = ("08001", "08003", "08006", "08P01")
+
+
 def class_of(error: PenstockError) -> type[Error]:
     """Return the PEP 249 class an engine's error belongs to."""
     # first: a bug of ours is InternalError whatever SQLSTATE it has
@@ -63,8 +66,12 @@ def class_of(error: PenstockError) -> type[Error]:
     # class 23: integrity constraint violation
     if error.sqlstate.startswith("23"):
         return IntegrityError
-    if error.sqlstate.startswith(("53", "57")):  # memory was short; somebody stopped it, or it took too long
+    # memory was short; somebody stopped it; a server was lost, or does not know this client
+    if error.sqlstate.startswith(("53", "57", "28")) or error.sqlstate in _CONNECTION:
         return OperationalError
+    # not permitted
+    if error.sqlstate == "42501":
+        return ProgrammingError
     # class 22: data exception
     if error.code.startswith(("RUN-2", "DAT-")) or error.sqlstate.startswith("22"):
         return DataError

@@ -24,6 +24,7 @@ from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
 from penstock.client.statements.dispatch import LocatedStatement, load_catalog, parse_statements, run_located
 from penstock.client.statements.functions import register_function
+from penstock.client.statements.show import read_metrics
 from penstock.engine.api.threads import close_at_exit, closed
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from penstock.client.execution.recorded_jobs import RecordedJob
     from penstock.engine.api.locations import Location
     from penstock.engine.job.job import Job
+    from penstock.engine.job.metric_registry import Metric
     from penstock.planner.table_api.execution import NewCursor
     from penstock.planner.table_api.table import Table
 
@@ -150,8 +152,8 @@ class Session:
             node = Explain((), node)
         return self.run(replace(statement, node=node))
 
-    def run_plan(self, bound: LogicalPlan, hold: HoldJob = hold_no_job) -> Result:
-        """Run a bound plan that ends in a Sink, as the Table API makes them."""
+    def run_plan(self, bound: LogicalPlan, hold: HoldJob, sql: Callable[[], str]) -> Result:
+        """Run a bound plan that ends in a Sink, as the Table API makes them; its text is not needed here."""
         with self.state.lock:
             # a plan has no text: without this the job would be recorded with the statement before it
             self.state.statement_log.begin("", ())
@@ -245,6 +247,20 @@ class Session:
 
         with self.state.lock:
             return open_table(name, Binder(self.catalog, self.settings), new_cursor)
+
+    @property
+    def leaves_jobs(self) -> bool:
+        """Whether ``close`` leaves the jobs of INSERT running: other sessions have the engine too."""
+        return self.state.engine.is_shared
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a session of a server: no."""
+        return False
+
+    def metrics(self, job_id: str | None = None, like: str | None = None) -> list[Metric]:
+        """Return what jobs have counted. CLI-6030 for a job that is not there."""
+        return read_metrics(self.state, job_id, like)
 
     def jobs(self) -> list[Job]:
         """Return the jobs of the engine in the order they were started."""

@@ -68,10 +68,11 @@ paramstyle = "qmark"
 def connect(
     url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None
 ) -> Connection:
-    """Return a connection to an engine in this process. ``settings`` are SET at once; ``catalog`` is a
-    directory that stores permanent tables.
+    """Return a connection to an engine in this process, or with a URL such as ``penstock://host:8815`` to a
+    server. ``settings`` are SET at once; ``catalog`` is a directory that stores permanent tables of this
+    process.
 
-    Raises NotSupportedError for a URL: this release has no server yet.
+    Raises OperationalError for a server that does not answer.
     """
     # the engine's libraries are loaded by the first connection, not by the import
     from penstock.client.connection import connect as open_connection

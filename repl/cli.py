@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from penstock.repl.launch.arguments import (
+    PARSERS,
     checkpoint_arguments,
     checkpoint_parser,
     command_first,
@@ -21,6 +22,7 @@ from penstock.repl.launch.arguments import (
     spark_parser,
     test_parser,
 )
+from penstock.repl.launch.job_arguments import JOB_COMMANDS
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK
 from penstock.repl.launch.user_arguments import user_parser
 
@@ -175,6 +177,18 @@ def _user(words: list[str], own_process: bool) -> int:
     return run_user(arguments, parser)
 
 
+def _job_command(name: str) -> Callable[[list[str], bool], int]:
+    def run(words: list[str], own_process: bool) -> int:
+        parser = PARSERS[name]()
+        arguments = parser.parse_words(words)
+        _prepare(own_process)
+        from penstock.repl.commands.server_jobs import run_job_command
+
+        return run_job_command(name, arguments, parser)
+
+    return run
+
+
 # each imports its command when it runs; the second argument says that the process is ours alone
 _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
     "init": _init,
@@ -189,6 +203,7 @@ _COMMANDS: dict[str, Callable[[list[str], bool], int]] = {
     "spark": _spark,
     "serve": _serve,
     "user": _user,
+    **{name: _job_command(name) for name in JOB_COMMANDS},
 }
 
 

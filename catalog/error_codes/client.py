@@ -33,10 +33,6 @@ CLIENT: dict[str, tuple[str, str]] = {
         "A text is no UTF-8, so it is no str of Python.",
         "Call fetch_arrow_table, which returns its bytes.",
     ),
-    "CLI-6020": (
-        "A URL of a server is given, and this release has no server.",
-        "Call penstock.connect() without a URL.",
-    ),
     "CLI-6021": (
         "rollback is called, and there are no transactions.",
         "Each statement takes effect at once.",

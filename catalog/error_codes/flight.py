@@ -39,4 +39,25 @@ FLIGHT: dict[str, tuple[str, str]] = {
         "Connect again in a moment, or to the server that took over.",
     ),
     "CLI-6239": ("The server failed in a way of its own.", "The server's log has the cause; report it."),
+    "CLI-6240": ("The URL of a server cannot be read.", "Write penstock://host:port."),
+    "CLI-6241": (
+        "Nothing answers at the address of a server.",
+        "Start it by penstock serve, or correct the address.",
+    ),
+    "CLI-6242": (
+        "The connection to a server was lost. Whether the last statement has run is not known.",
+        "Connect again; SHOW JOBS lists the jobs that run.",
+    ),
+    "CLI-6243": (
+        "A server answers what this client does not understand.",
+        "Connect to a server of penstock, of the client's version.",
+    ),
+    "CLI-6244": (
+        "A function, connector or iterator of this process is given to a server.",
+        "Upload rows as a table or list, or name a function that the server can import.",
+    ),
+    "CLI-6245": (
+        "An option or command is of a server, or of an engine in this process, and the other one is used.",
+        "Name a server by --host or PENSTOCK_URL, or leave the option out.",
+    ),
 }

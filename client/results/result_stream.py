@@ -147,9 +147,11 @@ class JobStream:
         return self._channel.ended
 
     def close(self) -> None:
+        # all rows were read: the job ends by itself, and is not to be seen as cancelled
+        is_complete = self._channel.ended and not self._channel.closed
         # the channel first: a sink that waits for the reader runs on, so that the job can end
         self._channel.close()
-        if not self._job.state.terminal:
+        if not is_complete and not self._job.state.terminal:
             self._job.cancel()
         self._channels.release(self._operator_id)
 

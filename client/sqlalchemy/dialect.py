@@ -28,6 +28,7 @@ from penstock.client.sqlalchemy.streaming_cursor import StreamingCursor
 
 _SETTING = "set."
 _OPTIONS = ("catalog", "script", "table_directory")
+_SERVER_OPTIONS = ("token", "tls")
 # what SQLAlchemy's types are here
 _OWN_TYPES: dict[type[TypeEngine[Any]], type[TypeEngine[Any]]] = {
     types.ARRAY: ARRAY,
@@ -46,7 +47,7 @@ class PenstockExecutionContext(DefaultExecutionContext):
 
 
 class PenstockDialect(ReflectingDialect):
-    """Compiles and executes on an engine in this process.
+    """Compiles, and executes on an engine in this process or at a server.
 
     All connections of a SQLAlchemy engine are one session: they see the same tables and settings. A statement
     takes effect at once: commit and rollback do nothing.
@@ -91,6 +92,7 @@ class PenstockDialect(ReflectingDialect):
         """``table_directory``: where tables created without a connector keep their rows, as Parquet."""
         super().__init__(**kw)
         self.table_directory = None if table_directory is None else str(table_directory)
+        self.is_remote = False
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
@@ -106,11 +108,13 @@ class PenstockDialect(ReflectingDialect):
 
     def create_connect_args(self, url: URL) -> ConnectArgsType:
         """Return what ``connect`` is called with. ArgumentError for an option that does not exist."""
-        if url.host:
-            # refused by the client, which says why
-            return [url.render_as_string(hide_password=False)], {}
         arguments: dict[str, Any] = {"settings": {}}
-        if url.database:
+        self.is_remote = bool(url.host)
+        if url.host:
+            # the client reads the rest: user, password, catalog.database, token and tls
+            query = {key: value for key, value in url.query.items() if key in _SERVER_OPTIONS}
+            arguments["url"] = url.set(query=query).render_as_string(hide_password=False)
+        elif url.database:
             arguments["catalog"] = url.database
         for key, value in url.query.items():
             text = value if isinstance(value, str) else value[-1]
@@ -120,6 +124,8 @@ class PenstockDialect(ReflectingDialect):
                 self.table_directory = text
             elif key in _OPTIONS:
                 arguments[key] = text
+            elif url.host and key in _SERVER_OPTIONS:
+                continue
             else:
                 hint = did_you_mean(key, _OPTIONS) or f"there is {', '.join(_OPTIONS)} and set.<setting>"
                 raise exc.ArgumentError(f"penstock:// has no option '{key}': {hint}")
@@ -141,8 +147,8 @@ class PenstockDialect(ReflectingDialect):
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
         """Execute a statement. An index compiles to none, as tables are scanned."""
         folder = None if context is None else getattr(context.compiled, "new_folder", None)
-        # a store has no folders
-        if folder is not None and "://" not in folder:
+        # a store has no folders, and those of a server are not here
+        if folder is not None and "://" not in folder and not self.is_remote:
             Path(folder).mkdir(parents=True, exist_ok=True)
         if statement:
             # the client takes a plain text, and no subclass of it
@@ -171,7 +177,7 @@ class PenstockDialect(ReflectingDialect):
 
     def is_disconnect(self, e: Any, connection: Any, cursor: Any) -> bool:
         """Return whether an error says that the connection is closed."""
-        return getattr(e, "sqlstate", None) == "08003"
+        return getattr(e, "sqlstate", None) in ("08003", "08006")
 
     # -- transactions
 

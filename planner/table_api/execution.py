@@ -18,7 +18,7 @@ from penstock.planner.binder.scope import Relation
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Insert, Name, Query
-from penstock.planner.table_api.sql_text import Lines
+from penstock.planner.table_api.sql_text import Lines, path_text
 
 if TYPE_CHECKING:
     import pandas
@@ -36,8 +36,8 @@ class QueryCursor(Protocol):
     def execute(self, sql: str, params: Parameters = ()) -> QueryCursor:
         """Run one statement."""
 
-    def run_plan(self, plan: LogicalPlan) -> QueryCursor:
-        """Run a bound plan that ends in a Sink."""
+    def run_plan(self, plan: LogicalPlan, sql: Callable[[], str]) -> QueryCursor:
+        """Run a bound plan that ends in a Sink; ``sql`` returns its text, which a server gets."""
 
     def fetchone(self) -> Row | None:
         """Return the next row, or ``None`` at the end."""
@@ -115,7 +115,7 @@ class Executable:
 
     def execute(self) -> QueryCursor:
         """Run the query and return its cursor; only for tables of a connection."""
-        return self._cursor().run_plan(Sink(self.to_plan(), None))
+        return self._cursor().run_plan(Sink(self.to_plan(), None), self.to_sql)
 
     def __iter__(self) -> Iterator[Row]:
         """Run the query and yield its rows as they come."""
@@ -130,7 +130,7 @@ class Executable:
         if not bounded(self.to_plan()):
             return f"<p>{escape(repr(self))}, a stream: execute() reads it</p>"
         try:
-            return cursor.run_plan(Sink(self.to_plan(), None))._repr_html_()
+            return cursor.run_plan(Sink(self.to_plan(), None), self.to_sql)._repr_html_()
         finally:
             cursor.close()
 
@@ -165,7 +165,9 @@ class Executable:
 
     def insert_into(self, name: str) -> QueryCursor:
         """Insert the rows into a table, columns matched by position; only for tables of a connection."""
-        return self._cursor().run_plan(self.to_sink(name))
+        return self._cursor().run_plan(
+            self.to_sink(name), lambda: f"INSERT INTO {path_text(name)} {self.to_sql()}"
+        )
 
     def to_sink(self, name: str) -> Sink:
         """Return the plan that writes the rows into a table."""

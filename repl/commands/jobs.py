@@ -5,7 +5,7 @@ process died.
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,15 @@ from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.engine.api.locations import parse_location
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter
-from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
-from penstock.repl.launch.session_factory import configured, messages_for, open_session, printer_for
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_USAGE, Parser
+from penstock.repl.launch.session_factory import (
+    configured,
+    in_process,
+    messages_for,
+    open_session,
+    printer_for,
+    refusal_code,
+)
 from penstock.repl.output.messages import Messages
 
 if TYPE_CHECKING:
@@ -31,11 +38,14 @@ def list_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     """Print one row per job of the directory and return the exit code."""
     messages = messages_for(arguments)
     try:
-        printer = printer_for(configured(arguments, parser), messages)
+        config = configured(arguments, parser)
+        if arguments.state is None:
+            return _list_jobs_of_server(config, arguments, messages)
+        printer = printer_for(config, messages)
         rows = [_row(job) for job in recorded_jobs(parse_location(arguments.state))]
     except PenstockError as error:
         messages.error(error)
-        return EXIT_QUERY
+        return refusal_code(error)
     # Of no rows zip makes no columns: each is empty then.
     columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
     types = [pa.int64() if name == "epoch" else pa.string() for name in COLUMNS]
@@ -43,6 +53,18 @@ def list_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     printer.table(
         pa.table(arrays, names=list(COLUMNS)), ["BIGINT" if name == "epoch" else "STRING" for name in COLUMNS]
     )
+    return EXIT_OK
+
+
+def _list_jobs_of_server(config: Config, arguments: argparse.Namespace, messages: Messages) -> int:
+    """Print the jobs of a server. Raises PenstockError when it does not answer."""
+    if config.url is None:
+        message = "penstock jobs lists a directory or a server, and none is named"
+        hint = "penstock jobs --state DIR, or penstock jobs --host 127.0.0.1:8815"
+        messages.error(PenstockError("CLI-6245", message, hint=hint, sqlstate="42601"))
+        return EXIT_USAGE
+    with closing(open_session(config, arguments)) as session:
+        printer_for(config, messages).show(session.execute("SHOW JOBS"))
     return EXIT_OK
 
 
@@ -87,9 +109,8 @@ def _resume_all(
     for job in jobs:
         try:
             # A session a job: resume fills in the settings of its record, which no other job may see.
-            session = open_session(
-                Config(settings=dict(config.settings)), arguments, state_dir=parse_location(arguments.state)
-            )
+            settings = Config(settings=dict(config.settings))
+            session = in_process(open_session(settings, arguments, state_dir=parse_location(arguments.state)))
             sessions.callback(session.close)
             # The session has no waiter: resume returns once the job runs, and one waiter follows all.
             session.state.take_over, session.state.report = arguments.take_over, messages.note

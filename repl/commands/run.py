@@ -17,10 +17,11 @@ from penstock.repl.commands.script_commands import ScriptCommands
 from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.config import Config
 from penstock.repl.launch.job_waiter import JobWaiter, attach_waiter
-from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, EXIT_USAGE, Parser
 from penstock.repl.launch.script_runner import ScriptRunner
 from penstock.repl.launch.session_factory import (
     configured,
+    in_process,
     messages_for,
     open_session,
     printer_for,
@@ -31,6 +32,8 @@ from penstock.repl.launch.status_requests import StatusRequests, report_status
 from penstock.repl.output.messages import Messages
 
 if TYPE_CHECKING:
+    from penstock.client.remote.remote_session import RemoteSession
+    from penstock.client.results.result import Result
     from penstock.client.session import Session
     from penstock.repl.output.printer import Printer
 
@@ -56,31 +59,70 @@ def run_files(
         if arguments.allow_changed_query:
             defaults["execution.state-recovery.ignore-unclaimed-state"] = "true"
         # What the user sets overrules these defaults.
+        # --check binds the tables of its files, also where they would run at a server
+        url = None if arguments.check else config.url
         session = open_session(
-            Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir
+            Config(url=url, settings={**defaults, **config.settings}), arguments, state_dir=state_dir
         )
     except PenstockError as error:
         messages.error(error)
         return refusal_code(error)
+    if arguments.detach:
+        return _detach(session, arguments, variables, printer_for(config, messages), messages)
     # No job is started: neither a waiter nor signal handlers.
     if arguments.check:
         with closing(session):
-            return check_files(session, arguments.files, variables, messages)
+            return check_files(in_process(session), arguments.files, variables, messages)
     waiter = attach_waiter(session, messages, verbose=arguments.verbose)
     printer = printer_for(config, messages)
     with waiter.handling_signals(), closing(session), _status_on_request(session, printer, messages):
         runner = ScriptRunner(session, printer, messages, variables=variables, timeout_s=arguments.timeout)
-        # --force starts anew over the state of another query; --take-over fences off another process.
-        session.state.drop_foreign_state = arguments.force
-        session.state.take_over = arguments.take_over
+        if not session.is_remote:
+            # --force starts anew over the state of another query; --take-over fences off another process.
+            state = in_process(session).state
+            state.drop_foreign_state, state.take_over = arguments.force, arguments.take_over
         runner.after = waiter.report_query
         runner.commands = ScriptCommands(config, runner)
         with following(runner):
             return _run_each(runner, waiter, arguments)
 
 
+def _detach(
+    session: Session | RemoteSession,
+    arguments: argparse.Namespace,
+    variables: dict[str, str],
+    printer: Printer,
+    messages: Messages,
+) -> int:
+    """Start the jobs of files at a server, print the id of each on a line, and leave."""
+    with closing(session):
+        if not session.is_remote:
+            message = "--detach leaves jobs at a server, and no server is named"
+            hint = "add --host 127.0.0.1:8815; penstock serve starts a server"
+            messages.error(PenstockError("CLI-6245", message, hint=hint, sqlstate="42601"))
+            return EXIT_USAGE
+        # no INSERT is waited for, also where its sources end
+        session.settings.set("table.dml-sync", "false")
+        runner = ScriptRunner(session, printer, messages, variables=variables, timeout_s=arguments.timeout)
+        runner.shown = _print_job
+        for name in arguments.files:
+            if code := runner.run_file(name):
+                return code
+    return EXIT_OK
+
+
+def _print_job(result: Result) -> None:
+    # a result with rows would be read here, and nobody stays to read it
+    if result.has_rows:
+        result.close()
+    elif result.job is not None:
+        sys.stdout.write(f"{result.job.job_id}\n")
+
+
 @contextmanager
-def _status_on_request(session: Session, printer: Printer, messages: Messages) -> Iterator[None]:
+def _status_on_request(
+    session: Session | RemoteSession, printer: Printer, messages: Messages
+) -> Iterator[None]:
     """Report what runs at SIGUSR1 and Ctrl-T."""
     requests = StatusRequests(lambda: report_status(printer, session.jobs(), messages.note))
     with requests.answered(), requests.key(sys.stdin) as printer.how_to_ask:

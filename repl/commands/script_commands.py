@@ -44,7 +44,7 @@ class ScriptCommands:
     @property
     def session(self) -> Session:
         """The session of the script."""
-        return self._runner.session
+        return self._runner.session  # type: ignore[return-value]  # or a server's: is_remote
 
     @property
     def printer(self) -> Printer:

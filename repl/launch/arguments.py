@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from penstock.repl.launch.job_arguments import add_server, job_command_parsers
 from penstock.repl.launch.parser import COMMANDS, Parser
 from penstock.repl.launch.serve_arguments import serve_parser
 from penstock.repl.launch.user_arguments import user_parser
@@ -100,6 +102,7 @@ def shell_parser() -> Parser:
     parser.add_argument(
         "url", nargs="?", metavar="URL", help="a server; without it the engine runs in this process"
     )
+    add_server(parser)
     parser.add_argument(
         "-c",
         dest="commands",
@@ -130,7 +133,8 @@ def run_parser() -> Parser:
         prog="penstock run",
         description="Run scripts: statements in order, jobs waited for, stop at the first error.",
         epilog=_RUN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # two columns more than the default: two lines less
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, max_help_position=26),
         allow_abbrev=False,
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="SQL scripts; - is stdin")
@@ -150,6 +154,8 @@ def run_parser() -> Parser:
     parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
     parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
     parser.add_argument("--watch", action="store_true", help="run again whenever a file is saved")
+    parser.add_argument("--detach", action="store_true", help="with -H: start jobs, print their ids")
+    add_server(parser)
     parser.add_argument(
         "--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus"
     )
@@ -227,10 +233,11 @@ def jobs_parser() -> Parser:
     """Return the parser of ``penstock jobs``."""
     parser = Parser(
         prog="penstock jobs",
-        description="List the jobs of a state directory and how each ended.",
+        description="List the jobs of a state directory and how each ended, or those of a server.",
         allow_abbrev=False,
     )
-    parser.add_argument("--state", metavar="DIR", required=True, help="the --state directory of penstock run")
+    parser.add_argument("--state", metavar="DIR", help="the --state directory of penstock run")
+    add_server(parser)
     _add_output(parser)
     _add_session(parser)
     return parser
@@ -394,6 +401,7 @@ PARSERS: dict[str, Callable[[], Parser]] = {
     "explain-error": explain_error_parser,
     "spark": spark_parser,
     "user": user_parser,
+    **job_command_parsers(lambda parser: _add_output(parser)),  # noqa: PLW0108  defined below
 }
 
 

@@ -20,6 +20,7 @@ from penstock.repl.output.messages import Messages
 from penstock.repl.output.progress import JobNotices
 
 if TYPE_CHECKING:
+    from penstock.client.remote.remote_session import RemoteSession
     from penstock.client.results.result import Result
     from penstock.client.session import Session
     from penstock.engine.job.job import Job
@@ -40,8 +41,17 @@ class JobFailed(Exception):
         self.error = error
 
 
-def attach_waiter(session: Session, messages: Messages, *, verbose: bool = False) -> JobWaiter:
+def attach_waiter(
+    session: Session | RemoteSession, messages: Messages, *, verbose: bool = False
+) -> JobWaiter:
     """Return a waiter that from now on waits for a session's jobs and reports their events."""
+    # at a server: its jobs are not of this process, and continue without it
+    if not session.is_remote:
+        return _attach(session, messages, verbose)  # type: ignore[arg-type]  # of this process
+    return JobWaiter(messages, list, set(), verbose=verbose, terminal=sys.stderr.isatty())
+
+
+def _attach(session: Session, messages: Messages, verbose: bool) -> JobWaiter:
     state = session.state
     waiter = JobWaiter(
         messages, state.insert_jobs, state.jobs.reported, verbose=verbose, terminal=sys.stderr.isatty()

@@ -26,6 +26,12 @@ COMMANDS = (
     "spark",
     "serve",
     "user",
+    "stop",
+    "cancel",
+    "savepoint",
+    "rescale",
+    "logs",
+    "explain",
 )
 
 # flags that other command lines have

@@ -29,9 +29,11 @@ from penstock.repl.output.messages import Messages
 from penstock.repl.output.printer import Printer
 
 if TYPE_CHECKING:
+    from penstock.client.remote.remote_session import RemoteSession
     from penstock.client.results.result import Result
     from penstock.client.session import Session
     from penstock.client.statements.dispatch import LocatedStatement
+    from penstock.engine.job.job import Job
 
 
 UNREADABLE = "CLI-6131"
@@ -59,7 +61,7 @@ class ScriptRunner:
 
     def __init__(
         self,
-        session: Session,
+        session: Session | RemoteSession,
         printer: Printer,
         messages: Messages,
         *,
@@ -71,6 +73,7 @@ class ScriptRunner:
         # SET 'result-mode' in a script changes how the results after it are printed
         printer.settings = session.settings
         self.messages = messages
+        self.shown: Callable[[Result], None] = printer.show
         self.after: Callable[[Result], None] | None = None
         self.commands: MetaCommands | None = None
         self.last_statement = ""
@@ -194,7 +197,7 @@ class ScriptRunner:
             raise
         # _expire and abandon, in other threads, cancel it
         self._current = result
-        self.printer.show(result)
+        self.shown(result)
         # `penstock run` waits for the job of an INSERT here
         if self.after is not None:
             self.after(result)
@@ -204,7 +207,7 @@ class ScriptRunner:
         from penstock.client.statements.explain_job import why_unfinished
 
         # asked before the jobs are cancelled: then they wait for nothing any more
-        self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
+        self._unfinished = [why_unfinished(job) for job in self._own_jobs() if not job.state.terminal]
         self._timed_out = True
         self._cancel()
 
@@ -218,8 +221,15 @@ class ScriptRunner:
     def _cancel(self) -> None:
         if self._current is not None:
             self._current.cancel()
-        for job in self.session.jobs():
+        for job in self._own_jobs():
             job.cancel()
+        # an INSERT that a server has not finished
+        if self.session.is_remote:
+            self.session.cancel_running()  # type: ignore[union-attr]  # of a server
+
+    def _own_jobs(self) -> list[Job]:
+        """Return the jobs of this process: those of a server are of others too, and continue."""
+        return [] if self.session.is_remote else self.session.jobs()  # type: ignore[return-value]
 
     def _report_timeout(self) -> int:
         # no job gives rows: a LIMIT would not end them, their watermark or input is what is missing

@@ -6,16 +6,18 @@ import argparse
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.catalog.errors import PenstockError
 from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.config import Config, load_config, with_flags
 from penstock.repl.launch.parser import COMMANDS, EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser
 from penstock.repl.output.messages import EngineLogHandler, Messages
 
 if TYPE_CHECKING:
-    from penstock.catalog.errors import PenstockError
+    from penstock.client.remote.remote_session import RemoteSession
     from penstock.client.session import Session
     from penstock.engine.api.locations import Location
     from penstock.repl.output.printer import Printer, Style
@@ -44,9 +46,14 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
     # Not every command has this flag, nor a URL.
     if getattr(arguments, "metrics_port", None) is not None:
         settings["metrics.prometheus.port"] = str(arguments.metrics_port)
-    return with_flags(
-        load_config(), url=getattr(arguments, "url", None), format=arguments.format, settings=settings
-    )
+    url, host = getattr(arguments, "url", None), getattr(arguments, "host", None)
+    if host is not None:
+        from penstock.client.remote.server_url import host_url  # only with a server
+
+        url = host_url(host)
+    config = with_flags(load_config(), url=url, format=arguments.format, settings=settings)
+    # a command without --host works in this process, whatever the environment says
+    return config if hasattr(arguments, "host") else replace(config, url=None)
 
 
 def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messages:
@@ -105,10 +112,12 @@ def printer_for(config: Config, messages: Messages) -> Printer:
 
 def open_session(
     config: Config, arguments: argparse.Namespace, *, state_dir: Location | None = None
-) -> Session:
-    """Return a session with the configured settings; raises PenstockError for a wrong setting or a catalog
-    that cannot be read.
+) -> Session | RemoteSession:
+    """Return a session with the configured settings, of this process or of a server. Raises PenstockError for
+    a wrong setting, a catalog that cannot be read, or a server that does not answer.
     """
+    if config.url is not None:
+        return _server_session(config, arguments, state_dir)
     from penstock.client.session import Session
 
     return Session(
@@ -118,11 +127,35 @@ def open_session(
     )
 
 
+def _server_session(
+    config: Config, arguments: argparse.Namespace, state_dir: Location | None
+) -> RemoteSession:
+    """Return a session of a server. CLI-6245 for options of an engine in this process."""
+    from penstock.client.remote.remote_session import RemoteSession
+    from penstock.client.remote.server_url import parse_url
+
+    local = {"--state": state_dir, "--catalog": arguments.catalog}
+    found = [flag for flag, value in local.items() if value is not None]
+    if found:
+        message = f"{found[0]} is of an engine in this process, and statements go to a server"
+        hint = f"leave out {found[0]}, or --host (PENSTOCK_URL, url in a configuration file)"
+        raise PenstockError("CLI-6245", message, hint=hint, sqlstate="42601")
+    return RemoteSession(parse_url(config.url or ""), config.settings)
+
+
+def in_process(session: Session | RemoteSession) -> Session:
+    """Return a session that is one of this process."""
+    assert not session.is_remote
+    return session  # type: ignore[return-value]  # is_remote says so
+
+
 def refusal_code(error: PenstockError) -> int:
     """Return the exit code of an error before the first statement. An unknown setting on the command line
     is wrong usage.
     """
-    return EXIT_USAGE if error.code.startswith("SQL-14") else EXIT_QUERY
+    if error.sqlstate.startswith(("08", "28")):
+        return EXIT_CONNECTION
+    return EXIT_USAGE if error.code == "CLI-6245" or error.code.startswith("SQL-14") else EXIT_QUERY
 
 
 def word_hint(word: str) -> str:
@@ -138,26 +171,12 @@ def word_hint(word: str) -> str:
 
 
 def refuse_url(config: Config, messages: Messages) -> int | None:
-    """Report that this release has no server, or that a word is no command. Return the exit code, None
-    without a URL.
-    """
-    from penstock.catalog.errors import PenstockError
+    """Report that a word is no command. Return the exit code, None for a URL or without one."""
     from penstock.catalog.name_suggestions import did_you_mean
 
-    if config.url is None:
-        return None
     # A URL is meant as one; any other word was meant as a command, or as a script without `run`.
-    if "://" in config.url:
-        hint = "without a URL the engine runs in this process"
-        messages.error(
-            PenstockError(
-                "CLI-6020",
-                f"cannot connect to {config.url}: this release has no server",
-                hint=hint,
-                sqlstate="08001",
-            )
-        )
-        return EXIT_CONNECTION
+    if config.url is None or "://" in config.url:
+        return None
     hint = did_you_mean(config.url, COMMANDS) or word_hint(config.url)
     messages.error(PenstockError("CLI-6100", f"there is no command {config.url}", hint=hint))
     return EXIT_USAGE

@@ -7,12 +7,13 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from penstock.client.remote.remote_job import RemoteJob
     from penstock.engine.job.job import Job
     from penstock.repl.output.printer import Printer
 
@@ -100,7 +101,7 @@ def _reads(terminal: TextIO) -> bool:
         return False
 
 
-def report_status(printer: Printer, jobs: list[Job], note: Callable[[str], None]) -> None:
+def report_status(printer: Printer, jobs: Sequence[Job | RemoteJob], note: Callable[[str], None]) -> None:
     """Have the query whose rows are printed report its status, and report all other running jobs."""
     # the first request is the first use
     from penstock.client.statements.job_status import job_status
@@ -110,6 +111,6 @@ def report_status(printer: Printer, jobs: list[Job], note: Callable[[str], None]
         query.ask()
     others = [job for job in jobs if not job.state.terminal and (query is None or job is not query.job)]
     for job in others:
-        note("\n  ".join(job_status(job)))
+        note("\n  ".join(job_status(job)))  # type: ignore[arg-type]  # a server's job has the same figures
     if query is None and not others:
         note(PREPARING if printer.awaits_result else NOTHING_RUNS)

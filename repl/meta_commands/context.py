@@ -51,5 +51,8 @@ class MetaContext(Protocol):
 
 def jobs_in_words(session: Session | None) -> str:
     """Return how many jobs of a session run, in words; nothing when none does."""
+    # those of a server are of others too, and the bar would ask it at every key
+    if session is not None and session.is_remote:
+        return ""
     running = 0 if session is None else sum(not job.state.terminal for job in session.jobs())
     return f"{running} job{'' if running == 1 else 's'} running" if running else ""

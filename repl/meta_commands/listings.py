@@ -51,6 +51,12 @@ def describe_all(context: MetaContext, command: MetaCommand) -> None:
         describe(context, command)
         return
     run_sql(context, f"DESCRIBE {quoted_name(command.argument)}")
+    # all that a server says of it
+    if context.session.is_remote:
+        found = relation_named(context.session, command.argument)
+        noun = "TABLE" if hasattr(found, "options") else "VIEW"
+        run_sql(context, f"SHOW CREATE {noun} {quoted_name(command.argument)}")
+        return
     relation = relation_named(context.session, command.argument)
     context.printer.show(relation_facts(context.session.state, relation), keep=False)
 
@@ -60,6 +66,11 @@ def list_functions(context: MetaContext, command: MetaCommand) -> None:
     from penstock.client.results.result import text_rows, verbatim_result
     from penstock.client.statements.function_list import function_list
 
+    # with those that were created at a server, which has their signatures
+    if context.session.is_remote:
+        like = like_pattern(command.argument)
+        run_sql(context, f"SHOW FUNCTIONS LIKE '{like}'" if like else "SHOW FUNCTIONS")
+        return
     found = function_list(context.session.state, like_pattern(command.argument) or None)
     if context.printer.style.format in ("table", "vertical"):
         # Two lines each: the sentences do not fit beside the signatures.

@@ -48,14 +48,11 @@ def show_error(context: MetaContext, command: MetaCommand) -> None:
 
 
 def connect(context: MetaContext, command: MetaCommand) -> None:
-    """Refuse to connect: there is no server in this release."""
-    hint = "penstock without a URL runs the engine in this process"
-    raise PenstockError(
-        "CLI-6020",
-        f"cannot connect to {command.argument or 'nothing'}: this release has no server",
-        hint=hint,
-        sqlstate="08001",
-    )
+    """Refuse to leave the session for another: its jobs and tables would go with it."""
+    where = command.argument or "127.0.0.1:8815"
+    message = "this session stays where it is: a shell has one"
+    hint = f"penstock -H {where} opens a shell there"
+    raise PenstockError("CLI-6245", message, hint=hint, sqlstate="0A000")
 
 
 def show_connection(context: MetaContext, command: MetaCommand) -> None:
@@ -64,6 +61,14 @@ def show_connection(context: MetaContext, command: MetaCommand) -> None:
     from penstock.engine.bounded.backend_choice import describe_backend
 
     session = context.session
+    if session.is_remote:
+        path = session.catalog.current
+        at_server = (
+            f"penstock {version('penstock')}, statements run at {session.url.address}",  # type: ignore[attr-defined]
+            f"catalog: {path.catalog}, database: {path.database}",
+        )
+        sys.stdout.write("\n".join(at_server) + "\n")
+        return
     state = session.state.state_dir or session.settings.get("execution.checkpointing.dir") or "in memory"
     lines = (
         f"penstock {version('penstock')} in this process (there is no server)",

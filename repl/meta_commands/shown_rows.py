@@ -83,6 +83,9 @@ def _table(session: Session, name: str) -> CatalogTable:
             hint = f"SELECT * FROM {relation.name} shows them"
             raise PenstockError("CLI-6149", f"{relation.name} is a view, whose rows nobody writes", hint=hint)
         return relation
+    if session.is_remote:
+        hint = r"\tail TABLE follows the table that it writes to"
+        raise PenstockError("CLI-6149", f"{name} is a job of a server, whose plan is not here", hint=hint)
     plan = session.state.jobs.submitted[job.job_id].query.bound
     tables = [node.table for node in plan.walk() if isinstance(node, Sink) and node.table is not None]
     if len(tables) != 1:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
+from penstock.catalog.errors import PenstockError
 from penstock.client.results.result import Result
 from penstock.repl.output.messages import Messages
 from penstock.repl.output.status_reports import StatusReports
@@ -108,14 +109,17 @@ def reporting(
     done = threading.Event()
 
     def report() -> None:
+        # a server that was lost has no events to report: the rows raise that
         if notices is not None:
-            notices.report()
+            with suppress(PenstockError):
+                notices.report()
 
     def report_until_done() -> None:
         while not done.wait(every_s):
             report()
-            if status is not None and (lines := status.due()):
-                messages.note("\n".join(lines))
+            with suppress(PenstockError):
+                if status is not None and (lines := status.due()):
+                    messages.note("\n".join(lines))
 
     reporter = threading.Thread(target=report_until_done, name="penstock-notices", daemon=True)
     reporter.start()

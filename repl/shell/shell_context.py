@@ -62,8 +62,8 @@ class ShellContext:
         try:
             loaded = ShellSession(self.config, self._arguments)
             # A print table must not write into the line that is being typed.
-            if self.print_above is not None:
-                loaded.session.state.print_stream.write = self.print_above
+            if self.print_above is not None and not loaded.session.is_remote:
+                loaded.session.state.print_stream.write = self.print_above  # type: ignore[union-attr]
                 # Spark may be started while the user types.
                 loaded.messages.note_above_prompt(self.print_above)
             # The last step: the prompt's thread reads this field without a lock, and sees all or nothing.
@@ -84,7 +84,7 @@ class ShellContext:
     @property
     def session(self) -> Session:
         """The session; waits until it is loaded."""
-        return self._wait_loaded().session
+        return self._wait_loaded().session  # type: ignore[return-value]  # or a server's: is_remote
 
     @property
     def printer(self) -> Printer:
@@ -94,7 +94,7 @@ class ShellContext:
     @property
     def session_if_loaded(self) -> Session | None:
         """The session, or None while it is being loaded."""
-        return self._loaded.session if self._loaded is not None else None
+        return self._loaded.session if self._loaded is not None else None  # type: ignore[return-value]
 
     def run_statement(self, statement: LocatedStatement, params: Sequence[Any] = ()) -> None:
         """Run a statement, or explain it in explain mode, and print its result."""

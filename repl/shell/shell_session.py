@@ -17,9 +17,10 @@ class ShellSession:
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
         self.messages = messages_for(arguments)
         self.session = open_session(config, arguments)
-        # Spark takes seconds to start: it starts at CREATE TABLE, while the user types the query. A pipe does
-        # not type.
-        self.session.state.warms_backend = sys.stdin.isatty()
+        if not self.session.is_remote:
+            # Spark takes seconds to start: it starts at CREATE TABLE, while the user types the query. A pipe
+            # does not type.
+            self.session.state.warms_backend = sys.stdin.isatty()  # type: ignore[union-attr]
         attach_waiter(self.session, self.messages)
         self.printer = printer_for(config, self.messages)
         # printer_for times results on a terminal only; a shell prints times with any stdout.

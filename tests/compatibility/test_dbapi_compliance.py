@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 import penstock
+from tests.harness.connections import server_url
 
 dbapi20 = pytest.importorskip("dbapi20")
 
@@ -59,3 +60,13 @@ class TestCompliance(dbapi20.DatabaseAPI20Test):
         connection.close()
         with pytest.raises(penstock.InterfaceError, match="CLI-6002"):
             connection.commit()
+
+
+class TestServerCompliance(TestCompliance):
+    """The same tests over a connection to a server."""
+
+    connect_kw_args: ClassVar[dict[str, Any]] = {"settings": {"bounded.backend": "duckdb"}, "url": None}
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.connect_kw_args["url"] = server_url()

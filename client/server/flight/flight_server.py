@@ -11,6 +11,7 @@ from pyarrow import flight
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.remote.protocol import STATEMENT, StatementAnswer, decode_request
+from penstock.client.remote.uploads import UPLOAD, decode_upload
 from penstock.client.results.row_buffer import tuples
 from penstock.client.server.flight import catalog_rows, remote_actions, session_actions, sql_info
 from penstock.client.server.flight.call_identity import NAME, CallIdentity
@@ -20,7 +21,7 @@ from penstock.client.server.flight.limits import FlightLimits
 from penstock.client.server.flight.messages import pack, pb, unknown_command, unpack, unreadable
 from penstock.client.server.flight.result_batches import DroppedStream
 from penstock.client.server.flight.statements import BoundPrepared
-from penstock.client.server.flight.uploads import Upload, ingest
+from penstock.client.server.flight.uploads import Upload, ingest, limited
 
 
 class FlightServer(flight.FlightServerBase):
@@ -127,7 +128,10 @@ class FlightServer(flight.FlightServerBase):
         descriptor: flight.FlightDescriptor,
         reader: flight.MetadataRecordBatchReader,
     ) -> bytes:
-        message: Any = unpack(descriptor.command or b"")
+        command = descriptor.command or b""
+        if command.startswith(UPLOAD):
+            return self._register(self._session(context), command, reader)
+        message: Any = unpack(command)
         session = self._session(context)
         match message.DESCRIPTOR.name:
             case "CommandPreparedStatementQuery":
@@ -149,6 +153,17 @@ class FlightServer(flight.FlightServerBase):
             case name:
                 raise unknown_command(name)
         return pb.DoPutUpdateResult(record_count=count).SerializeToString()
+
+    def _register(
+        self, session: ClientSession, command: bytes, reader: flight.MetadataRecordBatchReader
+    ) -> bytes:
+        try:
+            words = dict(decode_upload(command))
+        except (ValueError, KeyError) as error:
+            raise unreadable("upload") from error
+        batches = limited((chunk.data for chunk in reader), self._limits.upload_bytes)
+        session.engine.register(words.pop("name"), pa.Table.from_batches(batches, reader.schema), **words)
+        return b""
 
     def _values(self, reader: flight.MetadataRecordBatchReader) -> list[tuple[Any, ...]]:
         """Return rows of values; CLI-6235 for too many bytes."""

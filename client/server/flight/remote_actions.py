@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
+from enum import StrEnum
 from typing import Any
 
+from penstock.catalog.catalog import Relation
+from penstock.catalog.connectors.registry import redacted
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import CatalogTable, ObjectPath
 from penstock.client.remote.protocol import decode_words, encode_words
 from penstock.client.remote.wire_errors import encode_error
 from penstock.client.server.flight.call_identity import CallIdentity
 from penstock.client.server.flight.client_sessions import ClientSession, ClientSessions
 from penstock.client.server.flight.messages import unreadable
 from penstock.client.statements.jobs import find_job
-from penstock.client.statements.show import read_metrics
 from penstock.engine.deploy.protocol.codec import encode
 from penstock.engine.job.job import Job
 
@@ -61,10 +64,25 @@ def _job(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
 def _metrics(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
     """Return what jobs have counted."""
     words = _words(body)
-    found = read_metrics(session.engine.state, words.get("job"), words.get("like"))
+    found = session.engine.metrics(words.get("job"), words.get("like"))
     return encode_words(
         {"metrics": [{f.name: getattr(each, f.name) for f in fields(each)} for each in found]}
     )
+
+
+def _job_metrics(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return all numbers of a job, in the job codec."""
+    numbers = find_job(session.engine.state, str(_words(body).get("id"))).metrics()
+    parts = {each.name: getattr(numbers, each.name) for each in fields(numbers)}
+    # classes that the codec does not know, by their fields
+    lists = [tuple(vars_of(each) for each in parts.pop(name)) for name in ("checkpoints", "events")]
+    return encode((parts, *lists))
+
+
+def vars_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name."""
+    values = {each.name: getattr(value, each.name) for each in fields(value)}
+    return {name: str(each) if isinstance(each, StrEnum) else each for name, each in values.items()}
 
 
 def _unregister(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
@@ -73,27 +91,34 @@ def _unregister(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
     return b""
 
 
-def _relations(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
-    """Return the definitions of all relations, for the Table API and for names in the shell: in the job
-    codec.
+def _names(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return the namespace, databases, relations and changed settings, for the Table API and the shell, in
+    the job codec.
     """
     engine = session.engine
     with engine.state.lock:
         catalog = engine.catalog
-        databases = {name: list(catalog.databases.of(name)) for name in catalog.databases.options}
-        relations = tuple(
-            relation
-            for path_catalog, names in databases.items()
-            for name in names
-            for relation in catalog.relations_of(type(catalog.current)(path_catalog, name))
-        )
-        settings = {
-            key: str(engine.settings.get(key))
-            for key, _ in engine.settings.items()
-            if engine.settings.is_set(key)
-        }
+        databases = {name: tuple(catalog.databases.of(name)) for name in catalog.databases.options}
+        paths = [ObjectPath(name, database) for name, names in databases.items() for database in names]
+        relations = tuple(_without_secrets(each) for path in paths for each in catalog.relations_of(path))
+        changed = [key for key, _ in engine.settings.items() if engine.settings.is_set(key)]
+        settings = {key: engine.settings.shown(key) for key in changed}
         current = catalog.current
     return encode((current, databases, relations, settings))
+
+
+def _relation(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
+    """Return one relation by its name, also of a catalog of another system; None where there is none."""
+    with session.engine.state.lock:
+        found = session.engine.catalog.find(str(_words(body).get("name")))
+    return encode(None if found is None else _without_secrets(found))
+
+
+def _without_secrets(relation: Relation) -> Relation:
+    """Return a relation as a client may see it."""
+    if isinstance(relation, CatalogTable):
+        return replace(relation, options=redacted(relation.options))
+    return relation
 
 
 def job_facts(job: Job) -> dict[str, Any]:
@@ -126,8 +151,10 @@ ACTIONS: dict[str, Callable[[ClientSession, bytes, IsOver], bytes]] = {
     "penstock.cancel": _cancel,
     "penstock.jobs": _jobs,
     "penstock.job": _job,
+    "penstock.job-metrics": _job_metrics,
     "penstock.metrics": _metrics,
     "penstock.unregister": _unregister,
-    "penstock.relations": _relations,
+    "penstock.names": _names,
+    "penstock.relation": _relation,
 }
 """By the name of the action: each gets the session, the body, and whether the client is gone."""

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.client.execution.prepared_statement import PreparedStatement
+from penstock.client.remote.abandonable_call import AbandonableCall
 from penstock.client.results.result import Result, Shape
 from penstock.client.results.result_stream import TableStream, change_schema
-from penstock.client.server.flight.abandonable_call import AbandonableCall
 from penstock.client.server.flight.limits import FlightLimits
 from penstock.client.server.flight.result_batches import ReaderForm, ResultBatches
 from penstock.engine.api.clock import Clock

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,15 +13,14 @@ import pyarrow as pa
 from penstock.catalog.catalog import Relation
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
+from penstock.client.remote.abandonable_call import AbandonableCall
 from penstock.client.results.result import Result
-from penstock.client.server.flight.abandonable_call import AbandonableCall
 from penstock.client.server.flight.client_sessions import ClientSession
 from penstock.client.server.flight.limits import FlightLimits
-from penstock.client.server.flight.messages import pb
 
 _NUMBERS = itertools.count(1)
-_FAIL, _APPEND, _REPLACE = 1, 2, 3  # TableExistsOption
-_CREATE, _FAIL_MISSING = 1, 2  # TableNotExistOption
+_APPEND, _REPLACE = 2, 3  # TableExistsOption
+_FAIL_MISSING = 2  # TableNotExistOption
 
 
 @dataclass(frozen=True)
@@ -86,23 +85,15 @@ def _into_session(
     if existing is not None and not _is_registered(existing):
         hint = "choose another name for the rows of this session"
         raise _refused(f'"{upload.name}" is a table that was created', hint, "42P07")
-    engine, batches, size = session.engine, [], 0
-    earlier = None
+    engine, size, earlier = session.engine, 0, None
     if upload.appends and isinstance(existing, CatalogTable):
         earlier = engine.state.registered.source(existing.options["name"]).table
         size = 0 if earlier is None else earlier.nbytes
-    # looked at batch by batch: what is too large is refused before it is all here
-    for batch in upload.batches:
-        size += batch.nbytes
-        if size > limits.upload_bytes:
-            hint = "write files that a table reads, or append to a table with a connector"
-            message = f"an upload into a table of the session has at most {limits.upload_bytes:,} bytes"
-            raise PenstockError("CLI-6235", message, hint=hint, sqlstate="53200")
-        batches.append(batch)
+    batches = list(limited(upload.batches, limits.upload_bytes - size))
     rows = table = pa.Table.from_batches(batches, upload.schema)
     if earlier is not None:
         table = pa.concat_tables([earlier, rows.select(earlier.column_names).cast(earlier.schema)])
-    engine.register(upload.name, table, **_time_options(upload.command.options))
+    engine.register(upload.name, table)
     return rows.num_rows
 
 
@@ -126,12 +117,16 @@ def _is_registered(relation: Relation | None) -> bool:
     return isinstance(relation, CatalogTable) and relation.connector == "registered"
 
 
-def _time_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """Return what our own client says of event time."""
-    found: dict[str, Any] = {name: options[name] for name in ("time_column", "delay") if name in options}
-    if "stream" in options:
-        found["stream"] = options["stream"] == "true"
-    return found
+def limited(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches up to a number of bytes, and refuse what is too large before it is all here: CLI-6235."""
+    size = 0
+    for batch in batches:
+        size += batch.nbytes
+        if size > most_bytes:
+            hint = "write files that a table reads, or append to a table with a connector"
+            message = f"an upload into tables of the session has at most {most_bytes:,} bytes more"
+            raise PenstockError("CLI-6235", message, hint=hint, sqlstate="53200")
+        yield batch
 
 
 def _quoted(name: str) -> str:
@@ -141,7 +136,3 @@ def _quoted(name: str) -> str:
 
 def _refused(message: str, hint: str, sqlstate: str) -> PenstockError:
     return PenstockError("CLI-6234", message, hint=hint, sqlstate=sqlstate)
-
-
-CREATE_OR_REPLACE = pb.CommandStatementIngest.TableDefinitionOptions(if_not_exist=_CREATE, if_exists=_REPLACE)
-"""What ``register`` of our own client asks for."""

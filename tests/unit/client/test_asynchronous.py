@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,18 +16,28 @@ import penstock
 import penstock.aio
 from penstock.client.connection import Connection
 from penstock.engine.job.job_state import JobState
+from tests.harness.connections import WAYS, url_of
 from tests.harness.patience import PATIENCE_S
 
 T = TypeVar("T")
 DUCKDB = {"bounded.backend": "duckdb"}
 
 
-def run(program: Callable[[penstock.aio.AsyncConnection], Coroutine[Any, Any, T]]) -> T:
+Program = Callable[[penstock.aio.AsyncConnection], Coroutine[Any, Any, T]]
+
+
+def run_at(way: str, program: Program[T]) -> T:
     async def main() -> T:
-        async with penstock.aio.connect(settings=DUCKDB) as connection:
+        async with penstock.aio.connect(url_of(way), settings=DUCKDB) as connection:
             return await asyncio.wait_for(program(connection), PATIENCE_S)
 
     return asyncio.run(main())
+
+
+@pytest.fixture(params=WAYS)
+def run(request: pytest.FixtureRequest) -> Callable[[Program[Any]], Any]:
+    """Run a program over a connection in process, and over one to a server."""
+    return partial(run_at, request.param)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -54,7 +65,7 @@ class Gate:
 ENDLESS = "CREATE TABLE endless (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000')"
 
 
-def test_rows() -> None:
+def test_rows(run: Callable[[Program[Any]], Any]) -> None:
     async def program(connection: penstock.aio.AsyncConnection) -> None:
         await connection.register("t", pa.table({"a": [1, 2, 3]}))
         cursor = await connection.execute("SELECT a FROM t WHERE a > :least ORDER BY a", {"least": 0})
@@ -75,7 +86,7 @@ def test_rows() -> None:
     run(program)
 
 
-def test_changes() -> None:
+def test_changes(run: Callable[[Program[Any]], Any]) -> None:
     async def program(connection: penstock.aio.AsyncConnection) -> None:
         await connection.execute(ENDLESS)
         async with connection.execute("SELECT COUNT(*) AS n FROM endless") as cursor:
@@ -110,11 +121,11 @@ def test_the_event_loop_runs_while_a_row_is_awaited() -> None:
         assert await second == (2,)
         assert await cursor.fetchone() is None
 
-    run(program)
+    run_at("in process", program)
 
 
 @pytest.mark.parametrize("read", ["rows", "changes", "fetchone"])
-def test_a_cancelled_task_has_stopped_its_job(read: str) -> None:
+def test_a_cancelled_task_has_stopped_its_job(run: Callable[[Program[Any]], Any], read: str) -> None:
     async def program(connection: penstock.aio.AsyncConnection) -> None:
         await connection.execute(ENDLESS)
         cursor = await connection.execute("SELECT a FROM endless")
@@ -168,7 +179,7 @@ def test_a_cancelled_insert_writes_nothing(tmp_path: Path) -> None:
         assert job.state is JobState.CANCELED
         assert not list(tmp_path.glob("*.csv"))
 
-    run(program)
+    run_at("in process", program)
 
 
 def test_closing_the_connection_ends_an_iteration() -> None:

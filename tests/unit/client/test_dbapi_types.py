@@ -11,13 +11,14 @@ import pytest
 
 import penstock
 from penstock.client.connection import Connection
+from tests.harness.connections import WAYS, connected
 
 GROUPS = (penstock.STRING, penstock.BINARY, penstock.NUMBER, penstock.DATETIME, penstock.ROWID)
 
 
-@pytest.fixture
-def conn() -> Iterator[Connection]:
-    with penstock.connect(settings={"bounded.backend": "duckdb"}) as made:
+@pytest.fixture(params=WAYS)
+def conn(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    with connected(request.param, {"bounded.backend": "duckdb"}) as made:
         yield made
 
 

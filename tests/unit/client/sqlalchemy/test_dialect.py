@@ -7,22 +7,25 @@ import subprocess
 import sys
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pandas
 import pytest
 
+from tests.harness.connections import WAYS, url_of
+
 sa = pytest.importorskip("sqlalchemy")
 
 from penstock.client.sqlalchemy import ARRAY, INTERVAL, MAP, ROW, TIMESTAMP, TINYINT, YEAR_MONTH  # noqa: E402
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[sa.Engine]:
+@pytest.fixture(params=WAYS)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine]:
+    server = url_of(request.param) or "penstock://"
     # no Spark: the values of a backend are proved elsewhere
-    made = sa.create_engine(f"penstock:///?table_directory={tmp_path}&set.bounded.backend=duckdb")
+    made = sa.create_engine(f"{server}/?table_directory={tmp_path}&set.bounded.backend=duckdb")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield made
@@ -224,18 +227,20 @@ def test_pandas_writes_and_reads_a_frame_without_a_warning(engine: sa.Engine) ->
     assert list(some.a) == [1998, 1999]
 
 
-LEFT_OUT: list[tuple[list[object], str]] = [
-    ([sa.Column("a", sa.Integer, unique=True)], "UNIQUE"),
-    ([sa.Column("a", sa.Integer), sa.Index("i", "a", unique=True)], "UNIQUE"),
-    ([sa.Column("a", sa.Integer), sa.CheckConstraint("a > 0")], "CHECK"),
-    ([sa.Column("a", sa.Integer, sa.CheckConstraint("a > 0"))], "CHECK"),
-    ([sa.Column("a", sa.Integer), sa.Column("b", sa.Integer, sa.ForeignKey("t.a"))], "FOREIGN KEY"),
+LEFT_OUT: list[tuple[Callable[[], list[object]], str]] = [
+    (lambda: [sa.Column("a", sa.Integer, unique=True)], "UNIQUE"),
+    (lambda: [sa.Column("a", sa.Integer), sa.Index("i", "a", unique=True)], "UNIQUE"),
+    (lambda: [sa.Column("a", sa.Integer), sa.CheckConstraint("a > 0")], "CHECK"),
+    (lambda: [sa.Column("a", sa.Integer, sa.CheckConstraint("a > 0"))], "CHECK"),
+    (lambda: [sa.Column("a", sa.Integer), sa.Column("b", sa.Integer, sa.ForeignKey("t.a"))], "FOREIGN KEY"),
 ]
 
 
 @pytest.mark.parametrize(("parts", "kind"), LEFT_OUT)
-def test_a_warning_says_what_is_not_enforced(engine: sa.Engine, parts: list[object], kind: str) -> None:
-    table = sa.Table("t", sa.MetaData(), *parts)  # type: ignore[arg-type]
+def test_a_warning_says_what_is_not_enforced(
+    engine: sa.Engine, parts: Callable[[], list[object]], kind: str
+) -> None:
+    table = sa.Table("t", sa.MetaData(), *parts())  # type: ignore[arg-type]
     with pytest.warns(sa.exc.SAWarning, match=f"does not enforce {kind} constraints: the one of table t"):
         table.create(engine)
     assert sa.inspect(engine).has_table("t")
@@ -287,8 +292,8 @@ def test_a_url_has_a_catalog_a_script_and_settings(tmp_path: Path) -> None:
         connection.engine.dispose()
     with pytest.raises(sa.exc.ArgumentError, match='did you mean "catalog"'):
         sa.create_engine("penstock:///?catalogue=x").connect()
-    with pytest.raises(sa.exc.NotSupportedError, match="CLI-6020"):
-        sa.create_engine("penstock://server:1/").connect()
+    with pytest.raises(sa.exc.OperationalError, match="CLI-6241"):
+        sa.create_engine("penstock://127.0.0.1:1/").connect()
     with pytest.raises(sa.exc.CompileError, match="table t names no connector: pass penstock_with="):
         sa.Table("t", sa.MetaData(), sa.Column("a", sa.Integer)).create(sa.create_engine("penstock://"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,19 +10,21 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
+from penstock.client.connection import Connection
 from penstock.client.session import Session
 from penstock.client.statements.verify import difference
 from penstock.repl.cli import main
+from tests.harness.connections import WAYS, connected
 from tests.harness.patience import PATIENCE_S
 
 ROWS = pa.table({"k": ["a", "b", "a", "a"], "v": [1, 2, 3, None], "d": [0.1, 0.2, 0.3, 0.7]})
 
 
-@pytest.fixture
-def connection() -> penstock.Connection:  # type: ignore[name-defined]
-    made = penstock.connect(settings={"execution.batch.max-rows": "1", "bounded.backend": "duckdb"})
-    made.register("t", ROWS)
-    return made
+@pytest.fixture(params=WAYS)
+def connection(request: pytest.FixtureRequest) -> Iterator[Connection]:
+    with connected(request.param, {"execution.batch.max-rows": "1", "bounded.backend": "duckdb"}) as made:
+        made.register("t", ROWS)
+        yield made
 
 
 def test_rows_are_changes(connection: penstock.Connection) -> None:  # type: ignore[name-defined]

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from penstock.repl.launch.arguments import PARSERS, command_first
+from penstock.repl.launch.job_arguments import JOB_COMMANDS
 from tests.harness.patience import PATIENCE_S
 
 HEAVY = ("pyspark", "numba", "duckdb", "pandas")
@@ -87,6 +88,8 @@ NEEDED = {
     "checkpoint": ["diff", "st", "1", "2"],
     "spark": ["status"],
     "user": ["role", "ann", "admin"],
+    "rescale": ["job", "2"],
+    **{name: ["job"] for name in JOB_COMMANDS if name != "rescale"},
 }
 # flags without which a command is refused
 REQUIRED = {"jobs": ["--state", "st"], "recover": ["--state", "st"], "user": ["--users", "st"]}
