@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -27,6 +27,7 @@ from penstock.client.server.web.error_response import (
     UNAUTHENTICATED,
     error_response,
     internal_error,
+    json_error,
 )
 from penstock.client.server.web.job_api import JOB_ROUTES
 from penstock.client.server.web.openapi import PREFIX, openapi_document
@@ -46,6 +47,7 @@ API_ROUTES: tuple[ApiRoute, ...] = (*SERVER_ROUTES, *JOB_ROUTES, *QUERY_ROUTES)
 STATIC = Path(__file__).with_name("static")
 WATCH_S = 1.0
 """How often a stream of facts has its next event: rates cover one to two seconds."""
+Result_co = TypeVar("Result_co", covariant=True)
 _LOOPBACK = ("127.0.0.1", "::1")
 _LOG = logging.getLogger("penstock.server.web")
 
@@ -74,7 +76,7 @@ class WebApplication:
         self.asgi = Starlette(
             routes=self._routes(),
             middleware=[Middleware(RequestGuard, hosts=hosts, limits=limits)],
-            exception_handlers={PenstockError: _refused, Exception: _failed},  # type: ignore[dict-item]
+            exception_handlers={PenstockError: _refused},  # type: ignore[dict-item]
         )
 
     def _routes(self) -> list[Route | Mount]:
@@ -100,11 +102,12 @@ class WebApplication:
         found = await run_sync(self._session, request)
         call = ApiCall(found.session, request.path_params, body, self._limits)
         if not route.streams:
-            return JSONResponse(await run_sync(route.handler, call))
+            return JSONResponse(await run_sync(_reported, partial(route.handler, call)))
         if self._streams >= self._limits.streams:
             message = f"{self._limits.streams} streams are open, and no more are allowed"
             raise PenstockError(TOO_MANY, message, hint="close a page, or ask again later", sqlstate="53300")
-        events = await run_sync(partial(_begun, route.handler(call)), limiter=self._stream_threads)
+        begin = partial(_begun, route.handler(call))
+        events = await run_sync(_reported, begin, limiter=self._stream_threads)
         return StreamingResponse(self._stream(events, found), media_type="text/event-stream")
 
     async def _stream(
@@ -120,7 +123,10 @@ class WebApplication:
                 yield event.text
                 if event.pause:
                     await asyncio.sleep(WATCH_S)
-                event = await run_sync(next, rest, None, limiter=self._stream_threads)
+                event = await run_sync(_reported, partial(next, rest, None), limiter=self._stream_threads)
+        # the answer has begun, so an error is an event and no status
+        except PenstockError as error:
+            yield StreamEvent("failure", {"error": json_error(error)}).text
         finally:
             self._streams -= 1
             found.streams -= 1
@@ -205,6 +211,17 @@ def _refuse_plain_password() -> PenstockError:
     )
 
 
+def _reported(call: Callable[[], Result_co]) -> Result_co:
+    """Return what a call returns. A fault of penstock is logged, and the client hears that there was one."""
+    try:
+        return call()
+    except PenstockError:
+        raise
+    except Exception as fault:
+        _LOG.exception("a request failed")
+        raise internal_error() from fault
+
+
 def _begun(events: Iterator[StreamEvent]) -> tuple[StreamEvent | None, Iterator[StreamEvent]]:
     """Return the first event and the rest: an error before it is a status of HTTP."""
     return next(events, None), events
@@ -212,8 +229,3 @@ def _begun(events: Iterator[StreamEvent]) -> tuple[StreamEvent | None, Iterator[
 
 async def _refused(request: Request, error: PenstockError) -> Response:
     return error_response(error)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return error_response(internal_error())

@@ -63,6 +63,8 @@ class WebListener:
             lifespan="off",
             # the server's log has a line for each request that failed; uvicorn's would be a second one
             log_config=None,
+            # a warning for each request that is no HTTP would let a stranger fill the disk
+            log_level="error",
             access_log=False,
             server_header=False,
             limit_concurrency=limits.connections,

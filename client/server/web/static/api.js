@@ -67,7 +67,8 @@ export function watch(path, onEvent, onError) {
         await stream("GET", path, undefined, (name, data) => {
           lost.hidden = true;
           pause = 500;
-          onEvent(name, data);
+          if (name === "failure") onError(data);
+          else onEvent(name, data);
         }, stop.signal);
         return;
       } catch (error) {

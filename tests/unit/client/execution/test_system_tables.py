@@ -69,6 +69,15 @@ def test_the_statement_is_shown_without_its_secrets() -> None:
     assert "hunter22" not in statement
 
 
+def test_a_job_of_the_table_api_has_no_statement() -> None:
+    """Neither its own, nor that of the SQL before it: by that it would be started again elsewhere."""
+    with penstock.connect(settings={"execution.runtime-mode": "streaming", "table.dml-sync": "true"}) as made:
+        made.executescript(SCRIPT.format(rate=0))
+        made.table("numbers").select("n").insert_into("hole")
+        query = "SELECT statement FROM system.jobs WHERE name = 'insert-into-hole'"
+        assert made.execute(query).fetchall() == [("",)]
+
+
 def test_subscribe_streams_the_changes() -> None:
     with penstock.connect() as connection:
         connection.executescript(SCRIPT.format(rate=10).replace("'number-of-rows' = '100', ", ""))

@@ -223,3 +223,24 @@ def test_a_savepoint_is_written_where_it_was_asked(tmp_path: Path) -> None:
         assert answer.status == 200, answer.body
         assert str(target) in answer.json["note"]
         assert list(target.rglob("*"))
+
+
+def test_a_fault_is_told_without_its_cause(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(*_: object) -> None:
+        raise RuntimeError("hunter22")
+
+    monkeypatch.setattr("penstock.client.server.web.job_api.job_summary", break_down)
+    answer = server.get("/api/v1/jobs")
+    assert (answer.status, answer.code) == (500, "INT-9062")
+    assert b"hunter22" not in answer.body
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert server.get("/api/v1/jobs/stream").code == "INT-9062"
+
+
+def test_a_fault_in_a_stream_is_its_last_event(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.events("GET", "/api/v1/jobs/stream") as events:
+        assert next(events)[0] == "jobs"
+        monkeypatch.setattr("penstock.client.server.web.job_api.job_summary", None)
+        # one event may be on its way
+        *_, (name, data) = events
+    assert (name, data["error"]["code"]) == ("failure", "INT-9062")

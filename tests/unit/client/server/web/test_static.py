@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from penstock.client.server.web.application import STATIC
 
 ROOT = Path(__file__).resolve().parents[5]
@@ -63,3 +65,36 @@ def test_vendored_libraries_have_their_licences() -> None:
     vendor = STATIC / "vendor"
     assert "MIT" in (vendor / "uPlot.LICENSE").read_text(encoding="utf-8")
     assert "Permission is hereby granted" in (vendor / "dagre.LICENSE").read_text(encoding="utf-8")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_texts_have_contrast(scheme: int) -> None:
+    """WCAG AA: 4.5 to 1 for texts, 3 to 1 for bars and borders that mean something."""
+    style = (STATIC / "style.css").read_text(encoding="utf-8")
+    block = re.findall(r":root \{(.*?)\}", style, re.DOTALL)[scheme]
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+    grounds = [(text, ground) for text in ("ink", "soft", "accent") for ground in ("ground", "panel", "sunk")]
+    washes = [(name, f"{name}-wash") for name in ("good", "warn", "bad", "accent")]
+    for text, ground in [
+        *grounds,
+        *washes,
+        ("ink", "warn-wash"),
+        ("ink", "bad-wash"),
+        ("accent-ink", "accent"),
+    ]:
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for mark in ("busy", "pressed"):
+        assert contrast(colours[mark], colours["panel"]) >= 3, mark
