@@ -9,6 +9,7 @@ import pytest
 
 from penstock.client.session import Session
 from tests.harness.browser import CHROMIUM, Browser
+from tests.harness.patience import PATIENCE_S
 from tests.harness.web_listener import WebServer, web_server
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
@@ -145,7 +146,7 @@ def test_the_query_box_draws_changes_in_place(server: WebServer, browser: Browse
     assert len(running) == 1
     browser.ask("[...document.querySelectorAll('button')].find((one) => one.textContent === 'Stop').click()")
     # the query ends in the server too
-    assert running[0].wait(60)
+    assert running[0].wait(PATIENCE_S)
     seen(browser, "stopped;", ".state")
 
 
