@@ -19,6 +19,7 @@ from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.http import HTTP
 from penstock.catalog.connectors.iceberg import ICEBERG
 from penstock.catalog.connectors.kafka import KAFKA, KAFKA_UPSERTS
+from penstock.catalog.connectors.nats import NATS
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.postgres_cdc import POSTGRES_CDC
 from penstock.catalog.connectors.python import PYTHON
@@ -86,6 +87,7 @@ _ALL = (
     PYTHON,
     HTTP,
     REDIS_STREAM,
+    NATS,
     Connector(
         "print",
         "prints each change",

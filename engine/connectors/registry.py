@@ -114,6 +114,12 @@ def _redis_source(request: ScanRequest) -> SourceConnector:
     return RedisStreamSource(request)
 
 
+def _nats_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.nats.source import NatsSource
+
+    return NatsSource(request)
+
+
 def _iceberg_source(request: ScanRequest) -> SourceConnector:
     from penstock.engine.connectors.iceberg.source import IcebergSource
 
@@ -201,6 +207,12 @@ def _redis_sink(request: SinkRequest) -> SinkWriter:
     return EpochSink(request, RedisStreamTarget(request))
 
 
+def _nats_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.nats.target import nats_sink
+
+    return nats_sink(request)
+
+
 def _postgres_sink(request: SinkRequest) -> SinkWriter:
     from penstock.engine.connectors.database.postgres_sink import PostgresSink
 
@@ -226,6 +238,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "postgres-cdc": _postgres_cdc_source,
     "http": _http_source,
     "redis-stream": _redis_source,
+    "nats": _nats_source,
     "iceberg": _iceberg_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
@@ -243,6 +256,7 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "upsert-kafka": _kafka_sink,
     "http": _webhook_sink,
     "redis-stream": _redis_sink,
+    "nats": _nats_sink,
 }
 
 

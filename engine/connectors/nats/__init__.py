@@ -1,0 +1,1 @@
+"""Streams of NATS JetStream: a source by sequences, a sink of atomic batches that hold the epoch."""
