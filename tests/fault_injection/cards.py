@@ -142,6 +142,12 @@ CARDS: tuple[Card, ...] = (
         ("--rows", "100000", "--checkpoints", "500"),
     ),
     Card(
+        "nats",
+        "tests.fault_injection.nats",
+        "from a stream of JetStream to another, killed at each step of a commit, the server too, at parallelism 3, 1 and 2: no row lost, none doubled",
+        ("--rows", "60000", "--rate", "1500", "--kills", "50"),
+    ),
+    Card(
         "kafka",
         "tests.fault_injection.kafka",
         "from a topic to topics, killed at each step of a transaction, the broker and workers too, woken behind its successor: no row lost, none doubled",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import shutil
 import socket
 import subprocess
@@ -69,25 +71,44 @@ class NatsProcess:
 
         async def publish_all(client: Any) -> bytes:
             answer = b""
-            for value in values:
-                answer = await self.client.request(client, subject, value, headers)
+            for first in range(0, len(values), 1_000):
+                sent = (self.client.request(client, subject, v, headers) for v in values[first : first + 1_000])
+                answer = (await asyncio.gather(*sent))[-1]
             return answer
 
         assert b'"seq"' in self.client.call(publish_all)
 
     def stored(self, stream: str, subject: str = ">") -> list[tuple[int, str, bytes]]:
         """Return the messages of a stream: sequence, subject and payload."""
-        import base64
+        config = {"deliver_policy": "all", "ack_policy": "none", "filter_subject": subject}
 
-        found, next_ = [], 1
-        while True:
-            asked = {"seq": next_, "next_by_subj": subject}
-            answer = self.client.ask(f"{JETSTREAM}STREAM.MSG.GET.{stream}", asked, missing=10037)
-            if answer is None:
-                return found
-            message = answer["message"]
-            found.append((message["seq"], message["subject"], base64.b64decode(message.get("data", ""))))
-            next_ = message["seq"] + 1
+        async def read(client: Any) -> list[Any]:
+            found: list[Any] = []
+            changed = asyncio.Event()
+
+            async def add(message: Any) -> None:
+                found.append(message)
+                changed.set()
+
+            inbox = client.new_inbox()
+            await client.subscribe(inbox, cb=add)
+            body = {"stream_name": stream, "config": config | {"deliver_subject": inbox}}
+            made = json.loads(
+                await self.client.request(
+                    client, f"{JETSTREAM}CONSUMER.CREATE.{stream}", json.dumps(body).encode(), None
+                )
+            )
+            while len(found) < made["num_pending"] + made["delivered"]["consumer_seq"]:
+                await changed.wait()
+                changed.clear()
+            return found
+
+        return [(int(m.reply.split(".")[5]), m.subject, m.data) for m in self.client.call(read)]
+
+    def count(self, stream: str) -> int:
+        """Return how many messages a stream has, 0 where there is none."""
+        info = self.client.ask(f"{JETSTREAM}STREAM.INFO.{stream}", {}, missing=10059)
+        return 0 if info is None else int(info["state"]["messages"])
 
     def kill(self) -> None:
         """End it as it stands."""

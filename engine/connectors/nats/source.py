@@ -38,9 +38,8 @@ class NatsSource:
     def __init__(self, request: ScanRequest) -> None:
         self._request = request
         self._stream = request.table.options["stream"].strip()
-        self._subjects = {
-            f"{self._stream}:{subject}": subject for subject in subjects_of(dict(request.table.options))
-        } or {self._stream: None}
+        subjects = subjects_of(dict(request.table.options))
+        self._splits = sorted(f"{self._stream}:{subject}" for subject in subjects) or [self._stream]
         self._first: dict[str, Position] = {}
         self._listed = False
 
@@ -53,16 +52,18 @@ class NatsSource:
                 first = self._begin(server)
             finally:
                 server.close()
-            self._first = dict.fromkeys(self._subjects, first)
-        return sorted(self._subjects)
+            self._first = dict.fromkeys(self._splits, first)
+        return self._splits
 
     def recall(self, split_ids: list[str]) -> None:
         """A stream keeps its sequences: nothing is decided again."""
         self._listed = True
 
     def first_position(self, split_id: str) -> Position:
-        """Return where a split begins: behind the last message that is not read."""
-        return self._first[split_id]
+        """Return where a split begins: behind the last message that is not read. One that a checkpoint has
+        begins where that says.
+        """
+        return self._first.get(split_id, {})
 
     def _begin(self, server: NatsServer) -> Position:
         table = self._request.table
@@ -115,7 +116,9 @@ class NatsSource:
             self.splits()
             position = self.first_position(split_id)
         server = NatsServer(self._request.table, self._request.metrics)
-        reader = NatsReader(self._request, server, self._stream, self._subjects.get(split_id), position)
+        # the subject is the split's: the table may name others by now
+        subject = split_id.removeprefix(self._stream).removeprefix(":") or None
+        reader = NatsReader(self._request, server, self._stream, subject, position)
         try:
             reader.start()
         except PenstockError:
