@@ -19,6 +19,7 @@ from penstock.catalog.connectors.generated import DATAGEN, NEXMARK
 from penstock.catalog.connectors.http import HTTP
 from penstock.catalog.connectors.iceberg import ICEBERG
 from penstock.catalog.connectors.kafka import KAFKA, KAFKA_UPSERTS
+from penstock.catalog.connectors.mqtt import MQTT
 from penstock.catalog.connectors.nats import NATS
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.postgres_cdc import POSTGRES_CDC
@@ -88,6 +89,7 @@ _ALL = (
     HTTP,
     REDIS_STREAM,
     NATS,
+    MQTT,
     Connector(
         "print",
         "prints each change",

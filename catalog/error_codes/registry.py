@@ -15,6 +15,7 @@ from penstock.catalog.error_codes.formats import FORMATS
 from penstock.catalog.error_codes.http import HTTP
 from penstock.catalog.error_codes.kafka import KAFKA
 from penstock.catalog.error_codes.lakehouse import LAKEHOUSE
+from penstock.catalog.error_codes.mqtt import MQTT
 from penstock.catalog.error_codes.nats import NATS
 from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
 from penstock.catalog.error_codes.postgres_wire import POSTGRES_WIRE
@@ -72,6 +73,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | REDIS
             | SECURITY
             | NATS
+            | MQTT
             | BOUNDED
             | CLIENT
             | FLIGHT

@@ -120,6 +120,12 @@ def _nats_source(request: ScanRequest) -> SourceConnector:
     return NatsSource(request)
 
 
+def _mqtt_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.mqtt.source import MqttSource
+
+    return MqttSource(request)
+
+
 def _iceberg_source(request: ScanRequest) -> SourceConnector:
     from penstock.engine.connectors.iceberg.source import IcebergSource
 
@@ -213,6 +219,12 @@ def _nats_sink(request: SinkRequest) -> SinkWriter:
     return nats_sink(request)
 
 
+def _mqtt_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.mqtt.sink import MqttSink
+
+    return MqttSink(request)
+
+
 def _postgres_sink(request: SinkRequest) -> SinkWriter:
     from penstock.engine.connectors.database.postgres_sink import PostgresSink
 
@@ -239,6 +251,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "http": _http_source,
     "redis-stream": _redis_source,
     "nats": _nats_source,
+    "mqtt": _mqtt_source,
     "iceberg": _iceberg_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
@@ -257,6 +270,7 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "http": _webhook_sink,
     "redis-stream": _redis_sink,
     "nats": _nats_sink,
+    "mqtt": _mqtt_sink,
 }
 
 

@@ -91,7 +91,7 @@ class NatsProcess:
                 changed.set()
 
             inbox = client.new_inbox()
-            await client.subscribe(inbox, cb=add)
+            subscription = await client.subscribe(inbox, cb=add)
             body = {"stream_name": stream, "config": config | {"deliver_subject": inbox}}
             made = json.loads(
                 await self.client.request(
@@ -101,6 +101,8 @@ class NatsProcess:
             while len(found) < made["num_pending"] + made["delivered"]["consumer_seq"]:
                 await changed.wait()
                 changed.clear()
+            # the server deletes a consumer nobody listens to
+            await subscription.unsubscribe()
             return found
 
         return [(int(m.reply.split(".")[5]), m.subject, m.data) for m in self.client.call(read)]

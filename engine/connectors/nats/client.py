@@ -75,6 +75,7 @@ class NatsServer:
         self.shown = ", ".join(map(redact_url, self._servers))
         self.timeout_s = int(str(option(table, "timeout"))) / 1e3
         self._client: Any = None
+        self._broken = asyncio.Event()
         self._opened = False
         self._closed = False
         # what the library reported last, of the server or of a connection
@@ -85,7 +86,16 @@ class NatsServer:
 
         async def whole() -> Answer:
             self._reported = None
-            return await work(await self._connected())
+            client = await self._connected()
+            answer = asyncio.ensure_future(work(client))
+            # a request over a connection that breaks would wait to its timeout
+            broken = asyncio.ensure_future(self._broken.wait())
+            await asyncio.wait((answer, broken), return_when=asyncio.FIRST_COMPLETED)
+            if answer.done():
+                broken.cancel()
+                return answer.result()
+            answer.cancel()
+            raise ConnectionError(str(self._reported or "the connection broke"))
 
         try:
             return _LOOP.run(whole()).result()
@@ -120,6 +130,11 @@ class NatsServer:
         if self._opened:
             self._metrics.count("nats_reconnects")
         self._client = client = self._library.aio.client.Client()
+        self._broken = broken = asyncio.Event()
+
+        async def closed() -> None:
+            broken.set()
+
         # a connection that breaks is not mended by the library: a request must not be sent again unasked
         await asyncio.wait_for(
             client.connect(
@@ -129,6 +144,7 @@ class NatsServer:
                 reconnect_time_wait=_PAUSE_S,
                 connect_timeout=max(1, round(self.timeout_s)),
                 error_cb=self._note,
+                closed_cb=closed,
                 name="penstock",
                 **self._identity(),
             ),

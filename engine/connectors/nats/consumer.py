@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from typing import Any
 
@@ -124,11 +123,8 @@ class StreamConsumer:
             raise ConnectionError("the connection was opened again")
         if self._requested <= 0:
             await self._request(client)
-        while not self._arrived and self._status is None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), 2 * _WAIT_S)
-            if not client.is_connected:
-                raise ConnectionError("the connection broke")
+        if not self._arrived and self._status is None:
+            await asyncio.wait_for(self._changed.wait(), self._server.timeout_s + _WAIT_S)
         messages, self._arrived = self._arrived, []
         status, self._status = self._status, None
         self._changed.clear()
