@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hasty",
         action="store_true",
-        help="the negative control: commit what is not in a complete checkpoint",
+        help="a negative control: commit what is not in a complete checkpoint",
+    )
+    parser.add_argument(
+        "--forgetful", action="store_true", help="a negative control: the stream does not know its epochs"
     )
 
 
@@ -72,6 +75,8 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         job = JobProcess(arguments.directory, script, JOB, arguments.ckpt, settings)
         if arguments.hasty:
             job.module = "tests.fault_injection.hasty_commits"
+        if arguments.forgetful:
+            job.module = "tests.fault_injection.forgetful_notes"
         try:
             _kill_at(steps, job, server, random, verdict)
         finally:

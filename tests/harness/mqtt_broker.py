@@ -116,8 +116,10 @@ class MqttProcess:
     def publish(self, topic: str, *values: bytes, qos: int = 1, retain: bool = False) -> None:
         """Publish messages, and wait until the broker has them."""
         client = self.client()
-        for sent in [client.publish(topic, value, qos, retain) for value in values]:
-            sent.wait_for_publish()
+        # the library looks at all unanswered messages with each answer
+        for first in range(0, len(values), 200):
+            for sent in [client.publish(topic, value, qos, retain) for value in values[first : first + 200]]:
+                sent.wait_for_publish()
         client.disconnect()
         client.loop_stop()
 

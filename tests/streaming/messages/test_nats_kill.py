@@ -31,6 +31,21 @@ def test_killed_between_two_batches_and_resumed_with_other_parallelism(tmp_path:
         assert copied(server) == Counter(range(0, 2 * ROWS, 2))
 
 
+@pytest.mark.at_length
+def test_without_epochs_in_the_stream_rows_are_there_twice(tmp_path: Path) -> None:
+    with nats_server(tmp_path / "nats") as server:
+        fill(server, ROWS)
+        script = SCRIPT.format(url=server.url, rate=4_000)
+        module = "tests.fault_injection.forgetful_notes"
+        job = JobProcess(tmp_path, script, JOB, module=module, failpoints="S5=kill@7")
+        job.start(parallelism=2)
+        assert job.wait() == -9, job.told
+        job.failpoints = ""
+        job.start(parallelism=3)
+        assert job.wait() == 0, job.told
+        assert copied(server) - Counter(range(0, 2 * ROWS, 2))
+
+
 def test_the_server_is_killed_in_mid_run(tmp_path: Path) -> None:
     with nats_server(tmp_path / "nats") as server:
         fill(server, ROWS)
