@@ -30,7 +30,7 @@ MQTT_OPTIONS = (
     Option(
         "topic",
         required=True,
-        help="what is read, with wildcards; several are apart by ';', and each is a split. A sink writes to it",
+        help="what is read, with wildcards; several are apart by ';', each a split. A sink writes to it",
     ),
     Option("version", OptionKind.ENUM, "3.1.1", "the version of the protocol", ("3.1.1", VERSION_5)),
     Option("qos", OptionKind.ENUM, "1", "the quality of service", ("0", "1", "2")),
@@ -62,7 +62,9 @@ MQTT_OPTIONS = (
         "whether a job may resume although messages since its last checkpoint may be lost",
         ("fail", "continue"),
     ),
-    Option("keep-alive", OptionKind.DURATION, 60_000, "how often a silent connection is tried", minimum=1_000),
+    Option(
+        "keep-alive", OptionKind.DURATION, 60_000, "how often a silent connection is tried", minimum=1_000
+    ),
     Option("timeout", OptionKind.DURATION, 10_000, "how long to wait for the broker", minimum=1),
     Option(
         "on-error",
@@ -99,9 +101,10 @@ def can_overlap(one: str, other: str) -> bool:
 
 def _is_filter(topic: str) -> bool:
     levels = topic.split("/")
-    return all(
-        level in ("+", "#") or not ("+" in level or "#" in level) for level in levels
-    ) and "#" not in levels[:-1]
+    return (
+        all(level in ("+", "#") or not ("+" in level or "#" in level) for level in levels)
+        and "#" not in levels[:-1]
+    )
 
 
 def _check_options(options: Options, spans: Spans, values: Spans) -> None:
@@ -115,7 +118,7 @@ def _check_options(options: Options, spans: Spans, values: Spans) -> None:
         raise _wrong("topic", "names no topic", "write one such as sensors/+/temperature", values)
     for place, topic in enumerate(topics):
         if not _is_filter(topic):
-            hint = "+ stands for one whole level, # for the last ones: sensors/+/temperature, sensors/#"
+            hint = "+ is one whole level, # all that follow: sensors/+/temperature, sensors/#"
             raise _wrong("topic", f"has no filter of topics: '{topic[:60]}'", hint, values)
         for other in topics[:place]:
             if can_overlap(topic, other):

@@ -87,7 +87,7 @@ NATS_OPTIONS = (
         DELIVERY_GUARANTEE,
         OptionKind.ENUM,
         None,
-        "exactly-once: atomic batches with the epoch, a server of 2.12 or later; at-least-once: as rows come. "
+        "exactly-once: atomic batches with the epoch, of a server from 2.12 on; at-least-once: as rows come. "
         "The default is exactly-once where the job keeps checkpoints",
         (EXACTLY_ONCE, AT_LEAST_ONCE),
     ),

@@ -145,7 +145,7 @@ CARDS: tuple[Card, ...] = (
         "nats",
         "tests.fault_injection.nats",
         "from a stream of JetStream to another, killed at each step of a commit, the server too, at parallelism 3, 1 and 2: no row lost, none doubled",
-        ("--rows", "60000", "--rate", "1500", "--kills", "50"),
+        ("--rows", "60000", "--rate", "600", "--kills", "50"),
     ),
     Card(
         "kafka",

@@ -93,7 +93,9 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     verdict.figures |= {"rows": arguments.rows, "kills": verdict.coverage["kills"]}
 
 
-def _kill_at(steps: list[str], job: JobProcess, server: NatsProcess, random: Random, verdict: Verdict) -> None:
+def _kill_at(
+    steps: list[str], job: JobProcess, server: NatsProcess, random: Random, verdict: Verdict
+) -> None:
     parallelism, seen = cycle(PARALLELISM), Counter[int]()
     for step in [*steps, None]:
         job.failpoints = ""

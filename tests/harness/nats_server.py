@@ -72,7 +72,9 @@ class NatsProcess:
         async def publish_all(client: Any) -> bytes:
             answer = b""
             for first in range(0, len(values), 1_000):
-                sent = (self.client.request(client, subject, v, headers) for v in values[first : first + 1_000])
+                sent = (
+                    self.client.request(client, subject, v, headers) for v in values[first : first + 1_000]
+                )
                 answer = (await asyncio.gather(*sent))[-1]
             return answer
 

@@ -70,7 +70,7 @@ class MqttConnection:
         self.client = self._made(keeps)
 
     def _made(self, keeps: bool) -> Any:
-        kept = {} if self._is_5 else {"clean_session": not keeps}
+        kept: dict[str, Any] = {} if self._is_5 else {"clean_session": not keeps}
         protocol = self._library.MQTTv5 if self._is_5 else self._library.MQTTv311
         made = self._library.Client(
             self._api, client_id=self._client_id, protocol=protocol, manual_ack=keeps, **kept
@@ -137,7 +137,8 @@ class MqttConnection:
         self.client.subscribe(topic, qos)
         if not self._await(self.client, lambda: self._subscribed is not None):
             raise self.unanswered("it did not answer a subscription")
-        for reason in self._subscribed or ():
+        answered: list[Any] = self._subscribed or []
+        for reason in answered:
             if reason.value >= _REFUSED:
                 raise self.refused(f"topic {topic}: {reason}")
 

@@ -17,8 +17,8 @@ from penstock.engine.changelog.row_kinds import change_rows, with_op_column, wit
 from penstock.engine.connectors.mqtt.client import MqttConnection
 from penstock.engine.formats.messages.registry import serializer
 
-# Messages that are published before the broker's answers are waited for. The library looks at all of them with
-# each answer: of 1,000 at once it writes half as many in a second.
+# messages that are published before the broker's answers are waited for: with each answer the library looks
+# at all of them
 _UNANSWERED = 200
 
 
@@ -39,9 +39,7 @@ class MqttSink(DirectSink):
         self._names = [field.name for field in table.physical_fields]
         named = table.options.get("client-id")
         # a writer has a session of its own, beside that of a reader of the same table
-        client_id = (
-            f"penstock-{uuid4().hex[:14]}" if named is None else f"{named}-sink-{request.subtask}"
-        )
+        client_id = f"penstock-{uuid4().hex[:14]}" if named is None else f"{named}-sink-{request.subtask}"
         self._connection: MqttConnection | None = None
         self._client_id = client_id
         self._refused: str | None = None

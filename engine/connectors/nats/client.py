@@ -23,8 +23,6 @@ from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 Answer = TypeVar("Answer")
 
-# the library waits so long between two attempts at one server
-_PAUSE_S = 0.1
 _CLOSING_S = 0.5
 # JetStream's codes for what may pass: no leader, no quorum, not enough resources, storage being recovered
 _PASSING = frozenset((10005, 10008, 10009, 10023, 10077))
@@ -62,7 +60,8 @@ class NatsServer:
 
     def __init__(self, table: CatalogTable, metrics: OperatorMetrics) -> None:
         try:
-            import nats
+            from nats import errors
+            from nats.aio.client import Client
         except ImportError as error:
             raise PenstockError(
                 "DAT-5900",
@@ -70,7 +69,8 @@ class NatsServer:
                 hint="pip install 'penstock[nats]'",
                 sqlstate="0A000",
             ) from error
-        self._library, self._table, self._metrics = nats, table, metrics
+        self._errors, self._make = errors, Client
+        self._table, self._metrics = table, metrics
         self._servers = [part.strip() for part in table.options["url"].split(",")]
         self.shown = ", ".join(map(redact_url, self._servers))
         self.timeout_s = int(str(option(table, "timeout"))) / 1e3
@@ -129,7 +129,7 @@ class NatsServer:
             raise ConnectionError("the connection was closed")
         if self._opened:
             self._metrics.count("nats_reconnects")
-        self._client = client = self._library.aio.client.Client()
+        self._client = client = self._make()
         self._broken = broken = asyncio.Event()
 
         async def closed() -> None:
@@ -141,7 +141,7 @@ class NatsServer:
                 self._servers,
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
-                reconnect_time_wait=_PAUSE_S,
+                reconnect_time_wait=0,
                 connect_timeout=max(1, round(self.timeout_s)),
                 error_cb=self._note,
                 closed_cb=closed,
@@ -192,7 +192,7 @@ class NatsServer:
         return context
 
     def _failure(self, error: BaseException) -> PenstockError:
-        errors = self._library.errors
+        errors = self._errors
         reported = self._reported
         said = str(error if str(error) else reported or type(error).__name__)
         denied = (errors.AuthorizationError, errors.InvalidUserCredentialsError, ssl.SSLError)

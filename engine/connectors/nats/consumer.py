@@ -191,7 +191,11 @@ class StreamConsumer:
         last = int(stream_info(self._server, self._stream)["state"]["last_seq"])
         # 10014: the server has forgotten the consumer, and the next request for messages says so
         info = self._server.ask(f"$JS.API.CONSUMER.INFO.{self._stream}.{self._name}", {}, missing=10014)
-        if info is None or int(info["num_pending"]) or int(info["delivered"]["consumer_seq"]) != self._received:
+        if (
+            info is None
+            or int(info["num_pending"])
+            or int(info["delivered"]["consumer_seq"]) != self._received
+        ):
             return None
         return last
 

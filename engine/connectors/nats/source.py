@@ -297,4 +297,3 @@ class NatsReader:
         if self._pump is not None:
             self._pump.close()
         self._server.close()
-

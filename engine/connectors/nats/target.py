@@ -73,9 +73,7 @@ class _Messages:
         """Return the messages of rows, of changes with their column ``op``."""
         if self.changes:
             return self._serializer.serialize(without_op_column(rows, self._names))
-        return self._serializer.serialize(
-            Batch(pa.RecordBatch.from_arrays(rows.columns, names=self._names))
-        )
+        return self._serializer.serialize(Batch(pa.RecordBatch.from_arrays(rows.columns, names=self._names)))
 
     def create(self, config: dict[str, Any]) -> None:
         """Make the stream where it is not there and the table allows it."""

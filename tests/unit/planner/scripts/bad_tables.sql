@@ -248,21 +248,21 @@ CREATE TABLE t (a INT)
 error[SQL-1501]: the WITH clause names no connector
   1 | CREATE TABLE t (a INT)
     |              ^
-hint: write 'connector' = 'filesystem'; there is blackhole, datagen, delta, duckdb, filesystem, http, iceberg, kafka, nexmark, postgres, postgres-cdc, print, python, redis-stream, registered, socket, spark, sqlite, upsert-kafka
+hint: write 'connector' = 'filesystem'; there is blackhole, datagen, delta, duckdb, filesystem, http, iceberg, kafka, mqtt, nats, nexmark, postgres, postgres-cdc, print, python, redis-stream, registered, socket, spark, sqlite, upsert-kafka
 ====
 CREATE TABLE t (a INT) WITH ()
 ---
 error[SQL-1501]: the WITH clause names no connector
   1 | CREATE TABLE t (a INT) WITH ()
     |              ^
-hint: write 'connector' = 'filesystem'; there is blackhole, datagen, delta, duckdb, filesystem, http, iceberg, kafka, nexmark, postgres, postgres-cdc, print, python, redis-stream, registered, socket, spark, sqlite, upsert-kafka
+hint: write 'connector' = 'filesystem'; there is blackhole, datagen, delta, duckdb, filesystem, http, iceberg, kafka, mqtt, nats, nexmark, postgres, postgres-cdc, print, python, redis-stream, registered, socket, spark, sqlite, upsert-kafka
 ====
 CREATE TABLE t (a INT) WITH ('path' = 'x')
 ---
 error[SQL-1501]: the WITH clause names no connector
   1 | CREATE TABLE t (a INT) WITH ('path' = 'x')
     |              ^
-hint: write 'connector' = 'filesystem'; there is blackhole, datagen, delta, duckdb, filesystem, http, iceberg, kafka, nexmark, postgres, postgres-cdc, print, python, redis-stream, registered, socket, spark, sqlite, upsert-kafka
+hint: write 'connector' = 'filesystem'; there is blackhole, datagen, delta, duckdb, filesystem, http, iceberg, kafka, mqtt, nats, nexmark, postgres, postgres-cdc, print, python, redis-stream, registered, socket, spark, sqlite, upsert-kafka
 ====
 CREATE TABLE t (a INT) WITH ('connector' = 'filesytem', 'path' = 'x')
 ---

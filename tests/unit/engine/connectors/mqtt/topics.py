@@ -35,9 +35,7 @@ def source(
     **options: str,
 ) -> MqttSource:
     made, counted = table(broker, topic, **options), metrics or OperatorMetrics()
-    request = ScanRequest(
-        made, (0,), None, 1024, ManualClock(), Services(), counted, resumes=resumes
-    )
+    request = ScanRequest(made, (0,), None, 1024, ManualClock(), Services(), counted, resumes=resumes)
     return MqttSource(request)
 
 

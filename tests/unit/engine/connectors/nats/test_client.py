@@ -71,7 +71,9 @@ def test_a_server_with_tls(tmp_path: Path) -> None:
     issued.private_key_pem.write_to_path(files["key"])
     flags = ("--tls", "--tlscert", str(files["cert"]), "--tlskey", str(files["key"]))
     identity = {"tls.ca-file": str(files["ca"])}
-    with nats_server(tmp_path / "data", *flags, "--auth", "t0ken", identity=identity | {"token": "t0ken"}) as own:
+    with nats_server(
+        tmp_path / "data", *flags, "--auth", "t0ken", identity=identity | {"token": "t0ken"}
+    ) as own:
         own.create("s", "s.>")
         add(own, "s.a", 1)
         bounded = {"scan.bounded.mode": "latest", "token": "t0ken"}
