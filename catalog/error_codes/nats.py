@@ -19,7 +19,7 @@ NATS: dict[str, tuple[str, str]] = {
     ),
     "DAT-5905": (
         "A stream of JetStream cannot take rows and the epoch of a checkpoint in one batch.",
-        "Set 'stream.create' = 'true', or 'sink.delivery-guarantee' = 'at-least-once'.",
+        "Set 'stream.create' = 'true', or let 'sink.delivery-guarantee' be at-least-once.",
     ),
     "DAT-5906": (
         "A stream of JetStream has dropped the note of the last epoch: rows might be written twice.",
