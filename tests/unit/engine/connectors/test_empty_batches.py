@@ -170,7 +170,7 @@ def test_targets_of_epochs(form: StagedForm, monkeypatch: pytest.MonkeyPatch) ->
 
 
 # their tables are on servers: kafka at least once is tried in kafka/test_sink.py, files in a bucket beside theirs
-EPOCHS = {"delta", "iceberg", "http", "redis-stream", "kafka", "upsert-kafka", "python"}
+EPOCHS = {"delta", "iceberg", "http", "redis-stream", "kafka", "upsert-kafka", "python", "nats", "mqtt"}
 
 
 def test_every_sink_is_walked_here() -> None:

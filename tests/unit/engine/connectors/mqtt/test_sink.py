@@ -44,6 +44,7 @@ def test_rows_are_published(broker: MqttProcess, qos: str) -> None:
     topic = f"out/{qos}"
     with broker.subscriber(topic, int(qos)) as received:
         writer = sink(broker, topic, qos=qos)
+        writer.write(rows())
         writer.write(rows(*range(2_500)))
         await_that(lambda: len(received) == 2_500)
         writer.close()
