@@ -16,28 +16,32 @@ from tests.fault_injection.server_process import QUERIES, ServerProcess, expecte
 from tests.fault_injection.verdict import Verdict
 from tests.harness.patience import await_that
 
-# rows a second of each source: low, so that processes have time to die
-RATE = 500
+# rows a second of each source: low, so that processes have time to die. A loaded machine needs 15 s a kill
+RATE = 100
+SECONDS_A_KILL = 15
 CHECKPOINT_S = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags of this card."""
     parser.add_argument("--kills", type=int, default=10, help="how often the server is killed")
-    parser.add_argument("--rows", type=int, default=0, help="rows of each source (0: enough for the kills)")
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     """Kill the server so often, let it finish, and compare."""
     verdict.least = {"kills": arguments.kills}
-    rows = arguments.rows or RATE * (4 + 2 * arguments.kills)
-    server = ServerProcess(Path(arguments.directory), rows, RATE)
+    server = ServerProcess(Path(arguments.directory), rows_for(arguments.kills), RATE)
     try:
         kill_and_finish(server, arguments.kills, Random(arguments.seed), verdict)
         judge(server, verdict)
     finally:
         if server.process is not None and server.process.poll() is None:
             server.kill()
+
+
+def rows_for(kills: int) -> int:
+    """Return the rows of each source, so many that its job still runs after the last kill."""
+    return RATE * SECONDS_A_KILL * (kills + 1)
 
 
 def kill_and_finish(server: ServerProcess, kills: int, random: Random, verdict: Verdict) -> None:
@@ -67,6 +71,10 @@ def kill_and_finish(server: ServerProcess, kills: int, random: Random, verdict: 
             resumed = {event["job"] for event in server.events("job resumed")}
             verdict.check(resumed == unfinished, f"{sorted(resumed)} resumed, {sorted(unfinished)} had run")
             verdict.check(not server.events("not restored"), f"{server.events('not restored')}")
+    server.await_ready()
+    verdict.check(server.stop() == 0, "the server did not end in order")
+    server.hurry()
+    server.start()
     server.await_ready()
     verdict.figures["first checkpoint s"] = [round(delay, 2) for delay in sorted(delays)]
     slow = [delay for delay in delays if delay > CHECKPOINT_S]

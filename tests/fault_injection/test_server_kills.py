@@ -8,7 +8,7 @@ import pytest
 
 from tests.fault_injection.__main__ import run_card
 from tests.fault_injection.cards import CARDS
-from tests.fault_injection.server_kills import judge
+from tests.fault_injection.server_kills import RATE, judge, rows_for
 from tests.fault_injection.server_process import ServerProcess
 from tests.fault_injection.verdict import Verdict
 from tests.harness.length import of_length
@@ -22,7 +22,8 @@ def test_five_jobs_of_a_killed_server_go_on_exactly(tmp_path: Path) -> None:
     assert verdict.word == "passed", verdict
     # the negative control: of the same run, one published file less is seen
     root = tmp_path / "server" / "run"
-    server = ServerProcess(root, 500 * (4 + 2 * int(of_length("1", "10"))), 500)
+    # its log is none of those of the card
+    server = ServerProcess(root, rows_for(int(of_length("1", "10"))), RATE, starts=100)
     server.start()
     server.await_ready()
     next(path for path in (root / "out" / "numbers").glob("*.csv") if path.stat().st_size).unlink()
