@@ -6,7 +6,7 @@ import itertools
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -62,25 +62,33 @@ class EngineJobs:
         """Return the jobs in the order they were started."""
         return [] if self._manager is None else self._manager.jobs()
 
-    def forget_queries(self, kept: int) -> list[Job]:
-        """Forget all but the newest ``kept`` queries that have ended, and return them. Jobs of INSERT and of
-        materialized views are remembered.
+    def forget_ended(self, kept: int, views: Collection[str]) -> list[tuple[Job, SubmittedJob]]:
+        """Forget all but the newest ``kept`` jobs that have ended, and return them. ``views``: ids of the
+        jobs of materialized views, which are remembered.
         """
         manager = self.manager
         with self._lock:
             ended = [
-                job
+                (job, submitted)
                 for job in self.all()
-                # a sink number marks a query; None: it is submitted at this moment
-                if job.state.terminal
+                # not in submitted: it is submitted at this moment
+                if job.wait(0)
                 and (submitted := self.submitted.get(job.job_id)) is not None
-                and submitted.sink_number is not None
+                and job.job_id not in views
             ]
-            forgotten = ended[: len(ended) - kept] if len(ended) > kept else []
-            for job in forgotten:
+            forgotten = ended[: max(0, len(ended) - kept)]
+            for job, _ in forgotten:
                 manager.forget(job)
                 self.submitted.pop(job.job_id, None)
+                self.reported.discard(job.job_id)
         return forgotten
+
+    def skip_id(self, name: str, job_id: str) -> None:
+        """Never assign an id that a former process has assigned to a job of that name."""
+        number = job_id.rpartition("-")[2]
+        if number.isdecimal():
+            with self._lock:
+                self._jobs_of_name[name] = max(self._jobs_of_name[name], int(number))
 
     def next_sink_number(self) -> int:
         """Return a number no other collect sink of this engine has."""

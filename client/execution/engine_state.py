@@ -27,6 +27,7 @@ from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.connectors.in_process.state_tables import StateTables
 from penstock.engine.connectors.python.lookup import PythonConnectors
+from penstock.engine.job.job_state import JobState
 from penstock.engine.operators.source.alignment import WatermarkAlignments
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from penstock.engine.connectors.filesystem.column_inference import FileInference
 
 
-ENDED_QUERIES = 200
-"""How many ended queries an engine of many sessions still shows."""
+ENDED_JOBS = 200
+"""How many ended jobs an engine of many sessions still shows."""
 
 
 class StoredCatalog(Protocol):
@@ -161,14 +162,26 @@ class EngineState:
             for store in tuple(self.stores.values()):
                 store.save(self.catalog)
 
-    def forget_queries(self) -> None:
-        """Forget the oldest queries that have ended, in an engine that many sessions use: their number has no
-        bound.
+    def forget_ended_jobs(self) -> None:
+        """Forget the oldest jobs that have ended, in an engine that many sessions use: their number has no
+        bound. The state of those that have finished is removed; that of others may be of use.
         """
-        if self.is_shared:
-            for job in self.jobs.forget_queries(ENDED_QUERIES):
-                self.catalog.forget_late_rows(job.job_id)
-                self.late_rows.forget(job.job_id)
+        if not self.is_shared:
+            return
+        views = {view.job.job_id for view in list(self.views.by_name.values())}
+        for job, submitted in self.jobs.forget_ended(ENDED_JOBS, views):
+            self.catalog.forget_late_rows(job.job_id)
+            self.late_rows.forget(job.job_id)
+            # finished and not stopped: no process ever resumes it
+            if submitted.durable and job.state is JobState.FINISHED and not job.stopped:
+                self.remove_state(job.job_id)
+
+    def remove_state(self, job_id: str) -> None:
+        """Remove the checkpoints of a job that has finished."""
+        if self.state_dir is not None:
+            from penstock.engine.storage.locations import remove  # not before a job has state
+
+            remove(self.state_dir / job_id)
 
     def serve_metrics(self, settings: Settings) -> None:
         """Serve metrics on the port ``metrics.prometheus.port``, if it is set. CLI-6031 when that port is

@@ -91,7 +91,7 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     state.jobs.submitted[job.job_id] = submitted_job(query, state, sink_number=number)
     _declare_late_rows(state, graph, job)
     shape = result_shape(query)
-    state.engine.forget_queries()
+    state.engine.forget_ended_jobs()
     stream = JobStream(job, state.channels, sink_id, shape.limit)
     state.add_stream(stream)
     result = Result(shape, stream, job)
@@ -121,6 +121,7 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
             state.jobs.release_id(options.name, job_id)
         raise
     job.start_notes = notes
+    state.engine.forget_ended_jobs()
     state.jobs.submitted[job.job_id] = submitted_job(query, state, durable=options.state_dir is not None)
     _declare_late_rows(state, query.graph, job)
     return Result(Shape(Schema(())), TableStream(), job)

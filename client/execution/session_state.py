@@ -71,7 +71,7 @@ class SessionState:
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.report: Callable[[str], None] = report_on_stderr
         self.access: AccessControl = FullAccess()
-        self.statement_log = StatementLog()
+        self.statement_log = StatementLog(keeps_names=not engine.is_shared)
         self.admit: Callable[[Statement], AbstractContextManager[None]] = lambda node: nullcontext()
         self.max_results = 0
         self._clock = SystemClock()

@@ -39,8 +39,11 @@ MAKES_NAMES = (
 
 @dataclass
 class StatementLog:
-    """The statements of a session that made names, in order, and the one it runs now."""
+    """The statements of a session that made names, in order, and the one it runs now. ``keeps_names`` False:
+    the names are stored elsewhere, and the statements are not kept.
+    """
 
+    keeps_names: bool = True
     statements: list[str] = field(default_factory=list)
     current: str = ""
     has_params: bool = False
@@ -52,7 +55,7 @@ class StatementLog:
 
     def complete(self, node: nodes.Statement, text: str) -> None:
         """Append a statement that has succeeded, if it made a name."""
-        if isinstance(node, MAKES_NAMES):
+        if self.keeps_names and isinstance(node, MAKES_NAMES):
             self.statements.append(text)
             self.holds_secrets = self.holds_secrets or holds_secrets(text)
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.execution.engine_jobs import CANCEL_S
+from penstock.client.execution.engine_state import ENDED_JOBS
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.client.execution.session_settings import is_engine_setting
 from penstock.client.session import Session
 from penstock.engine.api.job_options import RUNNING, SUSPENDED
+from penstock.engine.checkpoint.store import FINISHED
 from penstock.engine.storage.locations import exists
 
 if TYPE_CHECKING:
@@ -38,7 +40,10 @@ class JobKeeper:
         # a state that is new
         if not exists(state_dir):
             return []
-        for recorded in recorded_jobs(state_dir):
+        all_recorded = recorded_jobs(state_dir)
+        self._remove_finished(all_recorded)
+        for recorded in all_recorded:
+            self._engine.jobs.skip_id(recorded.record.name, recorded.job_id)
             if recorded.finished or recorded.record.status not in (RUNNING, SUSPENDED):
                 continue
             try:
@@ -46,6 +51,13 @@ class JobKeeper:
             except PenstockError as error:
                 errors.append(_unresumable(recorded, error))
         return errors
+
+    def _remove_finished(self, all_recorded: list[RecordedJob]) -> None:
+        """Remove the state of all but the newest jobs that have finished: no process resumes them."""
+        # by the record as well as by the marker: a state that is half removed is not taken for a running one
+        finished = [one for one in all_recorded if one.finished and one.record.status == FINISHED]
+        for one in sorted(finished, key=lambda one: one.record.started_at_ms)[:-ENDED_JOBS]:
+            self._engine.remove_state(one.job_id)
 
     def _resume(self, recorded: RecordedJob) -> None:
         """Run a job's statements in a session of their own, which the job outlives, with its settings."""

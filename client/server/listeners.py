@@ -16,19 +16,20 @@ from penstock.client.server.server_sessions import ServerSessions
 
 @dataclass(frozen=True)
 class ListenerEntry:
-    """One listener. ``tls`` is the name of its constructor's argument for certificate and key; ``port`` is
-    what its clients expect.
+    """One listener. ``target`` is module and class; ``needs_context``: its constructor takes an SSL context,
+    not the files of one.
     """
 
     target: str
-    port: int
-    tls: str
+    needs_context: bool = False
 
 
 LISTENERS: Mapping[str, ListenerEntry] = {
-    "flight": ListenerEntry("penstock.client.server.flight.flight_listener:FlightListener", 8815, "tls"),
-    "postgres": ListenerEntry("penstock.client.server.postgres.listener:PostgresListener", 5433, "context"),
-    "web": ListenerEntry("penstock.client.server.web.listener:WebListener", 8080, "tls"),
+    "flight": ListenerEntry("penstock.client.server.flight.flight_listener:FlightListener"),
+    "postgres": ListenerEntry(
+        "penstock.client.server.postgres.listener:PostgresListener", needs_context=True
+    ),
+    "web": ListenerEntry("penstock.client.server.web.listener:WebListener"),
 }
 
 
@@ -48,7 +49,9 @@ def make_listener(
     port: int,
     tls: TlsFiles | None = None,
 ) -> Listener:
-    """Return a listener that is not started. CLI-6208 when what it needs is not installed."""
+    """Return a listener that is not started. CLI-6208 when what it needs is not installed, CLI-6209 for files
+    of TLS that are none.
+    """
     entry = LISTENERS[name]
     path, _, word = entry.target.partition(":")
     try:
@@ -60,18 +63,24 @@ def make_listener(
             hint="pip install 'penstock[server]', or leave its port out",
             sqlstate="0A000",
         ) from error
-    listener: Listener = made(sessions, authenticator, host, port, **_tls_arguments(entry, tls))
+    try:
+        listener: Listener = made(sessions, authenticator, host, port, **_tls_arguments(entry, tls))
+    except OSError as error:
+        raise PenstockError(
+            "CLI-6209",
+            f"the files of TLS cannot be used: {error.strerror or error}",
+            hint="--tls-cert takes a certificate chain in PEM and --tls-key its private key",
+            sqlstate="58030",
+        ) from error
     return listener
 
 
 def _tls_arguments(entry: ListenerEntry, tls: TlsFiles | None) -> dict[str, Any]:
     if tls is None:
         return {}
-    # each library takes the files in its own way
-    match entry.tls:
-        case "context":
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.minimum_version = ssl.TLSVersion.TLSv1_2
-            context.load_cert_chain(tls.certificate, tls.key)
-            return {"tls": context, "requires_tls": True}
-    return {"tls": (tls.certificate, tls.key)}
+    if not entry.needs_context:
+        return {"tls": (tls.certificate, tls.key)}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(tls.certificate, tls.key)
+    return {"tls": context, "requires_tls": True}

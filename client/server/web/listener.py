@@ -53,7 +53,8 @@ class WebListener:
             limits,
             host,
             is_secure=tls is not None,
-            is_ready=lambda: self._accepts,
+            # not while the server starts, waits for its lease or ends
+            is_ready=lambda: self._accepts and not sessions.refusal,
         )
         config = uvicorn.Config(
             application.asgi,

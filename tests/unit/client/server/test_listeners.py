@@ -6,24 +6,16 @@ from pathlib import Path
 
 import pytest
 import trustme
+import urllib3
 
+from penstock.catalog.errors import PenstockError
 from penstock.client.server.listeners import LISTENERS, TlsFiles, make_listener
 from penstock.client.server.security.authenticators import OpenAuthenticator
 from penstock.client.server.server_sessions import ServerSessions
 from penstock.client.session import Session
 
-ROOT = Path(__file__).resolve().parents[4]
-# a listener that is not written yet has an entry and no file
-THERE = [
-    name
-    for name, entry in LISTENERS.items()
-    if (ROOT / entry.target.partition(":")[0].removeprefix("penstock.").replace(".", "/"))
-    .with_suffix(".py")
-    .exists()
-]
 
-
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", LISTENERS)
 @pytest.mark.parametrize("with_tls", [False, True])
 def test_each_listens_on_a_free_port(name: str, with_tls: bool, tmp_path: Path) -> None:
     certificate = trustme.CA().issue_cert("localhost", "127.0.0.1")
@@ -41,3 +33,30 @@ def test_each_listens_on_a_free_port(name: str, with_tls: bool, tmp_path: Path) 
     finally:
         listener.stop_accepting()
         listener.close()
+
+
+def test_a_server_that_waits_is_alive_and_not_ready() -> None:
+    sessions = ServerSessions(lambda settings: Session(settings), lambda: 0)
+    listener = make_listener("web", sessions, OpenAuthenticator(), "127.0.0.1", 0)
+    listener.start()
+    try:
+        answers = []
+        for refusal in ("it waits for the server there:1", ""):
+            sessions.refusal = refusal
+            answers += [
+                urllib3.request("GET", f"http://{listener.address}/{page}").status
+                for page in ("health", "ready")
+            ]
+        assert answers == [200, 503, 200, 200]
+    finally:
+        listener.stop_accepting()
+        listener.close()
+
+
+def test_files_of_tls_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("nothing")
+    sessions = ServerSessions(lambda settings: Session(settings), lambda: 0)
+    with pytest.raises(PenstockError) as raised:
+        files = TlsFiles(tmp_path / "cert.pem", tmp_path / "cert.pem")
+        make_listener("postgres", sessions, OpenAuthenticator(), "127.0.0.1", 0, files)
+    assert raised.value.code == "CLI-6209"

@@ -201,8 +201,29 @@ def test_idle_sessions_are_closed_and_busy_ones_are_not(tmp_path: Path) -> None:
         assert reading.fetchmany(1)
 
 
+def test_ended_inserts_are_forgotten_and_their_ids_are_not_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.client.execution.engine_state.ENDED_JOBS", 2)
+    state = tmp_path / "state"
+    with RunningServer(state) as first:
+        client = first.connect()
+        client.execute(sink("a", tmp_path / "a"))
+        for number in range(5):
+            assert client.execute(f"INSERT INTO a VALUES ({number})").rowcount == 1
+        assert len(client.execute("SHOW JOBS").fetchall()) <= 3
+    assert len(recorded_jobs(state)) <= 3
+    monkeypatch.setattr("penstock.client.server.job_keeper.ENDED_JOBS", 1)
+    with RunningServer(state) as second:
+        assert len(recorded_jobs(state)) == 1
+        client = second.connect()
+        client.execute("INSERT INTO a VALUES (5)")
+        assert "insert-into-a-6" in {row[0] for row in client.execute("SHOW JOBS").fetchall()}
+        assert client.execute("SELECT COUNT(*), MIN(n), MAX(n) FROM a").fetchall() == [(6, 0, 5)]
+
+
 def test_ended_queries_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.client.execution.engine_state.ENDED_QUERIES", 2)
+    monkeypatch.setattr("penstock.client.execution.engine_state.ENDED_JOBS", 2)
     with RunningServer(tmp_path) as running:
         client = running.connect({"execution.runtime-mode": "streaming"})
         client.execute(TICKS)
@@ -272,7 +293,7 @@ def test_a_listener_whose_package_is_missing_is_no_surprise(
 ) -> None:
     from penstock.client.server import listeners
 
-    entry = listeners.ListenerEntry("no_such_package.listener:Listener", 1, "tls")
+    entry = listeners.ListenerEntry("no_such_package.listener:Listener")
     monkeypatch.setattr(listeners, "LISTENERS", {"flight": entry})
     running = RunningServer(tmp_path, waits=False, ports={"flight": 0})
     (error,) = running.join()
