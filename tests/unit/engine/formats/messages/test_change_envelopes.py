@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,36 @@ def test_bad_messages_leave_the_others(name: str, message: Any, column: str | No
     nothing = decode(name, [message])
     assert nothing.rows.num_rows == 0
     assert nothing.rows.schema == alone.rows.schema
+
+
+@pytest.mark.parametrize(
+    ("row", "number"),
+    [
+        ('{"f": 2.5,}', None),
+        ('{"f": 2.5, "other": [1 , ]}', None),
+        ('{"f": inf}', None),
+        ('{"f": -nan}', None),
+        ('{"f": 2.5, "other": ",} inf"}', 2.5),
+        ('{"f": NaN}', math.nan),
+        ('{"f": -Infinity}', -math.inf),
+    ],
+)
+def test_json_is_what_it_is_in_the_other_formats(row: str, number: float | None) -> None:
+    fields = (Field("f", Double()),)
+    wrapped = {
+        "json": row,
+        "debezium-json": f'{{"op": "c", "before": null, "after": {row}}}',
+        "maxwell-json": f'{{"type": "insert", "data": {row}}}',
+        "canal-json": f'{{"type": "INSERT", "data": [{row}]}}',
+        "ogg-json": f'{{"op_type": "I", "after": {row}}}',
+    }
+    for name, text in wrapped.items():
+        decoded = deserializer(value_format({"format": name}), fields, fields).deserialize(
+            pa.array([text.encode()], pa.binary())
+        )
+        found = [repr(value) for value in decoded.rows.column("f").to_pylist()]
+        assert found == ([] if number is None else [repr(number)]), name
+        assert len(decoded.bad) == (number is None), name
 
 
 def test_numbers_have_all_their_digits() -> None:
