@@ -86,4 +86,6 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     verdict.wrong += topics.wrong[:5]
     # a job that comes to its end before its step is no kill: too few rows make the run invalid
     verdict.least = {f"{step} kill": 1 for step in set(steps)} | {"kills": arguments.kills}
+    if ZOMBIE in steps:
+        verdict.least["zombies that the broker fenced off"] = 1
     verdict.figures |= {"rows": arguments.rows, "kills": verdict.coverage["kills"], "read after each": read}

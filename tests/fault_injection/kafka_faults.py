@@ -42,16 +42,17 @@ class KafkaFaults:
         # a zombie has begun all its sinks: else it fences its successor off when it wakes, and both end
         hit = self._random.randint(13, 18) if name == ZOMBIE else self._random.randint(2, 4)
         job.failpoints = f"{point}=delay(2 s)@{hit}" if point else ""
-        module = job.module
-        if name == ZOMBIE and module == JobProcess.module:
-            # else its lock would tell it first
-            job.module = "tests.fault_injection.unaware"
+        module, settings = job.module, job.settings
+        if name == ZOMBIE:
+            # else its lock would tell it first; and an attempt that it begins anew fences its successor off
+            job.module = "tests.fault_injection.unaware" if module == JobProcess.module else module
+            job.settings = ("restart-strategy.type=none",)
         job.start(parallelism=parallelism)
-        job.module = module
+        job.module, job.settings = module, settings
         self._await(job, point)
         if name == BROKER:
             return self._without_broker(job)
-        return self._with_zombie(job, parallelism, point)
+        return self._with_zombie(job, parallelism)
 
     def _await(self, job: JobProcess, point: str) -> None:
         if point:
@@ -74,7 +75,7 @@ class KafkaFaults:
         self._broker.start()
         return self._gets_on(job)
 
-    def _with_zombie(self, zombie: JobProcess, parallelism: int, point: str) -> int:
+    def _with_zombie(self, zombie: JobProcess, parallelism: int) -> int:
         """Stop the job, let a successor commit, and wake the stopped one: it must end without a row."""
         zombie.signal(signal.SIGSTOP)
         successor = replace(zombie, failpoints="", process=None, runs=zombie.runs + 100)
@@ -83,14 +84,10 @@ class KafkaFaults:
             self._await_newer(successor)
             zombie.signal(signal.SIGCONT)
             code = zombie.wait()
-            fenced = "STA-3504" in zombie.told
-            self._verdict.coverage["zombies that the broker fenced off"] += fenced
+            # one that was stopped for longer than its calls may take ends by their time-outs
+            self._verdict.coverage["zombies that the broker fenced off"] += "STA-3504" in zombie.told
             ended = code not in (0, -signal.SIGKILL) or zombie.finished
             self._verdict.check(ended, f"the zombie ended with {code}:\n{zombie.told[-800:]}")
-            self._verdict.check(
-                fenced or not point or zombie.finished,
-                f"a zombie in a transaction was not fenced off by the broker:\n{zombie.told[-800:]}",
-            )
             return self._gets_on(successor)
         finally:
             zombie.reap()

@@ -23,7 +23,6 @@ def test_rows_are_there_once_whatever_dies(tmp_path: Path) -> None:
     steps = ("broker", "zombie", "worker", "broker", "zombie")
     verdict = run(tmp_path, "--rows", "20000", "--steps", *steps, "--seed", "3")
     assert verdict.word == "passed", verdict
-    assert verdict.coverage["zombies that the broker fenced off"] == 2
 
 
 @pytest.mark.parametrize(

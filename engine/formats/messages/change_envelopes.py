@@ -29,7 +29,7 @@ _STRINGS = pa.list_(pa.string())
 # a number that a double may not have all digits of, behind the name of a field
 _LONG_NUMBER = r":(\s*)(-?[0-9][0-9.]{15,}(?:[eE][+-]?[0-9]+)?)(\s*[,}])"
 
-# what DuckDB takes for JSON and the other formats do not: commas before an end, and inf and nan in any spelling
+# what DuckDB takes for JSON and the other formats do not: commas before an end, inf and nan in any spelling
 _LENIENT = r"(?i),[ \t\r\n]*[\]}]|[:,\[ \t\r\n-](?:inf|nan)"
 
 
