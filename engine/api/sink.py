@@ -5,13 +5,14 @@ durable.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any, Protocol
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.engine.api.operator import KeyedState, Services
+from penstock.engine.api.operator import KeyedState, OperatorEvent, Services
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
@@ -37,7 +38,8 @@ class SinkRequest:
     ``owner`` with the operator id is unique: a sink knows by it what it has staged. It may publish what
     another owner staged if its checkpoint (``origin``) says so, but never deletes it: that job may be
     running. ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nothing resumes
-    from one. ``key_group``: one of the key groups that the subtask owns.
+    from one. ``key_group``: one of the key groups that the subtask owns. ``report_event``: sends an event to
+    the job master.
     """
 
     table: CatalogTable | None
@@ -53,6 +55,7 @@ class SinkRequest:
     origin: Origin | None = None
     resumes: bool = True
     key_group: int = 0
+    report_event: Callable[[OperatorEvent], None] = lambda event: None
 
 
 def writer_name(owner: str, operator_id: str) -> str:

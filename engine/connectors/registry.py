@@ -152,7 +152,7 @@ def _delta_sink(request: SinkRequest) -> SinkWriter:
     from penstock.engine.connectors.epoch_sink import EpochSink
 
     assert request.table is not None, "a sink of a connector has a table"
-    return EpochSink(request, DeltaTarget(request.table, request.metrics))
+    return EpochSink(request, DeltaTarget(request.table, request.metrics, request.report_event))
 
 
 def _iceberg_sink(request: SinkRequest) -> SinkWriter:

@@ -76,6 +76,7 @@ class SinkOperator(Operator, ListState):
             else Origin(context.restored.owner, spec.operator_id, context.restored.checkpoint_id),
             context.keeps_snapshots,
             context.key_groups.start,
+            context.report_event,
         )
         self._writer = sink_writer(self._request)
 

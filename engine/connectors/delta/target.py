@@ -18,6 +18,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.epoch_target import DELETED, EpochWriter, StagedForm
+from penstock.engine.api.operator import OperatorEvent, Recovered, Warned
 from penstock.engine.connectors.delta.delta_table import (
     arrow_schema,
     library,
@@ -26,6 +27,7 @@ from penstock.engine.connectors.delta.delta_table import (
     path_of,
     refused,
     storage_options,
+    words_of,
 )
 from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
@@ -48,12 +50,19 @@ class DeltaTarget:
     """An EpochTarget. The table is made when the first writer is fenced, where there is none.
 
     Each attempt has a number in the log, too. A commit names it, so the commit of an earlier attempt fails
-    with STA-3504, even when it began before.
+    with STA-3504, even when it began before. Maintenance is optional: what fails of it is counted and
+    reported, and the job continues.
     """
 
-    def __init__(self, table: CatalogTable, metrics: OperatorMetrics) -> None:
+    def __init__(
+        self,
+        table: CatalogTable,
+        metrics: OperatorMetrics,
+        report_event: Callable[[OperatorEvent], None] = lambda event: None,
+    ) -> None:
         self._table = table
         self._metrics = metrics
+        self._report_event = report_event
         self._library = library()
         self._fields = table.physical_fields
         self._key = table.primary_key
@@ -67,6 +76,8 @@ class DeltaTarget:
         self._there: pa.Schema | None = None
         self._fitter: RowsFitter | None = None
         self._commits = 0
+        # whether the last piece of maintenance failed
+        self._neglected = False
 
     def fence(self, writers: list[EpochWriter]) -> None:
         """Give this attempt a number for each writer, in one commit without rows. DAT-53xx."""
@@ -80,7 +91,7 @@ class DeltaTarget:
                     before = self._delta.transaction_version(_attempt_of(writer)) or 0
                     self._attempts[writer.name] = before + 1
                 marks = [(_attempt_of(writer), self._attempts[writer.name]) for writer in writers]
-                self._commit_nothing(marks)
+                self._execute(marks, lambda: self._commit_nothing(marks))
 
             self._again(commit)
 
@@ -103,15 +114,34 @@ class DeltaTarget:
                     return
                 marks = [(writer.name, epoch), *self._attempt_mark(writer)]
                 if merged is not None:
-                    self._merge(merged, marks)
+                    self._execute(marks, lambda: self._merge(merged, marks))
                 elif appended is not None:
-                    self._append(appended, marks)
+                    self._execute(marks, lambda: self._append(appended, marks))
                 else:
-                    self._commit_nothing(marks)
+                    self._execute(marks, lambda: self._commit_nothing(marks))
                 self._commits += 1
                 self._compact(writer)
 
             self._again(once, tries=1 if appended is not None else self._tries)
+
+    def _execute(self, marks: list[tuple[str, int]], act: Callable[[], None]) -> None:
+        """Do a commit. The library checkpoints and cleans the log behind one, and raises what fails of that:
+        an error is passed over when the table has the commit's marks.
+        """
+        try:
+            act()
+        except Exception as error:  # the library's own classes
+            if type(error).__name__ == _FAILED or not self._has_marks(marks):
+                raise
+            self._neglect("log_maintenance_failed", "its log was not checkpointed or cleaned", error)
+
+    def _has_marks(self, marks: list[tuple[str, int]]) -> bool:
+        try:
+            self._refresh()
+        except PenstockError:
+            # the commit's own error says more
+            return False
+        return all(self._delta.transaction_version(name) == number for name, number in marks)
 
     def retire(self, writer: EpochWriter) -> None:
         """Nothing: two numbers a writer stay in the log."""
@@ -254,19 +284,33 @@ class DeltaTarget:
         )
 
     def _compact(self, writer: EpochWriter) -> None:
-        """Merge small files now and then. After a conflict with another writer the next time does it."""
+        """Merge small files now and then. The rows are committed already: what fails is left to the next time."""
         if writer.subtask or not option(self._table, "auto-compaction"):
             return
         if self._commits % int(option(self._table, "compaction.commits") or 1):
             return
         try:
-            self._delta.update_incremental()
+            self._refresh()
             self._delta.optimize.compact(target_size=int(option(self._table, "compaction.file-size") or 0))
-            self._metrics.count("compactions")
-        except Exception as error:
-            if type(error).__name__ != _FAILED:
-                raise refused(self._table, "compacted", error) from error
-            self._metrics.count("compactions_skipped")
+        except Exception as error:  # noqa: BLE001  the library's own classes
+            if type(error).__name__ == _FAILED:
+                self._metrics.count("compactions_skipped")
+            else:
+                self._neglect("compactions_failed", "its small files were not merged", error)
+            return
+        self._metrics.count("compactions")
+        if self._neglected:
+            self._neglected = False
+            self._report_event(Recovered(f"{self._where} is maintained again"))
+
+    def _neglect(self, counter: str, what: str, error: Exception) -> None:
+        """Count and report maintenance that failed."""
+        self._metrics.count(counter)
+        self._neglected = True
+        # what the handle thinks of the table after an error is not to be trusted
+        self._delta = None
+        cause = refused(self._table, "maintained", error)
+        self._report_event(Warned(cause.code, f"{self._where}: {what}: {words_of(error)}"))
 
     def _again(self, act: Callable[[], None], tries: int | None = None) -> None:
         """Do what another commit may get ahead of; each try reads the table anew. DAT-5313."""

@@ -14,6 +14,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, DOUBLE, INT, STRING
 from penstock.engine.api.epoch_target import EpochWriter, StagedForm
+from penstock.engine.api.operator import Recovered, Warned
 from penstock.engine.connectors.delta.target import DeltaTarget
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from tests.unit.engine.connectors.delta.delta_files import (
@@ -261,3 +262,52 @@ def test_a_path_that_is_no_table_and_a_store_that_is_down(tmp_path: Path) -> Non
     down = fault(target, table)
     assert (down.code, down.retriable) == ("DAT-5303", True)
     assert "hush" not in f"{down} {down.detail}".lower()
+
+
+def test_a_merge_of_small_files_that_fails_is_told_and_the_job_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = declared(tmp_path, auto__compaction="true", compaction_commits="1")
+    events: list[object] = []
+    one = DeltaTarget(table, OperatorMetrics(), events.append)
+    one.fence([WRITER])
+    real = deltalake.table.TableOptimizer.compact
+
+    def fails(*words: object, **more: object) -> None:
+        raise deltalake.exceptions.DeltaError("Generic LocalFileSystem error: no space left")
+
+    monkeypatch.setattr(deltalake.table.TableOptimizer, "compact", fails)
+    one.commit(WRITER, 1, rows(1))
+    one.commit(WRITER, 2, rows(2))
+    assert one._metrics.counters["compactions_failed"] == 2
+    assert isinstance(events[0], Warned) and (events[0].code, len(events)) == ("DAT-5303", 2)
+    assert "small files were not merged: Generic LocalFileSystem error" in events[0].sentence
+    monkeypatch.setattr(deltalake.table.TableOptimizer, "compact", real)
+    one.commit(WRITER, 3, rows(3))
+    assert isinstance(events[2], Recovered) and one._metrics.counters["compactions"] == 1
+    assert there(tmp_path) == [(1, "v1"), (2, "v2"), (3, "v3")]
+
+
+@pytest.mark.parametrize("key", [(), ("k",)])
+def test_a_log_that_is_not_checkpointed_behind_a_commit_is_told_and_the_job_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: tuple[str, ...]
+) -> None:
+    """The library raises what fails behind a commit, as if the commit had failed."""
+    schema = pa.schema([pa.field("k", pa.int64(), not key), ("v", pa.string())])
+    deltalake.DeltaTable.create(str(tmp_path), schema, configuration={"delta.checkpointInterval": "1"})
+    # a directory is where the newest checkpoint is noted
+    (tmp_path / "_delta_log" / "_last_checkpoint" / "x").mkdir(parents=True)
+    events: list[object] = []
+    one = DeltaTarget(declared(tmp_path, key=key), OperatorMetrics(), events.append)
+    one.fence([WRITER])
+    one.commit(WRITER, 1, upserts(k1="v1") if key else rows(1))
+    assert one.last_committed(WRITER) == 1 and there(tmp_path) == [(1, "v1")]
+    assert one._metrics.counters["log_maintenance_failed"] == len(events) == 2
+
+    def before(*words: object) -> None:
+        raise deltalake.exceptions.DeltaError("Generic error: no rows were written")
+
+    # the control: an error of the commit itself is one
+    monkeypatch.setattr(one, "_merge" if key else "_append", before)
+    assert fault(one.commit, WRITER, 2, upserts(k2="v2") if key else rows(2)).code in ("DAT-5303", "DAT-5304")
+    assert there(tmp_path) == [(1, "v1")]
