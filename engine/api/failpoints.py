@@ -52,6 +52,8 @@ POINTS: dict[str, str] = {
     "K1": "a Kafka sink has sent an epoch's rows, not its number",
     "K2": "a Kafka sink has sent an epoch's rows and number, not committed them",
     "K3": "a Kafka sink has committed an epoch, and has not noted it",
+    "L1": "a lakehouse sink has read which epochs the table has, nothing is written",
+    "L2": "a version of a lakehouse table has an epoch's rows, and the sink has not noted it",
     # Old checkpoints.
     "G1": "old checkpoints are to be deleted",
     "G2": "some files of old checkpoints are deleted",

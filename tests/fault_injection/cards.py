@@ -55,7 +55,7 @@ CARDS: tuple[Card, ...] = (
         "lakehouse",
         "tests.fault_injection.lakehouse",
         "lakehouse tables: killed at each step of the sink, a stranger writes beside it: every row once",
-        ("--rows", "60000"),
+        ("--rows", "60000", "--rate", "500", "--kills", "50"),
     ),
     Card(
         "memory",
@@ -76,7 +76,7 @@ CARDS: tuple[Card, ...] = (
     Card(
         "failpoints",
         "tests.fault_injection.failpoints",
-        "killed, failed and delayed at each of the 39 steps of the protocol",
+        "killed, failed and delayed at each of the 39 steps of the protocol that a job with files takes",
     ),
     Card(
         "rescale",
@@ -88,7 +88,7 @@ CARDS: tuple[Card, ...] = (
         "object-storage",
         "tests.fault_injection.object_storage",
         "state and table in a bucket: killed, refused and superseded, each row is there once",
-        ("--faults", "60", "--rows", "600000", "--deployment", "processes"),
+        ("--kills", "50", "--rows", "600000", "--deployment", "processes"),
     ),
     Card(
         "shared-table",

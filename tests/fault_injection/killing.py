@@ -26,7 +26,7 @@ POLL_S = 0.0005
 @dataclass
 class Kills:
     """``count`` kills, ``every`` seconds apart (drawn up to ``jitter`` more), each aimed at a moment;
-    ``targets``: coordinator, worker.
+    ``targets``: coordinator, worker. ``least_rows``: of keyed state before each.
     """
 
     count: int
@@ -38,6 +38,7 @@ class Kills:
     faults: list[str] = field(default_factory=list)
     outages_s: list[float] = field(default_factory=list)
     splits_s: dict[str, list[float]] = field(default_factory=dict)
+    least_rows: int = LEAST_ROWS
 
     def run(self, job: JobProcess, restart: Callable[[], None]) -> None:
         """Start the job, kill and restart it, and leave it running after the last kill."""
@@ -45,7 +46,7 @@ class Kills:
         for number in range(self.count):
             job.await_checkpoint()
             # or there is little that could be lost
-            job.await_that(lambda: job.finished or rows_kept(job.state) >= LEAST_ROWS)
+            job.await_that(lambda: job.finished or rows_kept(job.state) >= self.least_rows)
             time.sleep(max(0.0, self.every - 1.0) + self.random.random() * self.jitter)
             aim = AIMS[number % len(AIMS)]
             target = self.targets[number % len(self.targets)]

@@ -1,7 +1,8 @@
 """The card of object storage: a job with its state and its table in a bucket is killed, and superseded while it
 is alive.
 
-Each process runs in a working directory of its own: they share nothing but the bucket. Pass: the table holds
+Each process runs in a working directory of its own: they share nothing but the bucket. With ``--kills`` it dies
+at each step of the protocol, as worker processes a worker and the coordinator die in turn. Pass: the table holds
 each row once, a second process without --take-over is refused, one with it ends the first, and the checkpoints
 are intact. The server is moto's, over the wire; it is slow, so the rate is low.
 """
@@ -38,6 +39,9 @@ CREATE TABLE counted (id BIGINT, n BIGINT) WITH ('connector' = 'filesystem', 'pa
 INSERT INTO counted SELECT id, id * 2 FROM numbers;
 """
 TARGETS = ("coordinator", "second", "take-over")
+# those that a checkpoint, the table's commit and a restore in a bucket pass
+STEPS = ("C5", "C7", "C8", "C9", "C10", "C11", "C12", "S1", "S3", "S4", "S5", "S6", "S7", "G1", "R1", "R2", "R2b")
+RESTORING = ("R1", "R2", "R2b")
 REFUSED, FENCED = "STA-3001", "STA-3002"
 _END_S = 600.0
 
@@ -51,8 +55,8 @@ class BucketJob:
         self._number = 0
         self.process = self.start()
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start another process of the job."""
+    def start(self, *words: str, failpoints: str = "") -> subprocess.Popen[str]:
+        """Start another process of the job, in which failpoints are armed."""
         self._number += 1
         place = self._root / f"process-{self._number}"
         place.mkdir()
@@ -64,7 +68,12 @@ class BucketJob:
         return subprocess.Popen(
             [*command, *words, "job.sql"],
             cwd=place,
-            env={**os.environ, **self._server.environment, "PYTHONPATH": str(Path.cwd())},
+            env={
+                **os.environ,
+                **self._server.environment,
+                "PYTHONPATH": str(Path.cwd()),
+                **({"PENSTOCK_TEST": "1", "PENSTOCK_FAILPOINTS": failpoints} if failpoints else {}),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -75,6 +84,22 @@ class BucketJob:
         """Kill the process and its workers."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
+
+    def start_if_killed(self) -> None:
+        """Start another process where the last one was killed."""
+        if self.process.poll() == -signal.SIGKILL:
+            self.process = self.start()
+
+    def kill_a_worker(self, random: Random) -> bool:
+        """Kill one of the process's children; return False when it has none."""
+        workers = [
+            int(word)
+            for path in Path(f"/proc/{self.process.pid}/task").glob("*/children")
+            for word in path.read_text().split()
+        ]
+        for worker in random.sample(workers, min(1, len(workers))):
+            os.kill(worker, signal.SIGKILL)
+        return bool(workers)
 
     def checkpoint(self) -> int:
         """Return the number of the newest checkpoint, 0 before the first."""
@@ -92,7 +117,8 @@ class BucketJob:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--faults", type=int, default=6)
+    parser.add_argument("--faults", type=int, default=6, help="of each of three kinds in turn")
+    parser.add_argument("--kills", type=int, default=0, help="kills instead, with the other faults between")
     parser.add_argument("--rows", type=int, default=130_000)
     parser.add_argument("--rate", type=int, default=1_000)
     parser.add_argument("--deployment", default="embedded", choices=("embedded", "processes", "spark"))
@@ -106,26 +132,65 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     bucket = server.bucket(f"faults-{arguments.deployment}")
     table = ObjectUrl("s3", bucket, "table")
     script = SCRIPT.format(rows=arguments.rows, last=arguments.rows - 1, rate=arguments.rate, table=table)
+    faults = _faults(arguments, random)
     with environment_of(server.environment):
         job = BucketJob(arguments.directory, server, bucket, script, arguments.deployment)
         try:
-            for number in range(arguments.faults):
-                job.await_checkpoint()
-                time.sleep(random.random() * 0.6)
-                if job.process.poll() is not None:
+            for number, fault in enumerate(faults):
+                if _happens(job, fault, random, verdict):
+                    verdict.faults.append(f"{number}: {fault}")
+                    verdict.coverage[fault] += 1
+                    verdict.coverage["kills"] += fault not in TARGETS[1:]
+                if job.process.poll() not in (None, -signal.SIGKILL):
                     break
-                target = TARGETS[number % len(TARGETS)]
-                if _strike(job, target, verdict):
-                    verdict.faults.append(f"{number}: {target}")
-                    verdict.coverage[target] += 1
+            job.start_if_killed()
             said, _ = job.process.communicate(timeout=_END_S)
             verdict.check(job.process.returncode == 0, f"the job has not ended well:\n{said[-2000:]}")
         finally:
             if job.process.poll() is None:
                 job.kill()
         _judge(server, bucket, job.state, arguments.rows, verdict)
-    # the last fault may come when the job has ended
-    verdict.least = {target: arguments.faults // len(TARGETS) - 1 for target in TARGETS}
+    if arguments.kills:
+        verdict.least = {"kills": arguments.kills} | {fault: 1 for fault in set(faults)}
+    else:
+        # the last fault may come when the job has ended
+        verdict.least = {target: arguments.faults // len(TARGETS) - 1 for target in TARGETS}
+
+
+def _faults(arguments: argparse.Namespace, random: Random) -> list[str]:
+    """Return what happens: kills, of which each tenth is followed by a second process and a take-over."""
+    if not arguments.kills:
+        return [TARGETS[number % len(TARGETS)] for number in range(arguments.faults)]
+    kinds = STEPS if arguments.deployment == "embedded" else ("worker", TARGETS[0])
+    orders = (random.sample(kinds, len(kinds)) for _ in range(-(-arguments.kills // len(kinds))))
+    kills = [kind for order in orders for kind in order][: arguments.kills]
+    return [
+        fault
+        for number, kill in enumerate(kills, 1)
+        for fault in (kill, *(TARGETS[1:] if number % 10 == 0 else ()))
+    ]
+
+
+def _happens(job: BucketJob, fault: str, random: Random, verdict: Verdict) -> bool:
+    """Let a fault happen while the job is at work; return False when the job had ended before it."""
+    if fault in STEPS:
+        return _dies_at(job, fault, random)
+    job.start_if_killed()
+    job.await_checkpoint()
+    time.sleep(random.random() * 0.6)
+    if job.process.poll() is not None:
+        return False
+    return job.kill_a_worker(random) if fault == "worker" else _strike(job, fault, verdict)
+
+
+def _dies_at(job: BucketJob, step: str, random: Random) -> bool:
+    """Start a process that dies at a step, in place of one that runs."""
+    if job.process.poll() is None:
+        job.kill()
+    hit = 1 if step in RESTORING else random.randint(2, 4)
+    job.process = job.start(failpoints=f"{step}=kill@{hit}")
+    job.process.communicate(timeout=_END_S)
+    return job.process.returncode == -signal.SIGKILL
 
 
 def _strike(job: BucketJob, target: str, verdict: Verdict) -> bool:

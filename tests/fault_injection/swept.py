@@ -28,8 +28,8 @@ RESTORING = ("R1", "R2", "R2b")
 FIRST_HIT = ("C1", "C13", "C14", "G3", "W11", *RESTORING)
 # steps that touch nothing that could fail
 IN_MEMORY = ("C1", "C2", "C3", "C4", "C5", "C12", "C13", "C14", "W10")
-# W11: this job's queues are hardly ever so full that a barrier has rows to overtake; K: this job writes files
-NOT_HERE = ("W11", "K1", "K2", "K3")
+# W11: this job's queues are hardly ever so full that a barrier has rows to overtake; K and L: this job writes files
+NOT_HERE = ("W11", "K1", "K2", "K3", "L1", "L2")
 PARALLELISM = ((1, 1), (2, 3))
 
 

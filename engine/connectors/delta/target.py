@@ -18,6 +18,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.epoch_target import DELETED, EpochWriter, StagedForm
+from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.operator import OperatorEvent, Recovered, Warned
 from penstock.engine.connectors.delta.delta_table import (
     arrow_schema,
@@ -112,6 +113,7 @@ class DeltaTarget:
                 if self._is_done(writer, epoch):
                     self._metrics.count("epochs_skipped")
                     return
+                failpoint("L1")
                 marks = [(writer.name, epoch), *self._attempt_mark(writer)]
                 if merged is not None:
                     self._execute(marks, lambda: self._merge(merged, marks))
@@ -119,6 +121,7 @@ class DeltaTarget:
                     self._execute(marks, lambda: self._append(appended, marks))
                 else:
                     self._execute(marks, lambda: self._commit_nothing(marks))
+                failpoint("L2")
                 self._commits += 1
                 self._compact(writer)
 

@@ -19,6 +19,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import Double, Float, to_arrow
 from penstock.engine.api.epoch_target import EpochWriter, StagedForm
+from penstock.engine.api.failpoints import failpoint
 from penstock.engine.connectors.iceberg.iceberg_table import (
     arrow_schema,
     opened,
@@ -100,7 +101,9 @@ class IcebergTarget:
                 if self._is_done(writer, epoch):
                     self._metrics.count("epochs_skipped")
                     return
+                failpoint("L1")
                 self._commit(held, {EPOCH + writer.name: epoch})
+                failpoint("L2")
 
             self._again(once)
 
