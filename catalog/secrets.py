@@ -53,6 +53,9 @@ _WITHIN = re.compile(  # of a URL's query, and words such as password=..
 _SET = re.compile(r"\bSET\s+\Z", re.IGNORECASE)
 _KEY = re.compile(r"[\w-]*key", re.IGNORECASE)
 """Of an option that no connector has: a name without dots that ends so may be a secret's."""
+# Values of headers.*, storage.* and catalog.* that are no secrets, and words of half of all messages: a switch,
+# a region, an address without a user and a query.
+_HARMLESS = re.compile(r"true|false|[a-z]{2}(?:-[a-z]+)+-\d|\w+://[^@?\s]*", re.IGNORECASE)
 # A cheap test first: most texts have no word or sign of a secret.
 _MAYBE = re.compile(
     r"""['"`]\s*(?:=|:|'|/|-)|://|pass|pwd|secret|token|\bSET\b|credential|jaas|key""", re.IGNORECASE
@@ -197,7 +200,7 @@ class KnownSecrets:
     def learn(self, text: str) -> None:
         """Remember the secrets among the options of a statement."""
         for start, end, option in _secrets_in(text):
-            if option:
+            if option and not _HARMLESS.fullmatch(text, start, end):
                 self.remember(text[start:end])
 
     def remember(self, value: str) -> None:

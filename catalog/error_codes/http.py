@@ -20,6 +20,10 @@ HTTP: dict[str, tuple[str, str]] = {
         "Ask for less at once, or raise 'max-answer-size'.",
     ),
     "DAT-5704": ("A server sends the request to another server.", "Write the new address into 'url'."),
+    "DAT-5706": (
+        "A server answers, but not what a table of this mode and format reads.",
+        "Correct 'url', 'mode' or 'format'; a page to log in needs a token in 'headers.Authorization'.",
+    ),
     "DAT-5705": (
         "A job would resume although what a server sent since its checkpoint may be lost.",
         "Begin without the job's state, or set 'http.on-restore' = 'continue'.",

@@ -247,6 +247,7 @@ def names_of(line: bytes, task: FileTask) -> list[str]:
             "DAT-4202",
             f"the header of {task.path} cannot be read",
             detail=str(error)[:200],
+            hint="it is no text in this encoding: set 'csv.encoding' to what it is in, or 'compression'",
             kind=Kind.EXTERNAL,
         ) from error
     # carriage returns alone: to Arrow they end lines, to our reader the whole file is one
@@ -274,11 +275,13 @@ def csv_position(field: Field, names: Sequence[str], path: str) -> int:
     try:
         return the_one(path, names, field)
     except PenstockError as error:
-        # two frequent mistakes have a hint of their own
+        # frequent mistakes have a hint of their own
         if any(delimiter in names[0] for delimiter in ";\t|,") and len(names) == 1:
             error.hint = "the header has one column only: is 'csv.delimiter' right?"
         elif error.code == "DAT-4203" and any(re.fullmatch(r"\s*[-+]?\d*\.?\d+\s*", name) for name in names):
             error.hint = "the first line holds no names: is 'csv.header' = 'false' missing?"
+        elif not all(name.isprintable() for name in names):
+            error.hint = "the first line is no text: is the file packed, or in another format or encoding?"
         raise
 
 

@@ -102,18 +102,20 @@ def unreadable(path: str, error: BaseException) -> PenstockError:
     name = redact_url(path)
     # Arrow appends the errno as a detail
     reason = str(error).split(" Detail:")[0][:200]
+    code, message = "DAT-4105", f"file {name} cannot be read"
     if isinstance(error, PermissionError):
-        return PenstockError("DAT-4104", f"no permission to read {name}", detail=reason, kind=Kind.EXTERNAL)
-    if isinstance(error, FileNotFoundError):
-        return PenstockError("DAT-4101", f"there is no file {name}", detail=reason, kind=Kind.EXTERNAL)
-    hint = (
-        "is it of the format its name or the table says, and whole?"
-        if isinstance(error, pa.ArrowInvalid)
-        else None
-    )
+        code, message = "DAT-4104", f"no permission to read {name}"
+        hint = "allow it with chmod, or run penstock as a user who may read it"
+    elif isinstance(error, FileNotFoundError):
+        code, message = "DAT-4101", f"there is no file {name}"
+        hint = "it was there when the table was listed: put it back, or run the query again"
+    elif may_pass(error):
+        hint = "check the disk or the network that it is on"
+    else:
+        hint = "is it of the format its name or the table says, and whole?"
     return PenstockError(
-        "DAT-4105",
-        f"file {name} cannot be read",
+        code,
+        message,
         detail=reason,
         hint=hint,
         kind=Kind.EXTERNAL,

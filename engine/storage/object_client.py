@@ -276,6 +276,7 @@ class ObjectClient:
             f"{self.where} cannot be reached ({verb} {key}){tried}: {fault.sentence}"
             if fault.passes
             else f"{self.where} refuses {verb} {key}: {fault.sentence}",
+            detail=fault.detail,
             hint=fault.hint,
             kind=Kind.EXTERNAL,
             retriable=fault.passes,

@@ -28,6 +28,7 @@ class StoreFault:
     sentence: str
     hint: str | None = None
     passes: bool = False
+    detail: str | None = None
 
 
 # by the store's own word, which says more than the status
@@ -87,7 +88,7 @@ def fault_of(error: BaseException) -> StoreFault:
     if not status and _no_credentials(first):
         return StoreFault("DAT-5505", "there are no credentials", _CREDENTIALS)
     if not status and any(word in first.lower() for word in _CONNECTION):
-        return StoreFault("DAT-5509", _end_of(first), _REACH, passes=True)
+        return StoreFault("DAT-5509", "nothing answers there", _REACH, passes=True, detail=_end_of(first))
     if status == "404":
         return StoreFault("DAT-5504", f"there is nothing of this name ({shown})", "correct the URL")
     return StoreFault("DAT-5510", shown or _end_of(first), "read the store's answer")

@@ -93,7 +93,9 @@ def _count(kind: str, kills: Counter[str], arguments: argparse.Namespace, verdic
     verdict.coverage[f"{kind}: kills"] = kills.total()
     verdict.least[f"{kind}: kills"] = arguments.kills
     if arguments.deployment == "embedded":
-        verdict.least |= {f"{kind}: {step} kill": 1 for step in set(_steps(arguments, Random(arguments.seed)))}
+        verdict.least |= {
+            f"{kind}: {step} kill": 1 for step in set(_steps(arguments, Random(arguments.seed)))
+        }
 
 
 def _steps(arguments: argparse.Namespace, random: Random) -> list[str]:

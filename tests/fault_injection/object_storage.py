@@ -40,7 +40,25 @@ INSERT INTO counted SELECT id, id * 2 FROM numbers;
 """
 TARGETS = ("coordinator", "second", "take-over")
 # those that a checkpoint, the table's commit and a restore in a bucket pass
-STEPS = ("C5", "C7", "C8", "C9", "C10", "C11", "C12", "S1", "S3", "S4", "S5", "S6", "S7", "G1", "R1", "R2", "R2b")
+STEPS = (
+    "C5",
+    "C7",
+    "C8",
+    "C9",
+    "C10",
+    "C11",
+    "C12",
+    "S1",
+    "S3",
+    "S4",
+    "S5",
+    "S6",
+    "S7",
+    "G1",
+    "R1",
+    "R2",
+    "R2b",
+)
 RESTORING = ("R1", "R2", "R2b")
 REFUSED, FENCED = "STA-3001", "STA-3002"
 _END_S = 600.0
@@ -151,7 +169,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
                 job.kill()
         _judge(server, bucket, job.state, arguments.rows, verdict)
     if arguments.kills:
-        verdict.least = {"kills": arguments.kills} | {fault: 1 for fault in set(faults)}
+        verdict.least = {"kills": arguments.kills} | dict.fromkeys(set(faults), 1)
     else:
         # the last fault may come when the job has ended
         verdict.least = {target: arguments.faults // len(TARGETS) - 1 for target in TARGETS}

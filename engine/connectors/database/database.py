@@ -83,6 +83,7 @@ def failed(
     sqlstate: str = "58000",
     code: str = "DAT-4705",
     transient: bool = False,
+    hint: str | None = None,
 ) -> PenstockError:
     """Return a database error as a PenstockError: the failed action, and the database's message.
 
@@ -92,7 +93,13 @@ def failed(
     # drivers write messages of several lines
     reason = redact(" ".join(str(error).split()))[:300] or type(error).__name__
     return PenstockError(
-        code, what, detail=f"{state}: {reason}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate
+        code,
+        what,
+        detail=f"{state}: {reason}",
+        hint=hint,
+        kind=Kind.EXTERNAL,
+        retriable=transient,
+        sqlstate=sqlstate,
     )
 
 

@@ -75,6 +75,7 @@ class DuckDbFile:
                 code="DAT-4701",
                 # another process has the file open: it may close it
                 transient="lock" in str(error),
+                hint="correct 'path': it is the file of the database, and no other program writes to it",
             ) from error
 
     def columns(self, table: str) -> dict[str, str]:

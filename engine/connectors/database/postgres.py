@@ -357,6 +357,9 @@ class PostgresConnection:
             sqlstate=state,
             code=code,
             transient=transient,
+            hint="correct 'url', 'username' and 'password'; is the server up?"
+            if code == "DAT-4701"
+            else None,
         )
 
     def _redact(self, text: str) -> str:

@@ -196,6 +196,7 @@ def _failed(what: str, error: sqlite3.Error, code: str) -> PenstockError:
         sqlstate="55P03" if transient else _SQLSTATES.get(number & 0xFF, "58000"),
         code=code,
         transient=transient,
+        hint="correct 'path': it is the file of the database" if code == "DAT-4701" else None,
     )
 
 

@@ -16,6 +16,10 @@ from penstock.catalog.tables import CatalogTable
 
 # features that change how data files are read, and that our reader has
 _READ = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors", "appendOnly"})
+# what the library prints beside its sentence: its stack, and what it holds
+_FRAMES = re.compile(r"\n\s+0: ")
+_DUMP = re.compile(r": \w+ \{ .*")
+_UNSUPPORTED = re.compile(r"Unsupported: Feature '(\w+)'")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 # what object stores say of a failure that may pass
 _STORE = re.compile(r"Generic \w+ error|error sending request|timed out|connection", re.IGNORECASE)
@@ -105,6 +109,8 @@ def no_version_of(table: CatalogTable, moment: str, detail: str) -> PenstockErro
 def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
     """Return a failure of the library as ours: DAT-5303 of the store, which may pass, else DAT-5304."""
     name, words = redact_url(path_of(table)), words_of(error)
+    if feature := _UNSUPPORTED.search(words):
+        return _unreadable(name, feature[1])
     if isinstance(error, OSError) or _STORE.search(words):
         return PenstockError(
             "DAT-5303",
@@ -119,6 +125,7 @@ def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
         "DAT-5304",
         f"the Delta table at {name} cannot be {what}",
         detail=words,
+        hint="correct 'table-path'; where its log is damaged, restore the table's directory",
         kind=Kind.EXTERNAL,
         sqlstate="58000",
     )
@@ -126,7 +133,8 @@ def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
 
 def words_of(error: Exception) -> str:
     """Return an error's text on one line, without colours."""
-    return " ".join(_COLOURS.sub("", str(error)).replace("↳", "").split())[:300]
+    text = _FRAMES.split(_COLOURS.sub("", str(error)).replace("↳", ""), maxsplit=1)[0]
+    return _DUMP.sub(": ..", " ".join(text.split()))[:300]
 
 
 def check_readable(table: CatalogTable, found: Any) -> None:
@@ -136,14 +144,17 @@ def check_readable(table: CatalogTable, found: Any) -> None:
     if found.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
         unknown = sorted({*unknown, "columnMapping"})
     if unknown:
-        raise PenstockError(
-            "DAT-5305",
-            f"the Delta table at {redact_url(path_of(table))} has features that penstock cannot read: "
-            f"{', '.join(unknown)}",
-            hint="write its rows to a table without them, such as CREATE TABLE .. AS SELECT in Spark",
-            kind=Kind.EXTERNAL,
-            sqlstate="0A000",
-        )
+        raise _unreadable(redact_url(path_of(table)), ", ".join(unknown))
+
+
+def _unreadable(name: str, features: str) -> PenstockError:
+    return PenstockError(
+        "DAT-5305",
+        f"the Delta table at {name} has features that penstock cannot read: {features}",
+        hint="write its rows to a table without them, such as CREATE TABLE .. AS SELECT in Spark",
+        kind=Kind.EXTERNAL,
+        sqlstate="0A000",
+    )
 
 
 def arrow_schema(found: Any) -> pa.Schema:

@@ -34,6 +34,7 @@ from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
     check_types,
     missing,
+    partitioning,
     refuse_missing,
 )
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
@@ -220,8 +221,7 @@ class DeltaTarget:
         if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
             raise PenstockError(
                 "DAT-5307",
-                f"{self._where} is partitioned by ({', '.join(there)}), and is declared by "
-                f"({', '.join(declared)})",
+                f"{self._where} is {partitioning(there)}, and is declared as {partitioning(declared)}",
                 hint="leave PARTITIONED BY out: the table says it",
                 kind=Kind.EXTERNAL,
             )
@@ -287,7 +287,7 @@ class DeltaTarget:
         )
 
     def _compact(self, writer: EpochWriter) -> None:
-        """Merge small files now and then. The rows are committed already: what fails is left to the next time."""
+        """Merge small files now and then. The rows are committed: what fails is left to the next time."""
         if writer.subtask or not option(self._table, "auto-compaction"):
             return
         if self._commits % int(option(self._table, "compaction.commits") or 1):
@@ -315,6 +315,15 @@ class DeltaTarget:
         cause = refused(self._table, "maintained", error)
         self._report_event(Warned(cause.code, f"{self._where}: {what}: {words_of(error)}"))
 
+    def _append_only(self) -> PenstockError:
+        return PenstockError(
+            "DAT-5304",
+            f"{self._where} takes no updates and deletions: its property delta.appendOnly is true",
+            hint="declare the table without PRIMARY KEY and write inserts only, or unset the property",
+            kind=Kind.EXTERNAL,
+            sqlstate="55000",
+        )
+
     def _again(self, act: Callable[[], None], tries: int | None = None) -> None:
         """Do what another commit may get ahead of; each try reads the table anew. DAT-5313."""
         most = self._tries if tries is None else tries
@@ -328,6 +337,9 @@ class DeltaTarget:
                 self._delta = None
                 if type(error).__name__ != _FAILED:
                     raise refused(self._table, "written", error) from error
+                # not another writer: the commit contradicts a property of the table
+                if "append-only" in str(error):
+                    raise self._append_only() from error
                 self._metrics.count("commit_conflicts")
                 if not left:
                     raise conflicts_persist(self._where, error) from error

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import pyarrow.fs as pafs
 
-from penstock.catalog.connectors.filesystem import FILE_KINDS, split_suffixes
+from penstock.catalog.connectors.filesystem import FILE_KINDS, object_scheme, split_suffixes
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean_file
@@ -110,6 +110,7 @@ class FileListing:
         if info.type == pafs.FileType.NotFound:
             if missing_ok:
                 return []
+            self._check_bucket()
             raise PenstockError(
                 "DAT-4101",
                 f"there is no file or directory {self._shown}",
@@ -123,6 +124,17 @@ class FileListing:
         return (
             files if self._pattern is None else [info for info in files if self._pattern.fullmatch(info.path)]
         )
+
+    def _check_bucket(self) -> None:
+        """Refuse a bucket that does not exist: to Arrow nothing is there then, as below an empty prefix."""
+        bucket = self.root.partition("/")[0]
+        if object_scheme(self._shown) is not None and self._info(bucket).type == pafs.FileType.NotFound:
+            raise PenstockError(
+                "DAT-5504",
+                f"{self._shown} cannot be read: the bucket does not exist",
+                hint="make the bucket, or correct its name",
+                kind=Kind.EXTERNAL,
+            )
 
     def _info(self, path: str) -> pafs.FileInfo:
         try:

@@ -228,4 +228,5 @@ def partition_value(field: Field, partitions: Mapping[str, str | None], split: F
         return from_text(pa.array([text], pa.string()), field.type)[0]
     except pa.ArrowInvalid as error:
         message = f"{redact_url(split.path)}: directory {field.name}={text} is not a {field.type}"
-        raise PenstockError("DAT-4110", message, kind=Kind.EXTERNAL) from error
+        hint = f"rename the directory, or declare {field.name} STRING"
+        raise PenstockError("DAT-4110", message, hint=hint, kind=Kind.EXTERNAL) from error

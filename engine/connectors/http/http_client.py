@@ -103,33 +103,58 @@ class HttpClient:
         with contextlib.suppress(Exception):  # the status says enough
             shown = raw.read(_SHOWN_BYTES, decode_content=True).decode("utf-8", "replace")
         raw.release_conn()
-        hint = (
-            "correct the token in 'headers.Authorization'"
-            if raw.status in (401, 403)
-            else "correct 'url', or what the rows hold"
-        )
         return PenstockError(
             "DAT-5702",
             f"{redact_url(self._url)} answers with status {raw.status} {raw.reason or ''}".rstrip(),
             detail="".join(letter if letter.isprintable() else " " for letter in shown) or None,
-            hint=hint,
+            hint=_hint_of(raw.status),
             kind=Kind.EXTERNAL,
             retriable=raw.status in _AGAIN,
             sqlstate="08004",
         )
 
     def unanswered(self, error: Exception) -> PenstockError:
-        """Return the error for a server that cannot be reached, or ends an answer in its middle."""
+        """Return the error for a server that cannot be reached."""
+        from urllib3 import exceptions
+
         cause = getattr(error, "reason", None) or error
+        says, hint = "does not answer", "start the server, or correct 'url'"
+        if isinstance(cause, exceptions.NameResolutionError):
+            says, hint = "does not answer: its host has no address", "correct the host in 'url'"
+        elif isinstance(cause, exceptions.SSLError):
+            says = "cannot be reached by TLS"
+            hint = "write http:// where it has no TLS; else its certificate is not one that is trusted here"
+        return self._without_answer(says, hint, cause)
+
+    def broken(self, error: Exception) -> PenstockError:
+        """Return the error for an answer that ends in its middle, or cannot be unpacked."""
+        from urllib3 import exceptions
+
+        if isinstance(error, exceptions.DecodeError):
+            return self.strange("an answer that is not packed as its Content-Encoding says", str(error))
+        return self._without_answer("breaks off its answer", "it is asked again; look at its log", error)
+
+    def _without_answer(self, says: str, hint: str, cause: Exception) -> PenstockError:
         return PenstockError(
             "DAT-5701",
-            f"{redact_url(self._url)} does not answer",
+            f"{redact_url(self._url)} {says}",
             # without the pool's own description, which has no more in it
             detail=str(cause).rpartition(": ")[2][:200] or type(cause).__name__,
-            hint="start the server, or correct 'url'",
+            hint=hint,
             kind=Kind.EXTERNAL,
             retriable=True,
             sqlstate="08001",
+        )
+
+    def strange(self, what: str, detail: str | None = None, hint: str = "correct 'url'") -> PenstockError:
+        """Return the error for a server that answers, but not what the table reads."""
+        return PenstockError(
+            "DAT-5706",
+            f"{redact_url(self._url)} sends {what}",
+            detail=detail and detail[:200],
+            hint=hint,
+            kind=Kind.EXTERNAL,
+            sqlstate="08P01",
         )
 
     def too_long(self) -> PenstockError:
@@ -181,7 +206,7 @@ class HttpAnswer:
             while piece := self._raw.read1(1 << 16, decode_content=True):
                 yield piece
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise self._client.unanswered(error) from error
+            raise self._client.broken(error) from error
         self._raw.release_conn()
 
     def close(self) -> None:
@@ -189,6 +214,18 @@ class HttpAnswer:
         with contextlib.suppress(Exception):  # a socket that is closed already
             self._raw.shutdown()
         self._raw.close()
+
+
+def _hint_of(status: int) -> str:
+    match status:
+        case 401 | 403:
+            return "correct the token in 'headers.Authorization'"
+        case 408 | 425 | 429:
+            return "the server asks for fewer requests: raise 'poll-interval' or 'max-retries'"
+        case _ if status >= 500:
+            return "the server fails: its log says why; 'max-retries' is how often it is asked again"
+        case _:
+            return "correct 'url', or what the rows hold"
 
 
 def headers_of(table: CatalogTable) -> dict[str, str]:

@@ -67,14 +67,22 @@ class HttpReceiver:
             self._stopped.wait(int(str(interval_ms)) / 1e3)
 
     def _records(self, body: bytes, answer: HttpAnswer) -> pa.Array:
+        # a page to log in, most often
+        if answer.header("Content-Type").startswith("text/html") and self._table.options.get(
+            "format", self._table.options.get("value.format")
+        ) not in ("raw", "csv"):
+            raise self._client.strange(
+                "a page (text/html), no records",
+                hint="correct 'url'; where it asks to log in, set a token in 'headers.Authorization'",
+            )
         try:
             return records_of(body, str(option(self._table, "records")), answer.header("Content-Type"))
         except ValueError as error:
             raise PenstockError(
                 "DAT-4201",
-                f"{redact_url(self._url)}: the answer is no JSON array",
+                f"{redact_url(self._url)}: the answer is no whole JSON array",
                 detail=str(error),
-                hint="set 'records' to 'lines' or 'single'",
+                hint="it may be cut off; where it is no array, set 'records' to 'lines' or 'single'",
                 kind=Kind.EXTERNAL,
                 sqlstate="22000",
             ) from error
@@ -90,6 +98,14 @@ class HttpReceiver:
             # the standard's way to say that no event follows
             if answer.status == 204:
                 return
+            kind = answer.header("Content-Type").partition(";")[0].strip().lower()
+            # the standard: another kind ends the stream for good
+            if kind != "text/event-stream":
+                answer.close()
+                raise self._client.strange(
+                    f"{kind or 'an answer without a Content-Type'}, no events (text/event-stream)",
+                    hint="correct 'url', or read its answers with 'mode' = 'poll'",
+                )
             try:
                 for event in server_events(answer.pieces(), last_id, self._limit):
                     last_id = event.last_id
@@ -108,7 +124,7 @@ class HttpReceiver:
     def messages(self) -> Iterator[Received]:
         """Yield the messages of a websocket; where a connection ends, another is opened."""
         try:
-            from websockets.exceptions import ConnectionClosed, WebSocketException
+            from websockets.exceptions import ConnectionClosed, InvalidHandshake, WebSocketException
             from websockets.sync.client import connect
         except ImportError as error:
             raise missing_package() from error
@@ -132,6 +148,8 @@ class HttpReceiver:
                 if isinstance(error, ConnectionClosed) and error.sent and error.sent.code == 1009:
                     raise self._client.too_long() from error
                 failures += 1
+                if isinstance(error, InvalidHandshake) and failures > most:
+                    raise self._client.strange("no answer of a websocket", str(error)) from error
                 if self._stopped.is_set():
                     return
                 if failures > most:

@@ -97,6 +97,15 @@ def refused(name: str, what: str, error: Exception) -> PenstockError:
     DAT-5304.
     """
     words = " ".join(str(error).split())[:300]
+    if isinstance(error, FileNotFoundError):
+        return PenstockError(
+            "DAT-5310",
+            f"{name} cannot be {what}: a file of its metadata is gone",
+            detail=words,
+            hint="restore the table's directory, or drop the table: its catalog names a file that is not there",
+            kind=Kind.EXTERNAL,
+            sqlstate="58000",
+        )
     passes = any(kind.__name__ in _PASSING for kind in type(error).__mro__) or isinstance(error, OSError)
     if passes:
         return PenstockError(
@@ -112,6 +121,7 @@ def refused(name: str, what: str, error: Exception) -> PenstockError:
         "DAT-5304",
         f"{name} cannot be {what}",
         detail=f"{type(error).__name__}: {words}",
+        hint="correct 'catalog-type', 'uri' and 'table-name': another server or file may be there",
         kind=Kind.EXTERNAL,
         sqlstate="58000",
     )

@@ -33,6 +33,7 @@ from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
     check_types,
     missing,
+    partitioning,
     refuse_missing,
 )
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
@@ -167,8 +168,7 @@ class IcebergTarget:
         if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
             raise PenstockError(
                 "DAT-5307",
-                f"{self._where} is partitioned by ({', '.join(there)}), and is declared by "
-                f"({', '.join(declared)})",
+                f"{self._where} is {partitioning(there)}, and is declared as {partitioning(declared)}",
                 hint="leave PARTITIONED BY out: the table says it",
                 kind=Kind.EXTERNAL,
             )

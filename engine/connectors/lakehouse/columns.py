@@ -96,3 +96,8 @@ class RowsFitter:
         ]
         leading = [rows.schema.field(place) for place in range(self._keep)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*leading, *self.schema]))
+
+
+def partitioning(columns: Sequence[str]) -> str:
+    """Return how a table is partitioned, in words."""
+    return f"partitioned by ({', '.join(columns)})" if columns else "not partitioned"

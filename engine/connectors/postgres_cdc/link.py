@@ -227,6 +227,9 @@ class PostgresLink:
             sqlstate=state,
             code=code,
             transient=transient,
+            hint="correct 'hostname', 'port', 'username' and 'password'; is the server up?"
+            if code == "DAT-5401"
+            else None,
         )
 
     def _redact(self, text: str) -> str:

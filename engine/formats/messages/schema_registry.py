@@ -24,6 +24,8 @@ _MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 _FIRST_PAUSE_MS = 100
 _MOST_REFERENCES = 1_000
 _MOST_REPLY_BYTES = 16 << 20
+# Confluent's error code of a schema id that is not there, as Karapace and Apicurio have it too
+_NO_SCHEMA = 40_403
 # replies that a registry gives while it has no leader or too much to do
 _PASSING = (408, 429, 500, 502, 503, 504)
 
@@ -91,7 +93,8 @@ class SchemaRegistryClient:
         found = self._schemas.get(schema_id)
         if found is None:
             status, answer = self._ask("GET", f"/schemas/ids/{schema_id}", None)
-            if status == 404:
+            # another server's 404 would make bad records of all messages
+            if status == 404 and isinstance(answer, dict) and answer.get("error_code") == _NO_SCHEMA:
                 return None
             where = f"schema {schema_id} of the registry {self.name}"
             answer = self._expected(status, answer, where)

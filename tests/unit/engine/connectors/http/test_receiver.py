@@ -47,11 +47,27 @@ def test_an_answer_too_long_or_broken_off_is_refused(server: Server) -> None:
     with pytest.raises(PenstockError, match="DAT-5703"):
         taken(opened(server.url, **{"max-answer-size": "100 b"}), 1)
     server.answer = lambda asked: Answered(b"[{}", broken=True)
-    with pytest.raises(PenstockError, match="DAT-5701"):
+    with pytest.raises(PenstockError, match=r"DAT-5701.*breaks off its answer"):
         taken(opened(server.url), 1)
     server.answer = lambda asked: Answered(b'{"data": []}')
-    with pytest.raises(PenstockError, match=r"(?s)DAT-4201.*no JSON array"):
+    with pytest.raises(PenstockError, match=r"(?s)DAT-4201.*no whole JSON array"):
         taken(opened(server.url, records="array"), 1)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind", "says"),
+    [
+        ("poll", "text/html; charset=utf-8", "a page (text/html), no records"),
+        ("events", "application/json", "application/json, no events"),
+        ("events", "", "an answer without a Content-Type, no events"),
+    ],
+)
+def test_an_answer_of_another_kind_is_named(server: Server, mode: str, kind: str, says: str) -> None:
+    """A stream of events from such a server would wait for ever."""
+    server.answer = lambda asked: Answered(b"[]", headers={"Content-Type": kind} if kind else {})
+    with pytest.raises(PenstockError, match="DAT-5706") as raised:
+        taken(opened(server.url, mode=mode), 1)
+    assert says in raised.value.message and raised.value.hint
 
 
 def test_a_websocket_that_is_not_there_is_named() -> None:
@@ -64,7 +80,8 @@ def test_a_websocket_that_is_not_there_is_named() -> None:
 def test_an_event_or_a_message_too_long_is_refused(server: Server) -> None:
     short = {"max-answer-size": "100 b"}
     for body in (b"data: " + b"x" * 200, b"data: xxxx\n" * 30 + b"\n"):
-        server.answer = lambda asked, body=body: Answered(body)  # type: ignore[misc]
+        events = Answered(body, headers={"Content-Type": "text/event-stream"})
+        server.answer = lambda asked, events=events: events  # type: ignore[misc]
         with pytest.raises(PenstockError, match="DAT-5703"):
             taken(opened(server.url, mode="events", **short), 1)
     with websocket(b"x" * 200) as url, pytest.raises(PenstockError, match="DAT-5703"):

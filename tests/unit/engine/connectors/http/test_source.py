@@ -78,9 +78,8 @@ def test_events_go_on_behind_the_last_id(server: Server) -> None:
 
 
 def test_metadata_of_events(server: Server) -> None:
-    server.answer = lambda asked: (
-        Answered(event(1) + event(2)) if "last-event-id" not in asked.headers else Answered(status=204)
-    )
+    both = Answered(event(1) + event(2), headers={"Content-Type": "text/event-stream"})
+    server.answer = lambda asked: both if "last-event-id" not in asked.headers else Answered(status=204)
     table = f"""CREATE TABLE t (n INT, kind STRING METADATA FROM 'event', id STRING METADATA) WITH (
         'connector'='http','url'='{server.url}','mode'='events','format'='json')"""
     assert query("SELECT n, kind, id FROM t", table) == [(1, "add", "1"), (2, "add", "2")]

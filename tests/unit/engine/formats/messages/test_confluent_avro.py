@@ -200,6 +200,10 @@ def test_schemas_that_do_not_fit(registry):
         with pytest.raises(PenstockError) as refused:
             SchemaRegistryClient(RegistryOptions(registry.url)).schema(schema_id)
         assert code(refused) == expected
+    # with "on-error" = "skip" a wrong address would skip each message
+    with pytest.raises(PenstockError) as refused:
+        SchemaRegistryClient(RegistryOptions(registry.url + "/elsewhere")).schema(text)
+    assert code(refused) == "DAT-5224"
     with pytest.raises(PenstockError) as refused:
         SchemaRegistryClient(RegistryOptions(registry.url + "/elsewhere")).register("s", '"int"', True)
     assert code(refused) == "DAT-5223"
