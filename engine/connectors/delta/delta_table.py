@@ -19,6 +19,7 @@ _READ = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "delet
 # what the library prints beside its sentence: its stack, and what it holds
 _FRAMES = re.compile(r"\n\s+0: ")
 _DUMP = re.compile(r": \w+ \{ .*")
+_LOG_GONE = re.compile(r"not found\b.*/_delta_log/", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"Unsupported: Feature '(\w+)'")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 # what object stores say of a failure that may pass
@@ -111,6 +112,15 @@ def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
     name, words = redact_url(path_of(table)), words_of(error)
     if feature := _UNSUPPORTED.search(words):
         return _unreadable(name, feature[1])
+    if _LOG_GONE.search(words):
+        return PenstockError(
+            "DAT-5301",
+            f"the Delta table at {name} cannot be {what}: a file of its log is gone",
+            detail=words,
+            hint="put its directory _delta_log back; a job that has read or written it resumes then",
+            kind=Kind.EXTERNAL,
+            sqlstate="58000",
+        )
     if isinstance(error, OSError) or _STORE.search(words):
         return PenstockError(
             "DAT-5303",

@@ -90,7 +90,7 @@ class DeltaTarget:
             def commit() -> None:
                 self._refresh()
                 for writer in writers:
-                    before = self._delta.transaction_version(_attempt_of(writer)) or 0
+                    before = self._number(_attempt_of(writer))
                     self._attempts[writer.name] = before + 1
                 marks = [(_attempt_of(writer), self._attempts[writer.name]) for writer in writers]
                 self._execute(marks, lambda: self._commit_nothing(marks))
@@ -101,7 +101,7 @@ class DeltaTarget:
         """Return the writer's number in the newest version. DAT-5303."""
         with self._lock:
             self._refresh()
-            return int(self._delta.transaction_version(writer.name) or 0)
+            return self._number(writer.name)
 
     def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Append or merge an epoch's rows; nothing when the table has the epoch. STA-3504, DAT-53xx."""
@@ -142,10 +142,10 @@ class DeltaTarget:
     def _has_marks(self, marks: list[tuple[str, int]]) -> bool:
         try:
             self._refresh()
+            return all(self._number(name) == number for name, number in marks)
         except PenstockError:
             # the commit's own error says more
             return False
-        return all(self._delta.transaction_version(name) == number for name, number in marks)
 
     def retire(self, writer: EpochWriter) -> None:
         """Nothing: two numbers a writer stay in the log."""
@@ -229,10 +229,17 @@ class DeltaTarget:
     def _is_done(self, writer: EpochWriter, epoch: int) -> bool:
         self._refresh()
         mine = self._attempts.get(writer.name)
-        newest = self._delta.transaction_version(_attempt_of(writer)) or 0
+        newest = self._number(_attempt_of(writer))
         if mine is not None and newest != mine:
             raise superseded(self._where, newest, mine)
-        return (self._delta.transaction_version(writer.name) or 0) >= epoch
+        return self._number(writer.name) >= epoch
+
+    def _number(self, name: str) -> int:
+        try:
+            return int(self._delta.transaction_version(name) or 0)
+        except Exception as error:  # the library reads the log again
+            self._delta = None
+            raise refused(self._table, "read", error) from error
 
     def _attempt_mark(self, writer: EpochWriter) -> list[tuple[str, int]]:
         mine = self._attempts.get(writer.name)

@@ -14,7 +14,13 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.types import STRING
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.connectors.delta.delta_table import TableStore, check_readable, opened, path_of
+from penstock.engine.connectors.delta.delta_table import (
+    TableStore,
+    arrow_schema,
+    check_readable,
+    opened,
+    path_of,
+)
 from penstock.engine.connectors.delta.log import DeltaLog, LogVersion, snapshot_files
 from penstock.engine.connectors.delta.pruning import file_test
 from penstock.engine.connectors.lakehouse.data_files import DataFile, DataFileReader
@@ -190,13 +196,23 @@ class VersionReader:
             )
         return [_Step(file) for file in version.added]
 
+    def _columns_before(self, number: int) -> frozenset[str]:
+        """Return the columns of the version before one; none where it cannot be read any more."""
+        if not number:
+            return frozenset()
+        try:
+            return frozenset(map(str.lower, arrow_schema(opened(self._table, number - 1)).names))
+        except PenstockError:
+            return frozenset()
+
     def _check_columns(self, version: LogVersion) -> None:
         if version.columns is None:
             return
         names = {name.lower() for name in version.columns}
-        lost = [
-            field.name for field in self._fields if field.name.lower() not in names and not field.nullable
-        ]
+        absent = [field for field in self._fields if field.name.lower() not in names]
+        # one that never was may still come: it is NULL until then
+        former = self._columns_before(version.version) if absent else frozenset()
+        lost = [field.name for field in absent if not field.nullable or field.name.lower() in former]
         if lost or version.column_mapping:
             what = f"has no column {lost[0]} any more" if lost else "has renamed columns"
             raise PenstockError(

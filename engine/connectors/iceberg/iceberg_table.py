@@ -70,17 +70,21 @@ def opened(table: CatalogTable, catalog: Any) -> Any:
     try:
         found = catalog.load_table(table.options["table-name"])
     except Exception as error:
-        if type(error).__name__ in ("NoSuchTableError", "NoSuchNamespaceError"):
-            raise PenstockError(
-                "DAT-5301",
-                f"there is no Iceberg table {table.options['table-name']} in its catalog",
-                hint="correct 'table-name'; an INSERT into the table creates it",
-                kind=Kind.EXTERNAL,
-            ) from error
-        raise refused(where(table), "opened", error) from error
+        raise _not_there(table, error) or refused(where(table), "opened", error) from error
     # In this copy of the metadata alone: the library would add an epoch again after another one's commit.
     found.metadata.properties["commit.retry.num-retries"] = "0"
     return found
+
+
+def _not_there(table: CatalogTable, error: Exception) -> PenstockError | None:
+    if type(error).__name__ not in ("NoSuchTableError", "NoSuchNamespaceError"):
+        return None
+    return PenstockError(
+        "DAT-5301",
+        f"there is no Iceberg table {table.options['table-name']} in its catalog",
+        hint="correct 'table-name'; an INSERT into the table creates it",
+        kind=Kind.EXTERNAL,
+    )
 
 
 def refreshed(table: CatalogTable, found: Any) -> None:
@@ -88,7 +92,7 @@ def refreshed(table: CatalogTable, found: Any) -> None:
     try:
         found.refresh()
     except Exception as error:  # the library's own classes
-        raise refused(where(table), "read", error) from error
+        raise _not_there(table, error) or refused(where(table), "read", error) from error
     found.metadata.properties["commit.retry.num-retries"] = "0"
 
 
@@ -102,7 +106,7 @@ def refused(name: str, what: str, error: Exception) -> PenstockError:
             "DAT-5310",
             f"{name} cannot be {what}: a file of its metadata is gone",
             detail=words,
-            hint="restore the table's directory, or drop the table: its catalog names a file that is not there",
+            hint="restore the table's directory, or drop the table: its catalog names a missing file",
             kind=Kind.EXTERNAL,
             sqlstate="58000",
         )

@@ -18,7 +18,7 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.iceberg.filters import row_filter
 from penstock.engine.connectors.iceberg.iceberg_table import arrow_schema, refreshed, refused, where
-from penstock.engine.connectors.lakehouse.columns import check_types, column_named
+from penstock.engine.connectors.lakehouse.columns import check_types, column_named, missing, refuse_missing
 from penstock.engine.formats.decoded_batch import batch_of
 
 
@@ -133,6 +133,7 @@ class SnapshotReader:
 
     def _planned(self) -> list[Any]:
         check_types(self._fields, arrow_schema(self._found), where(self._table))
+        self._refuse_renamed()
         # a table without snapshots
         if not self._reading:
             return []
@@ -157,6 +158,15 @@ class SnapshotReader:
             return sorted(planned.plan_files(), key=lambda task: task.file.file_path)
         except Exception as error:  # the library's own classes
             raise refused(where(self._table), "listed", error) from error
+
+    def _refuse_renamed(self) -> None:
+        """Refuse a declared column that an earlier schema has and the newest has not. One that never was may
+        still come: it is NULL until then. DAT-5306.
+        """
+        former = {field.name.lower() for schema in self._found.metadata.schemas for field in schema.fields}
+        there = arrow_schema(self._found)
+        lost = [field for field in missing(self._fields, there) if field.name.lower() in former]
+        refuse_missing(lost, there, where(self._table), written=False)
 
     def _open(self, task: Any) -> Iterator[pa.RecordBatch]:
         from pyiceberg.io.pyarrow import ArrowScan

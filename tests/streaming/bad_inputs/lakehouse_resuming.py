@@ -160,6 +160,12 @@ def _first(stage: Stage) -> None:
     add_json(stage, "a", *FIRST)
 
 
+def _first_and_catalog(stage: Stage) -> None:
+    # two that create a SQL catalog at once would get in each other's way
+    _catalog(stage).close()
+    _first(stage)
+
+
 DELTA_CASES = (
     Resumed(
         "Delta tables",
@@ -172,17 +178,6 @@ DELTA_CASES = (
         lambda stage: (stage.here / "log").rename(stage.here / "delta" / "_delta_log") and None,
         _delta_rows_anywhere,
     ),
-    Resumed(
-        "Delta tables",
-        "A sink by PRIMARY KEY, and the table becomes append-only",
-        "DAT-5304",
-        "the property is unset",
-        _sink(_DELTA, _KEY),
-        _first,
-        _set_append_only("true"),
-        _set_append_only("false"),
-        _delta_rows,
-    ),
 )
 
 ICEBERG_CASES = (
@@ -192,7 +187,7 @@ ICEBERG_CASES = (
         "DAT-5301",
         "it is named back",
         _sink(_ICEBERG),
-        _first,
+        _first_and_catalog,
         _then_more(_rename_iceberg("db.t", "db.away")),
         _rename_iceberg("db.away", "db.t"),
         _iceberg_rows,
@@ -203,7 +198,7 @@ ICEBERG_CASES = (
         "DAT-5306",
         "it is named back",
         _sink(_ICEBERG),
-        _first,
+        _first_and_catalog,
         _then_more(_rename_column("k", "renamed")),
         _rename_column("renamed", "k"),
         _iceberg_rows,

@@ -5,7 +5,6 @@ statement resumes with each row once.
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from tests.harness.http_server import Answered, Asked, Server
-from tests.harness.patience import await_that
+from tests.harness.patience import PATIENCE_S, await_that
 from tests.streaming.bad_inputs.scene import SETTINGS, rendered
 
 FIRST, LATER = (1, 2, 3), (4, 5, 6)
@@ -125,7 +124,7 @@ def run(case: Resumed, stage: Stage) -> str:
         await_that(lambda: committed() == wanted[0] or job.error, "the first rows", each_s=0.01)
         assert job.error is None, job.error.render()
         case.spoil(stage)
-        assert job.wait(300), "the job does not end"
+        assert job.wait(PATIENCE_S), f"{case.title}: the job does not end"
         error = job.error
     finally:
         session.close()
@@ -153,9 +152,6 @@ def _started(case: Resumed, stage: Stage) -> tuple[Session, Any]:
         job = session.run(statement).job
     assert job is not None
     return session, job
-
-
-# -- files --------------------------------------------------------------------------------------------------
 
 
 def _files(path: str, file_format: str) -> str:
@@ -216,9 +212,6 @@ FILE_CASES = (
 )
 
 
-# -- sinks --------------------------------------------------------------------------------------------------
-
-
 def _sink(options: str, columns: str = "k BIGINT, v STRING") -> str:
     return FILES + f"CREATE TABLE o ({columns}) WITH ({options});" + INSERT
 
@@ -276,11 +269,15 @@ def _restore_directory(stage: Stage) -> None:
 
 def _rows_here_or_away(stage: Stage) -> list[Row]:
     away = stage.here / "away"
-    return Stage(away.parent, None).files_written() if not away.exists() else [
-        (row["k"], row["v"])
-        for path in away.glob("part-*")
-        for row in map(json.loads, path.read_text().splitlines())
-    ]
+    return (
+        Stage(away.parent, None).files_written()
+        if not away.exists()
+        else [
+            (row["k"], row["v"])
+            for path in away.glob("part-*")
+            for row in map(json.loads, path.read_text().splitlines())
+        ]
+    )
 
 
 _SQLITE = "'connector' = 'sqlite', 'path' = '{here}/o.db', 'table-name' = 'o'"
@@ -358,8 +355,3 @@ SINK_CASES = (
         _rows_here_or_away,
     ),
 )
-
-
-def take_away(path: Path) -> None:
-    """Remove a directory with what is in it."""
-    shutil.rmtree(path)

@@ -247,3 +247,21 @@ def test_files_are_left_out_by_partitions_and_statistics(tmp_path: Path) -> None
     assert found(("equal", 1, "it's 2")) == [2]
     assert found(("greater", 0, 100)) == []
     assert versions(tmp_path) == 2
+
+
+def test_a_column_that_was_there_and_is_lost_is_refused(tmp_path: Path) -> None:
+    """A nullable column that never was is NULL until it comes; one that goes would be NULL in silence."""
+    deltalake.write_deltalake(str(tmp_path), pa.table({"k": pa.array([1], pa.int64()), "v": ["a"]}))
+    fewer = pa.table({"k": pa.array([2], pa.int64())})
+    deltalake.write_deltalake(str(tmp_path), fewer, mode="overwrite", schema_mode="overwrite")
+    stream = with_options(
+        declared(tmp_path),
+        **{"scan.mode": "from-version", "scan.version": "0", "read-change-feed": "true"},
+    )
+    source = DeltaSource(request(stream))
+    with pytest.raises(PenstockError, match=r"DAT-5306.*has no column v any more"):
+        read_from(source, *source.splits())
+    extra = with_options(declared(tmp_path, {"k": BIGINT, "z": STRING}), **stream.options)
+    source = DeltaSource(request(extra))
+    found, _ = read_from(source, *source.splits())
+    assert found == [(1, 1, None), (-1, 1, None), (1, 2, None)]
