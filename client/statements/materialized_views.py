@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.tables import CatalogTable, MaterializedView
 from penstock.client.execution.job_submission import submit_with_state, submitted_job
@@ -89,7 +91,9 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
         bounded_backend=planned.options.backend,
     )
     # before the job: its sink looks the contents up by the view's name
-    contents = state.views.tables.create(table.name, table.schema.to_arrow())
+    contents = state.views.tables.create(
+        table.name, table.schema.to_arrow(), _reads_bounded_tables(state, planned.bound)
+    )
     try:
         job = submit_with_state(state, planned, options, directory_name(name) if durable else None)
     except PenstockError:
@@ -112,6 +116,19 @@ def _await_end(job: Job, contents: MaterializedContents) -> None:
     job.wait(None)
     # wakes readers that wait for the first state; with an error they raise it
     contents.finish(job.error)
+
+
+def _reads_bounded_tables(state: SessionState, plan: LogicalPlan) -> bool:
+    """Whether all tables of a view end, so that readers wait for its whole answer. A recording that is read
+    as a stream does not count: its view is looked at while it grows.
+    """
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
+    views = [state.views.tables.find(table.name) for table in tables if isinstance(table, MaterializedView)]
+    return all(view is not None and view.bounded for view in views) and all(
+        boundedness(table) is Boundedness.BOUNDED
+        for table in tables
+        if not isinstance(table, MaterializedView)
+    )
 
 
 def _views_read(plan: LogicalPlan) -> frozenset[str]:

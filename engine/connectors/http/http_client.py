@@ -132,7 +132,9 @@ class HttpClient:
 
         if isinstance(error, exceptions.DecodeError):
             return self.strange("an answer that is not packed as its Content-Encoding says", str(error))
-        return self._without_answer("breaks off its answer", "it is asked again; look at its log", error)
+        return self._without_answer(
+            "breaks off its answer", "a retry may succeed; see the log of the server", error
+        )
 
     def _without_answer(self, says: str, hint: str, cause: Exception) -> PenstockError:
         return PenstockError(
@@ -223,7 +225,7 @@ def _hint_of(status: int) -> str:
         case 408 | 425 | 429:
             return "the server asks for fewer requests: raise 'poll-interval' or 'max-retries'"
         case _ if status >= 500:
-            return "the server fails: its log says why; 'max-retries' is how often it is asked again"
+            return "the server fails: see its log; 'max-retries' is the number of retries"
         case _:
             return "correct 'url', or what the rows hold"
 

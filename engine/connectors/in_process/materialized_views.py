@@ -42,8 +42,10 @@ class MaterializedContents:
     barrier from every subtask, so it is the query's answer to one prefix of its inputs.
     """
 
-    def __init__(self, name: str, schema: pa.Schema) -> None:
+    def __init__(self, name: str, schema: pa.Schema, bounded: bool = False) -> None:
         self.name = name
+        # of tables that end: a prefix of them is no state that anybody asks for
+        self.bounded = bounded
         self.schema = schema
         self._changed = threading.Condition()
         self._fold = Fold(schema)
@@ -123,14 +125,17 @@ class MaterializedContents:
             return Standing(self._version, self._finished, self._error)
 
     def pin(self, timeout_s: float) -> int | None:
-        """Pin the current state for a reader and return its version; wait for the first state. ``None`` on
-        timeout.
+        """Pin the current state for a reader and return its version; wait for the first state, of tables that
+        end for the last. ``None`` on timeout.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._version or self._finished, timeout_s)
+            # the first checkpoint may complete before a source has returned a row
+            ready = self._changed.wait_for(
+                lambda: self._finished or (self._version and not self.bounded), timeout_s
+            )
             if self._error is not None:
                 raise self._error
-            if not self._version and not self._finished:
+            if not ready:
                 return None
             # computed by the first reader of a version; others share it
             if self._version not in self._snapshots:
@@ -173,10 +178,10 @@ class MaterializedTables:
         self._contents: dict[str, MaterializedContents] = {}
         self._lock = threading.Lock()
 
-    def create(self, name: str, schema: pa.Schema) -> MaterializedContents:
-        """Return new contents for a view."""
+    def create(self, name: str, schema: pa.Schema, bounded: bool = False) -> MaterializedContents:
+        """Return new contents for a view. ``bounded``: all tables that it reads end."""
         with self._lock:
-            made = self._contents[name.lower()] = MaterializedContents(name, schema)
+            made = self._contents[name.lower()] = MaterializedContents(name, schema, bounded)
             return made
 
     def find(self, name: str) -> MaterializedContents | None:

@@ -4,6 +4,8 @@ going on in another process.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
+from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
 from tests.harness.patience import PATIENCE_S, await_that
 from tests.streaming.three_acts.change_files import COLUMNS, Changes, declared
 
@@ -217,4 +220,32 @@ def test_a_job_that_fails_says_so_to_who_reads_the_view() -> None:
             await_that(lambda: rows(session, "SELECT * FROM v") is None)
         assert caught.value.code.startswith("RUN-2")
     finally:
+        session.close()
+
+
+def test_a_view_over_tables_that_end_is_waited_for() -> None:
+    """A first checkpoint may complete before the table has returned a row: version 1 is empty then."""
+    returns, registered = threading.Event(), threading.Event()
+
+    def slow() -> Iterator[dict[str, int]]:
+        # its first rows are looked at when it is registered
+        assert not registered.is_set() or returns.wait(PATIENCE_S)
+        yield from ({"k": number % 3} for number in range(10))
+
+    session = Session({"bounded.backend": "duckdb", "execution.checkpointing.interval": "5 ms"})
+    try:
+        session.register("slow", slow, stream=False)
+        registered.set()
+        session.execute("CREATE MATERIALIZED VIEW v AS SELECT k, COUNT(*) AS n FROM slow GROUP BY k")
+        session.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(n) AS n FROM v")
+        contents = session.state.views.tables.contents("v")
+        await_that(lambda: contents.standing().version, "a version without rows")
+        assert contents.pin(0.0) is None
+        # a stream's state is read as it is
+        assert MaterializedContents("s", contents.schema).bounded is False
+        returns.set()
+        assert rows(session, "SELECT COUNT(*) AS c FROM v") == [{"c": 3}]
+        assert rows(session, "SELECT n FROM w") == [{"n": 10}]
+    finally:
+        returns.set()
         session.close()
