@@ -254,7 +254,7 @@ def stream_info(server: NatsServer, stream: str) -> dict[str, Any]:
         raise PenstockError(
             "DAT-5904",
             f"the server {server.shown} has no stream {stream}",
-            hint=f"make it, for example: nats stream add {stream} --defaults",
+            hint=f"make it, for example: nats stream add {stream} --subjects '{stream.lower()}.>' --defaults",
             kind=Kind.EXTERNAL,
             sqlstate="42P01",
         )
