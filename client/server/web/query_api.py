@@ -104,14 +104,11 @@ def _execute(call: ApiCall) -> Cursor:
 
 def _described(cursor: Cursor, result: Result) -> dict[str, Any]:
     shape = result.shape
-    columns = json_schema(shape.schema)
-    # SUBSCRIBE: its first column is the op, as of all changes
     return {
-        "columns": columns[1:] if shape.subscribed else columns,
-        "mode": "retract" if shape.subscribed else shape.change_mode,
+        "columns": json_schema(shape.schema),
+        "mode": shape.change_mode,
         "key": list(shape.upsert_key) if shape.upsert_key is not None else None,
         "finite": shape.finite,
-        "subscribed": shape.subscribed,
         "verbatim": shape.verbatim,
         "job": None if result.job is None else result.job.job_id,
         "note": cursor.note,
@@ -119,7 +116,7 @@ def _described(cursor: Cursor, result: Result) -> dict[str, Any]:
 
 
 def _changes(result: Result) -> Iterator[pa.RecordBatch | None]:
-    """Yield changes with their op first; None when there is nothing new."""
+    """Yield changes with their op first, of SUBSCRIBE as a column; None when there is nothing new."""
     while not result.ended:
         batch = result.next(_WAIT_S)
         if batch is None:
@@ -144,7 +141,8 @@ def _final_batches(result: Result) -> Iterator[pa.RecordBatch | None]:
 
 def _event_of(batch: pa.RecordBatch, result: Result) -> dict[str, Any]:
     columns = json_columns(batch)
-    if result.shape.finite and not result.shape.subscribed:
+    # of SUBSCRIBE the changes are the rows: who asks for them wants to read each
+    if result.shape.finite or result.shape.subscribed:
         return {"data": columns}
     return {"ops": columns[0], "data": columns[1:]}
 

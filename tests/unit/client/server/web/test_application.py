@@ -107,6 +107,46 @@ def test_changes_come_as_they_are_made(server: WebServer) -> None:
     assert query.state == "CANCELED"
 
 
+def test_subscribe_shows_each_change(server: WebServer) -> None:
+    sql = "SUBSCRIBE SELECT n % 2 AS k, COUNT(*) AS c FROM numbers GROUP BY n % 2"
+    with server.events("POST", "/api/v1/query/stream", {"sql": sql}) as events:
+        shape = next(events)[1]
+        assert ([one["name"] for one in shape["columns"]], shape["mode"]) == (["op", "k", "c"], "append")
+        ops: set[str] = set()
+        while not {"+I", "-U", "+U"} <= ops:
+            name, data = next(events)
+            ops |= set(data["data"][0]) if name == "rows" else set()
+
+
+def test_rejected_rows_are_shown(tmp_path: Path) -> None:
+    lines = [
+        '{"k": 1, "ts": "2026-01-01 00:00:09"}',
+        "<b>no json</b>",
+        '{"k": 2, "ts": "2026-01-01 00:00:01"}',
+    ]
+    (tmp_path / "in.json").write_text("\n".join(lines) + "\n")
+    settings = {
+        "execution.runtime-mode": "streaming",
+        "execution.batch.max-rows": "1",
+        "table.dml-sync": "true",
+    }
+    with web_server(Session(settings)) as server:
+        for statement in (
+            f"CREATE TABLE t (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = "
+            f"'filesystem', 'path' = '{tmp_path}/in.json', 'format' = 'json', 'on-error' = 'table')",
+            HOLE,
+            "INSERT INTO hole SELECT COUNT(*) FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' SECOND) "
+            "GROUP BY window_start, window_end",
+        ):
+            server.session.execute(statement)
+        rejected = server.get(f"/api/v1/jobs/{job_of(server)}/rejected-rows").json
+    (bad,), (late,) = rejected["bad"], rejected["late"]
+    assert bad["table"] == "t$errors"
+    assert bad["data"][0] == ["<b>no json</b>"]
+    names = [one["name"] for one in late["columns"]]
+    assert late["data"][names.index("window_end")] == ["2026-01-01 00:00:02.000000"]
+
+
 def test_a_stream_of_a_statement_without_rows_ends_with_its_note(server: WebServer) -> None:
     sql = "SET 'pipeline.name' = '<b>job</b>'"
     with server.events("POST", "/api/v1/query/stream", {"sql": sql}) as events:
