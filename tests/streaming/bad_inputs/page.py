@@ -28,7 +28,7 @@ _HEAD = """# Bad inputs
 
 Written by `python -m tests.streaming.bad_inputs.page docs`; do not edit.
 {count} bad inputs of sources, formats, stores and sinks are here, each with the error that it gives.
-A test runs each: no error has a traceback or a secret in it. Words in braces stand for addresses and directories.
+A test runs each: no error has a traceback or a secret in it. Words in braces replace addresses and directories.
 [MISTAKES.md](MISTAKES.md) has mistakes of statements, [ERRORS.md](ERRORS.md) every error code.
 
 ## Nothing is lost
