@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *case_files(ROOT / "docs", "*.md")]
 STATUS = ROOT / "docs" / "LANGUAGE_STATUS.md"
 MODULE = "my_functions"
+OTHER_FENCES = ("text", "toml", "ini", "dockerfile")
+"""What is printed, and files of other programs: nothing that a test could run."""
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"^penstock> ((?:.|\n)*?;)$", re.MULTILINE)
 _MADE_UP = re.compile(r"\(\.\.|\s\.\.|\[(OR|IF) [A-Z ]+\]|'id'")
@@ -79,7 +81,7 @@ def blocks(page: Path, fence: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_fences_say_what_is_in_them(page: Path) -> None:
     fences = {found[1] for found in _BLOCK.finditer(page.read_text(encoding="utf-8"))}
-    assert fences <= {"", "sql", "sql fragment", "python", "mermaid"}
+    assert fences <= {"", "sql", "sql fragment", "python", "mermaid", *OTHER_FENCES}
     for text in blocks(page, "sql"):
         assert not _MADE_UP.search(re.sub(r"--[^\n]*", "", text)), text
     for text in blocks(page, "sql fragment"):
