@@ -14,8 +14,8 @@ NATS: dict[str, tuple[str, str]] = {
         "Keep more messages in the stream, or set 'scan.on-trimmed' = 'skip' and lose them.",
     ),
     "DAT-5904": (
-        "A stream of JetStream is not there, was made again, or deletes messages once they are read.",
-        "Correct 'stream', or make a stream whose retention is 'limits'.",
+        "A stream of JetStream is not there, lacks the subject, was made again, or deletes what is read.",
+        "Correct 'stream' or 'subject', or make a stream whose retention is 'limits'.",
     ),
     "DAT-5905": (
         "A stream of JetStream cannot take rows and the epoch of a checkpoint in one batch.",

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from penstock.catalog.connectors.kafka_sink import AT_LEAST_ONCE, DELIVERY_GUARANTEE, EXACTLY_ONCE
 from penstock.catalog.connectors.message_formats import emits_message_changes, value_format
-from penstock.catalog.connectors.nats import CREATE, subjects_of
+from penstock.catalog.connectors.nats import CREATE, can_overlap, subjects_of
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
@@ -82,6 +82,22 @@ class _Messages:
             # 10058: it is there, with other options
             self.server.ask(f"$JS.API.STREAM.CREATE.{self.stream}", named, missing=10058)
 
+    def config(self) -> dict[str, Any]:
+        """Return the stream's options. DAT-5904 when it does not have the subject: another stream, or none,
+        would take the messages.
+        """
+        config: dict[str, Any] = stream_info(self.server, self.stream)["config"]
+        subjects = config.get("subjects", ())
+        if not any(can_overlap(self.subject, pattern) for pattern in subjects):
+            raise PenstockError(
+                "DAT-5904",
+                f"the stream {self.stream} does not have the subject {self.subject}",
+                hint=f"correct 'subject' or 'stream'; its subjects are {', '.join(subjects) or 'none'}",
+                kind=Kind.EXTERNAL,
+                sqlstate="55000",
+            )
+        return config
+
 
 class NatsSink(DirectSink):
     """Publishes rows as they come, and returns once the server has stored them: at least once."""
@@ -89,7 +105,7 @@ class NatsSink(DirectSink):
     def __init__(self, request: SinkRequest) -> None:
         self._request, self._messages = request, _Messages(request)
         self._messages.create({"subjects": [self._messages.subject]})
-        stream_info(self._messages.server, self._messages.stream)
+        self._messages.config()
 
     def write(self, batch: Batch) -> None:
         if not batch.num_rows:
@@ -154,7 +170,7 @@ class NatsTarget:
         notes = f"{EPOCH_SUBJECT}.{messages.stream}.*"
         needed = {"allow_atomic": True, "allow_msg_ttl": True, "allow_rollup_hdrs": True}
         messages.create({"subjects": [messages.subject, notes], **needed})
-        config = stream_info(messages.server, messages.stream)["config"]
+        config = messages.config()
         if config.get("allow_atomic") and notes in config.get("subjects", ()):
             self._never_expires = bool(config.get("allow_msg_ttl"))
             self._replaces = bool(config.get("allow_rollup_hdrs"))

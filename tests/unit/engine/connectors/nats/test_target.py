@@ -122,6 +122,9 @@ def test_a_stream_without_batches_is_refused_or_changed(server: NatsProcess) -> 
     assert rest(opened(server, "plain", **{"scan.bounded.mode": "latest"})) == [1], "notes are no rows"
     with pytest.raises(PenstockError, match="DAT-5904"):
         target(server, "nowhere")
+    with pytest.raises(PenstockError, match=r"DAT-5904.*plain does not have the subject elsewhere") as raised:
+        target(server, "plain", subject="elsewhere")
+    assert "plain.>" in str(raised.value.hint)
 
 
 def test_at_least_once_needs_no_batches(server: NatsProcess) -> None:
