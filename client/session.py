@@ -171,7 +171,7 @@ class Session:
         if record.withheld:
             raise refuse_withheld(job.job_id)
         # what the caller has set overrules the record
-        is_shared = self.state.engine.is_shared
+        is_shared = self.state.shares_engine
         for key, text in record.settings:
             if not self.settings.is_set(key) and not (is_shared and is_engine_setting(key)):
                 self.settings.set(key, text)
@@ -251,7 +251,7 @@ class Session:
     @property
     def leaves_jobs(self) -> bool:
         """Whether ``close`` leaves the jobs of INSERT running: other sessions have the engine too."""
-        return self.state.engine.is_shared
+        return self.state.shares_engine
 
     @property
     def is_remote(self) -> bool:
@@ -270,7 +270,7 @@ class Session:
         """Stop the running jobs in order: jobs of INSERT take a last checkpoint, and ``state.report``
         names them. Then release the engine. A session of a shared engine stops its queries only.
         """
-        if self.state.engine.is_shared:
+        if self.state.shares_engine:
             # without the lock: a statement that waits must not delay the end of the others
             self.state.close_queries()
             return

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 SERVER = {
+    "CLI-6200": (
+        "No process can be reached that runs the jobs of a state directory.",
+        "The message says whether it has ended, is on another machine, or has no control socket.",
+    ),
     "CLI-6201": (
         "A client connects while the server starts, waits for another one, or ends.",
         "Connect again in a moment.",

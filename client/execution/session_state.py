@@ -51,16 +51,18 @@ class SessionState:
         state_dir: Location | None = None,
         engine: EngineState | None = None,
     ) -> None:
+        # an engine that was handed in has sessions besides this one
+        self.shares_engine = engine is not None
         self.settings = Settings(dict(settings)) if engine is None else SessionSettings(engine, settings)
         if engine is None:
             engine = EngineState(self.settings, state_dir, report=self._report, on_small=self.warm_backend)
         self.engine = engine
         self.state_dir = engine.state_dir
         # 0: the session that has its engine to itself
-        self.number = engine.next_session_number() if engine.is_shared else 0
+        self.number = engine.next_session_number() if self.shares_engine else 0
         # re-entrant: a statement may run others (CREATE TABLE AS, scripts)
         self.lock = threading.RLock()
-        self.catalog = engine.catalog.for_session() if engine.is_shared else engine.catalog
+        self.catalog = engine.catalog.for_session() if self.shares_engine else engine.catalog
         self.loading = False
         self.checks_only = False
         self.drop_foreign_state = False
@@ -71,7 +73,7 @@ class SessionState:
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.report: Callable[[str], None] = report_on_stderr
         self.access: AccessControl = FullAccess()
-        self.statement_log = StatementLog(keeps_names=not engine.is_shared)
+        self.statement_log = StatementLog(keeps_names=not self.shares_engine)
         self.admit: Callable[[Statement], AbstractContextManager[None]] = lambda node: nullcontext()
         self.max_results = 0
         self._clock = SystemClock()
@@ -165,7 +167,7 @@ class SessionState:
 
     def serve_metrics(self, settings: Settings) -> None:
         """Serve metrics on the port of the settings; a session of a shared engine has no port of its own."""
-        if not self.checks_only and not self.engine.is_shared:
+        if not self.checks_only and not self.shares_engine:
             self.engine.serve_metrics(settings)
 
     @contextmanager

@@ -36,9 +36,8 @@ class FlightChannel:
 
     def __init__(self, url: ServerUrl) -> None:
         self.url = url
-        scheme = "grpc" if url.tls is None else "grpc+tls"
         self._client = flight.FlightClient(
-            f"{scheme}://{url.address}", tls_root_certs=url.certificate, generic_options=_RECONNECT
+            url.location, tls_root_certs=url.certificate, generic_options=_RECONNECT
         )
         self._headers: list[tuple[bytes, bytes]] = [(VERSION_HEADER.encode(), VERSION.encode())]
         self._is_open = False

@@ -1,4 +1,6 @@
-"""The URL of a server: ``penstock://user:password@host:port/catalog.database?token=..&tls=..&setting=..``."""
+"""The URL of a server: ``penstock://user:password@host:port/catalog.database?token=..&tls=..&setting=..``, or
+of a socket of this machine: ``penstock+unix:///path``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from penstock.catalog.errors import PenstockError
 
 SCHEME = "penstock"
+SOCKET_SCHEME = "penstock+unix"
 DEFAULT_PORT = 8815
 _FORM = "write penstock://host:port, as in penstock://127.0.0.1:8815"
 _YES = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
@@ -18,7 +21,8 @@ _YES = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": 
 @dataclass(frozen=True)
 class ServerUrl:
     """Where a server is and who connects. ``tls``: None without, else the file of the authority's
-    certificate, or "" for those of the machine. ``settings``: what the session starts with.
+    certificate, or "" for those of the machine. ``settings``: what the session starts with. ``socket``: the
+    path of a socket, in place of host and port.
     """
 
     host: str
@@ -30,10 +34,19 @@ class ServerUrl:
     catalog: str | None = None
     database: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    socket: str | None = None
+
+    @property
+    def location(self) -> str:
+        """Where gRPC connects."""
+        scheme = "grpc+unix" if self.socket is not None else "grpc" if self.tls is None else "grpc+tls"
+        return f"{scheme}://{self.address}"
 
     @property
     def address(self) -> str:
-        """Host and port, for messages and for gRPC."""
+        """Host and port, or the path of the socket, for messages."""
+        if self.socket is not None:
+            return self.socket
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
@@ -61,6 +74,8 @@ def parse_url(url: str) -> ServerUrl:
         port = parts.port
     except ValueError as error:
         raise _refused(f"the URL of the server cannot be read: {error}") from error
+    if parts.scheme == SOCKET_SCHEME and parts.path and not parts.netloc:
+        return ServerUrl("", 0, socket=unquote(parts.path))
     if parts.scheme != SCHEME:
         raise _refused(f"{parts.scheme or 'a URL without a scheme'} is no scheme of a server")
     if not parts.hostname:

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
@@ -16,6 +17,7 @@ from penstock.engine.api.locations import parse_location
 from penstock.repl.commands.script_commands import ScriptCommands
 from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.config import Config
+from penstock.repl.launch.control import controllable
 from penstock.repl.launch.job_waiter import JobWaiter, attach_waiter
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, EXIT_USAGE, Parser
 from penstock.repl.launch.script_runner import ScriptRunner
@@ -83,7 +85,13 @@ def run_files(
             state.drop_foreign_state, state.take_over = arguments.force, arguments.take_over
         runner.after = waiter.report_query
         runner.commands = ScriptCommands(config, runner)
-        with following(runner):
+        # a bucket has no sockets, and a server's jobs are controlled there
+        reached = (
+            controllable(in_process(session), state_dir, messages, verbose=arguments.verbose)
+            if isinstance(state_dir, Path) and not session.is_remote and not arguments.explain
+            else nullcontext()
+        )
+        with reached, following(runner):
             return _run_each(runner, waiter, arguments)
 
 

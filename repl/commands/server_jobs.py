@@ -1,14 +1,18 @@
-"""``penstock stop | cancel | savepoint | rescale | logs | explain JOB``: one statement at a server."""
+"""``penstock stop | cancel | savepoint | rescale | logs | explain JOB``: one statement at a server, or at the
+process of a ``penstock run`` on this machine.
+"""
 
 from __future__ import annotations
 
 import argparse
 from contextlib import closing
+from dataclasses import replace
 
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.results.result import Result, rows_result
+from penstock.repl.launch.control import running_process_url
 from penstock.repl.launch.parser import EXIT_OK, EXIT_QUERY, EXIT_USAGE, Parser
 from penstock.repl.launch.session_factory import (
     configured,
@@ -27,9 +31,11 @@ def run_job_command(name: str, arguments: argparse.Namespace, parser: Parser) ->
     messages = messages_for(arguments)
     try:
         config = configured(arguments, parser)
+        if arguments.state is not None:
+            config = replace(config, url=running_process_url(arguments.state))
         if config.url is None:
-            hint = f"penstock {name} {arguments.job} --host 127.0.0.1:8815, or PENSTOCK_URL"
-            message = f"penstock {name} is about a job of a server, and no server is named"
+            hint = f"penstock {name} {arguments.job} --state DIR, or --host 127.0.0.1:8815"
+            message = f"penstock {name} is about a job that runs elsewhere, and nothing says where"
             messages.error(PenstockError("CLI-6245", message, hint=hint, sqlstate="42601"))
             return EXIT_USAGE
         session = open_session(config, arguments)

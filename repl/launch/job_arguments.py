@@ -12,12 +12,12 @@ from penstock.repl.launch.parser import Parser
 
 # what each command does, as its help says it
 JOB_COMMANDS = {
-    "stop": "Stop a job of a server with a last checkpoint; --drain closes its windows first.",
-    "cancel": "Cancel a job of a server now; what it has not committed is dropped.",
-    "savepoint": "Stop a job of a server with a savepoint, from which another can start.",
-    "rescale": "Run a job of a server at another parallelism, with its state.",
-    "logs": "Print the events of a job of a server: its starts, failures, restarts and warnings.",
-    "explain": "Print the plan of a running job of a server with its figures.",
+    "stop": "Stop a job with a last checkpoint; --drain closes its windows first.",
+    "cancel": "Cancel a job now; what it has not committed is dropped.",
+    "savepoint": "Stop a job with a savepoint, from which another can start.",
+    "rescale": "Run a job at another parallelism, with its state.",
+    "logs": "Print the events of a job: its starts, failures, restarts and warnings.",
+    "explain": "Print the plan of a running job with its figures.",
 }
 
 
@@ -31,7 +31,8 @@ def job_command_parser(name: str, add_output: Callable[[Parser], None]) -> Parse
     parser = Parser(
         prog=f"penstock {name}",
         description=JOB_COMMANDS[name],
-        epilog=f"example:\n  penstock {name} insert-into-t-1{_EXAMPLE.get(name, '')} -H 127.0.0.1:8815\n",
+        epilog=f"examples:\n  penstock {name} insert-into-t-1{_EXAMPLE.get(name, '')} -H 127.0.0.1:8815\n"
+        f"  penstock {name} insert-into-t-1{_EXAMPLE.get(name, '')} --state out/state\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -42,6 +43,7 @@ def job_command_parser(name: str, add_output: Callable[[Parser], None]) -> Parse
         parser.add_argument("--to", metavar="DIR", help="where the server writes it; else its setting")
     if name in ("stop", "savepoint"):
         parser.add_argument("--drain", action="store_true", help="end the sources first; every window closes")
+    parser.add_argument("--state", metavar="DIR", help="the --state of a penstock run on this machine")
     add_server(parser)
     add_output(parser)
     parser.set_defaults(settings=[], parallelism=None, catalog=None)

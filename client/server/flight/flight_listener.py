@@ -43,7 +43,9 @@ class FlightListener:
         tls: tuple[Path, Path] | None = None,
         limits: FlightLimits | None = None,
         clock: Clock | None = None,
+        socket: Path | None = None,
     ) -> None:
+        self._socket = socket
         self._authenticator = authenticator
         self._host, self._port = host, port
         self._tls = tls
@@ -54,13 +56,15 @@ class FlightListener:
 
     @property
     def address(self) -> str:
-        """Host and port, with the port it got."""
+        """Host and port, with the port it got; or the path of its socket."""
+        if self._socket is not None:
+            return str(self._socket)
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{host}:{self._port if self._server is None else self._server.port}"
 
     def start(self) -> None:
         """Listen. CLI-6203 when the address is not free."""
-        scheme = "grpc" if self._tls is None else "grpc+tls"
+        scheme = "grpc+unix" if self._socket is not None else "grpc" if self._tls is None else "grpc+tls"
         identity = IdentityMiddlewareFactory(self._authenticator, tls=self._tls is not None)
         options: dict[str, Any] = {"auth_handler": NoHandshake(), "middleware": {NAME: identity}}
         if self._tls is not None:
