@@ -80,10 +80,10 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
                 break
         topics.check_all()
     finally:
+        verdict.wrong += topics.wrong[:5]
         job.reap()
         proxy.close()
         broker.kill()
-    verdict.wrong += topics.wrong[:5]
     # a job that comes to its end before its step is no kill: too few rows make the run invalid
     verdict.least = {f"{step} kill": 1 for step in set(steps)} | {"kills": arguments.kills}
     if ZOMBIE in steps:
