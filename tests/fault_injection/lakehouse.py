@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import subprocess
 import time
 from collections import Counter
 from itertools import cycle
@@ -66,7 +67,7 @@ def _into(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> None:
     try:
         if arguments.deployment == "processes":
             strangers = _kill_processes(job, table, arguments, random, kills)
-            code = job.wait()
+            code = _wait(job)
         else:
             strangers, code = _kill_at_steps(job, table, arguments, random, kills)
     finally:
@@ -122,7 +123,7 @@ def _kill_at_steps(
         job.start(parallelism=next(parallelism))
         if step == ANY:
             _kill_at_a_moment(job, random)
-        code = job.wait()
+        code = _wait(job)
         if step is not None and code == -signal.SIGKILL:
             kills[step] += 1
         if code not in (0, -signal.SIGKILL):
@@ -132,6 +133,17 @@ def _kill_at_steps(
             strangers += 1
             table.write_as_a_stranger(STRANGER - strangers)
     return strangers, code
+
+
+def _wait(job: JobProcess) -> int:
+    """Wait for a process's end as long as its checkpoints get on: an upsert of Iceberg may take seconds."""
+    while True:
+        newest = job.newest
+        try:
+            return job.wait()
+        except subprocess.TimeoutExpired:
+            if job.newest == newest:
+                raise
 
 
 def _kill_at_a_moment(job: JobProcess, random: Random) -> None:

@@ -18,6 +18,8 @@ TOPICS = {
     "files": "Files, databases and small connectors",
     "messages": "Messages and their formats",
     "http": "HTTP",
+    "kafka": "Kafka",
+    "redis": "Redis streams",
     "delta": "Delta tables",
     "iceberg": "Iceberg tables and catalogs",
     "storage": "Object stores",

@@ -15,7 +15,9 @@ import pytest
 import penstock
 from penstock.catalog.errors import PenstockError
 from tests.harness.http_server import http_server
+from tests.harness.kafka_broker import shared_topics
 from tests.harness.object_stores import environment_of, localbucket_server, moto_server
+from tests.harness.redis_server import redis_server
 from tests.harness.schema_registry import schema_registry
 from tests.streaming.bad_inputs import answers
 from tests.streaming.bad_inputs.others_tables import (
@@ -153,6 +155,22 @@ def _start_stores(places: Places, stack: ExitStack) -> None:
     stack.enter_context(environment_of(moto.environment))
 
 
+def _start_kafka(places: Places, stack: ExitStack) -> None:
+    topics = shared_topics()
+    topic = topics.create()
+    topics.produce(topic, [(None, b"no record")])
+    places.names |= {"kafka": topics.bootstrap, "records": topic}
+
+
+def _start_redis(places: Places, stack: ExitStack) -> None:
+    (places.here / "redis").mkdir()
+    server = stack.enter_context(redis_server(places.here / "redis"))
+    server.client.set("text", "no stream")
+    server.client.xadd("rows", {"value": "{}"})
+    server.client.xadd("bad", {"value": "no record"})
+    places.names["redis"] = server.url
+
+
 Start = Callable[[Places, ExitStack], None]
 STARTS: dict[str, tuple[Start, ...]] = {
     "files": (_write_files,),
@@ -160,5 +178,7 @@ STARTS: dict[str, tuple[Start, ...]] = {
     "iceberg": (_write_iceberg_tables, _start_http),
     "http": (_start_http,),
     "messages": (_start_http, _start_registry),
+    "kafka": (_start_kafka,),
+    "redis": (_start_redis,),
     "storage": (_start_stores,),
 }

@@ -20,7 +20,7 @@ def check(topic: str, here: Path) -> None:
         check_golden(SCRIPTS / topic, lambda text: run_case(places, text))
 
 
-@pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic != "storage"])
+@pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic not in ("kafka", "storage")])
 def test_golden(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     check(topic, tmp_path)
@@ -30,6 +30,12 @@ def test_golden(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_golden_of_object_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     check("storage", tmp_path)
+
+
+@pytest.mark.xdist_group("kafka")
+def test_golden_of_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    check("kafka", tmp_path)
 
 
 def test_each_of_a_hundred_has_a_code_a_sentence_and_a_hint() -> None:
