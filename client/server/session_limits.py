@@ -94,6 +94,18 @@ def too_many_sessions(most: int) -> PenstockError:
     )
 
 
+def shutting_down() -> PenstockError:
+    """Return the error for a client whose connection the server ends."""
+    return PenstockError(
+        "CLI-6201",
+        "the server is shutting down",
+        hint="connect again in a moment: jobs of INSERT and views are resumed by the next server",
+        kind=Kind.EXTERNAL,
+        retriable=True,
+        sqlstate="57P01",
+    )
+
+
 def not_accepting(why: str) -> PenstockError:
     """Return the error for a client that connects while the server waits or ends."""
     return PenstockError(

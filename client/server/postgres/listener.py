@@ -28,6 +28,7 @@ from penstock.client.server.postgres.frontend_messages import (
 from penstock.client.server.postgres.handshake import Handshake, Step
 from penstock.client.server.postgres.wire_session import WireSession
 from penstock.client.server.server_sessions import ClientAddress, ServerSessions
+from penstock.client.server.session_limits import shutting_down
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.threads import EngineThread
 
@@ -140,7 +141,7 @@ class PostgresListener:
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections.values()):
-            connection.shut_down()
+            connection.end(shutting_down())
         # transports close in the next turns of the loop
         self.loop.call_later(0.1, self.loop.stop)
 
@@ -328,6 +329,10 @@ class WireConnection(asyncio.Protocol):
         # it went away meanwhile
         if self._is_gone:
             wire.close()
+
+    def end(self, error: PenstockError) -> None:
+        """Tell the client why its connection ends, and end it."""
+        self._refuse(error)
 
     # -- what the session asks of its connection
 

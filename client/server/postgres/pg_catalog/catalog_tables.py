@@ -39,7 +39,7 @@ TABLES: dict[str, str] = {
     "rolcreatedb:BOOLEAN rolcanlogin:BOOLEAN rolreplication:BOOLEAN rolconnlimit "
     "rolpassword rolvaliduntil rolbypassrls:BOOLEAN rolconfig:VARCHAR[]",
     "pg_am": "oid amname amhandler amtype",
-    "pg_description": "objoid classoid objsubid description",
+    "pg_description": "objoid classoid objsubid description:VARCHAR",
     "pg_proc": "oid proname pronamespace proowner prolang procost prorows provariadic prosupport "
     "prokind prosecdef:BOOLEAN proleakproof:BOOLEAN proisstrict:BOOLEAN proretset:BOOLEAN "
     "provolatile proparallel pronargs pronargdefaults prorettype proargtypes:BIGINT[] "
@@ -96,7 +96,7 @@ TABLES: dict[str, str] = {
     "partexprs",
     "pg_auth_members": "oid roleid member grantor admin_option:BOOLEAN",
     "pg_db_role_setting": "setdatabase setrole setconfig:VARCHAR[]",
-    "pg_shdescription": "objoid classoid description",
+    "pg_shdescription": "objoid classoid description:VARCHAR",
     "pg_seclabel": "objoid classoid objsubid provider label",
     "pg_default_acl": "oid defaclrole defaclnamespace defaclobjtype defaclacl",
     "pg_conversion": "oid conname connamespace conowner",

@@ -6,12 +6,14 @@ import json
 import socket
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.execution.recorded_jobs import recorded_jobs
 from penstock.client.server.session_limits import SessionLimits
 from penstock.engine.job.job_state import JobState
+from tests.harness.patience import await_that
 from tests.unit.client.server.running_server import RunningServer
 
 TICKS = "CREATE TABLE ticks (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '200')"
@@ -323,3 +325,24 @@ def test_a_start_that_fails_leaves_its_jobs_to_the_next(tmp_path: Path) -> None:
     assert statuses(state) == {"insert-into-a-1": "SUSPENDED"}
     with RunningServer(state) as third:
         assert third.fields_of("job resumed")
+
+
+def test_clients_are_told_that_their_server_ends_and_that_another_one_waits(tmp_path: Path) -> None:
+    def connect(running: RunningServer) -> psycopg.Connection:
+        host, _, port = running.server.addresses["postgres"].rpartition(":")
+        return psycopg.connect(host=host, port=port, user="x", dbname="x", autocommit=True)
+
+    first = RunningServer(tmp_path, ports={"postgres": 0})
+    client = connect(first)
+    second = RunningServer(tmp_path, waits=False, ports={"postgres": 0})
+    second.await_event("waits for the lease")
+    await_that(lambda: second.server.addresses, "the listener of the second")
+    with pytest.raises(psycopg.OperationalError, match="it waits for the server"):
+        connect(second)
+    assert first.stop() == []
+    with pytest.raises(psycopg.OperationalError, match="the server is shutting down") as raised:
+        client.execute("SELECT 1")
+    assert raised.value.sqlstate in {"57P01", None}
+    assert second.wait_ready()
+    assert connect(second).execute("SELECT 1").fetchall() == [(1,)]
+    assert second.stop() == []
