@@ -108,13 +108,13 @@ def test_users_and_what_they_reach(tmp_path: Path) -> None:
     authenticator = serve.authenticator_for(arguments)
     assert authenticator.required
     principal = authenticator.by_token(done.stdout.split()[-1])
-    access_for = serve.access_of(arguments, None)
-    assert access_for is not None
-    access = access_for(principal, ClientAddress("flight", "127.0.0.1:1"), "s1")
+    log = serve.audit_of(arguments, None)
+    assert log is not None
+    access = serve.access_of(arguments, log)(principal, ClientAddress("flight", "127.0.0.1:1"), "s1")
     access.check_path("path", str(tmp_path / "a.csv"))
     with pytest.raises(PenstockError) as raised:
         access.check_path("path", "/etc/passwd")
     assert raised.value.code == "CLI-6216"
     (line,) = audit.read_text().splitlines()
     assert "/etc/passwd" in line and audit.stat().st_mode & 0o777 == 0o600
-    assert serve.access_of(arguments_of("--state", "s"), None) is None
+    assert serve.audit_of(arguments_of("--state", "s"), None) is None
