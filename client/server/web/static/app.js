@@ -51,7 +51,7 @@ function showSignIn() {
   const problem = el("div", {});
   const field = (name, label, type) => el("label", { class: "field" }, label,
     el("input", { name, type, autocomplete: type === "password" ? "current-password" : "username" }));
-  const form = el("form", { class: "panel", onsubmit: async (event) => {
+  const form = el("form", { class: "panel sign-in", onsubmit: async (event) => {
     event.preventDefault();
     const { token, user, password } = Object.fromEntries(new FormData(form));
     try {

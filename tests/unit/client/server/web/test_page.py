@@ -210,3 +210,29 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(
     small = "[...document.querySelectorAll('main button')].filter((one) => one.offsetHeight && one.offsetHeight < 34).length"
     assert browser.ask(small) == 0
     browser.size(1280, 900)
+
+
+def test_a_browser_signs_in_and_out(browser: Browser) -> None:
+    with web_server(Session(), authenticated=True) as other:
+        browser.open(f"{other.url}/")
+        browser.until("document.querySelector('input[name=user]') === document.activeElement")
+        browser.type("ann")
+        browser.ask("document.querySelector('[name=password]').focus()")
+        browser.type("wrong")
+        browser.press("Enter")
+        seen(browser, "CLI-6210", ".notice.bad")
+        browser.ask("document.querySelector('[name=password]').value = ''")
+        browser.type("open sesame")
+        browser.press("Enter")
+        seen(browser, "ann, read", "#who")
+        seen(browser, "No job has been started yet.")
+        # no script can read what signs the browser in
+        assert browser.ask("document.cookie") == ""
+        browser.ask("document.querySelector('#who a').click()")
+        browser.until("document.querySelector('input[name=user]')")
+        # the three refusals, each of which the browser writes down
+        assert all("401" in message for message in browser.messages)
+        assert all(url.startswith((other.url, "data:", "about:")) for url in browser.requests)
+        browser.messages.clear()
+        browser.requests.clear()
+        browser.open("about:blank")
