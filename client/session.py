@@ -17,7 +17,7 @@ from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.types import DataType
 from penstock.client.execution.access_control import AccessControl, CheckedFiles, CheckedStates
 from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
-from penstock.client.execution.prepared_statement import PreparedStatement
+from penstock.client.execution.prepared_statement import PreparedStatement, RepeatedQueries
 from penstock.client.execution.query_pipeline import QueryPipeline
 from penstock.client.execution.session_settings import is_engine_setting
 from penstock.client.execution.session_state import SessionState
@@ -66,6 +66,7 @@ class Session:
         self.settings = self.state.settings
         self.catalog = self.state.catalog
         self.pipeline = QueryPipeline(self.state)
+        self._repeated = RepeatedQueries(self.prepare, self.state)
         # the engine and its catalog are there, and whoever made it closes it
         if engine is not None:
             return
@@ -91,6 +92,8 @@ class Session:
         """Execute the one statement of a text; ``params`` are the values of its placeholders. Raises
         CLI-6005 for several statements or none.
         """
+        if params and (prepared := self._repeated.find(sql)) is not None:
+            return prepared.execute(params, hold)
         return self.run(self.parse_one(sql), params, hold)
 
     def parse_one(self, sql: str) -> LocatedStatement:

@@ -18,6 +18,8 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from penstock.engine.job.job import Job
 
 
@@ -91,13 +93,36 @@ class MaterializedViewJobs:
         return plan.transform(pin_scan)
 
     def _current_version(self, contents: MaterializedContents, is_abandoned: Callable[[], bool]) -> int:
-        version, job = None, self.job(contents.name)
+        version = None
+        if self._await_first(contents, is_abandoned):
+            version = contents.pin(_SLICE_S)
+        self._check(contents, version is not None)
+        assert version is not None
+        return version
+
+    def lookup(
+        self, name: str, is_abandoned: Callable[[], bool], columns: tuple[int, ...], key: list[pa.Array]
+    ) -> pa.RecordBatch:
+        """Return the present rows of a view whose columns hash like a key. Waits for the first state of a new
+        view.
+        """
+        contents = self.tables.contents(name)
+        self._check(contents, self._await_first(contents, is_abandoned))
+        return contents.index(columns).lookup(key)
+
+    def _await_first(self, contents: MaterializedContents, is_abandoned: Callable[[], bool]) -> bool:
         # in slices: a session that is closed meanwhile does not wait for the rest
         for _ in range(round(FIRST_STATE_S / _SLICE_S)):
-            version = contents.pin(_SLICE_S)
-            if version is not None or is_abandoned():
+            if contents.await_first(_SLICE_S):
+                return True
+            if is_abandoned():
                 break
-        if version is None:
+        return False
+
+    def _check(self, contents: MaterializedContents, has_state: bool) -> None:
+        """Refuse a view without a first state, and one whose job no longer updates it."""
+        job = self.job(contents.name)
+        if not has_state:
             message = f"materialized view {contents.name} is still being filled for the first time"
             raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")
         # its last state would be read as if it were the present one
@@ -108,4 +133,3 @@ class MaterializedViewJobs:
             raise PenstockError(
                 "RUN-2920", message, hint="DROP MATERIALIZED VIEW and create it again", sqlstate="55000"
             )
-        return version

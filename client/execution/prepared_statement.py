@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +14,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, DataType
 from penstock.client.execution.job_ends import HoldJob, hold_no_job
 from penstock.client.execution.planned_query import PlannerOptions
+from penstock.client.execution.point_query import PointQuery
 from penstock.client.results.result import Result
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.binder.binder import Binder
@@ -74,6 +76,10 @@ class RunStatement(Protocol):
     ) -> Result: ...
 
 
+_TEXTS_KEPT, _LONGEST_TEXT = 64, 10_000
+"""Texts that a session remembers, and the length of the longest."""
+
+
 @dataclass(frozen=True)
 class BoundStatement:
     """A statement that was bound before its values: its plan, the version of names and settings it was bound
@@ -83,6 +89,7 @@ class BoundStatement:
     plan: LogicalPlan
     version: tuple[object, ...]
     reusable: bool
+    point: PointQuery | None = None
 
 
 class PreparedStatement:
@@ -146,7 +153,21 @@ class PreparedStatement:
         # $1 and $2: their values may come in a sequence
         return self._run_statement(self._names.bound(values), hold, run)
 
+    @property
+    def is_point_query(self) -> bool:
+        """Whether it looks rows of a view up by its parameters, and uses them for nothing else."""
+        return self._bound is not None and self._bound.point is not None and self._bound.point.only_compares
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing that its columns and parameters depend on has changed since it was bound."""
+        return self._bound is not None and self._bound.version == self._version
+
     # -- inside
+
+    @property
+    def _version(self) -> tuple[object, ...]:
+        return self._state.catalog.version, self._state.settings.version
 
     def _query_facts(self) -> tuple[LogicalPlan | None, PlanFacts]:
         """Return the plan of a query's rows, None for other statements, and what is known of it."""
@@ -163,6 +184,8 @@ class PreparedStatement:
     def _run(self, values: list[object]) -> Result:
         pipeline, bound = self._pipeline, self._current()
         constants = self._constants(values)
+        if bound.point is not None and constants is not None:
+            return pipeline.run_point(bound.point, constants)
         if bound.reusable and constants is not None:
             plan = substitute(bound.plan, constants) if constants else bound.plan
         else:
@@ -195,12 +218,13 @@ class PreparedStatement:
 
     def _current(self) -> BoundStatement:
         """Return the bound statement, bound again if what it depends on has changed."""
-        version = self._state.catalog.version, self._state.settings.version
+        version = self._version
         if self._bound is None or self._bound.version != version:
             names = open_values(self._names, self.parameters)
             plan = self._resolve(self._statement.node, names)
             reusable = self._is_reusable(plan)
-            self._bound = BoundStatement(plan, version, reusable)
+            point = self._pipeline.point_query(plan) if reusable else None
+            self._bound = BoundStatement(plan, version, reusable, point)
         return self._bound if self._bound.reusable else self._rebound(version)
 
     def _rebound(self, version: tuple[object, ...]) -> BoundStatement:
@@ -248,6 +272,43 @@ class PreparedStatement:
         if isinstance(node, _READ_ONLY) or (isinstance(node, nodes.Set) and node.value is None):
             return self._run_statement().schema
         return None
+
+
+class RepeatedQueries:
+    """Point queries by their texts, which are executed with other values each time: from the second execution
+    on, such a text is neither parsed nor bound. Other texts are only remembered as none.
+    """
+
+    def __init__(self, prepare: Callable[[str], PreparedStatement], state: SessionState) -> None:
+        self._prepare = prepare
+        self._state = state
+        # by text: the version it was looked at, and what it is; None where it was executed once
+        self._texts: OrderedDict[str, tuple[object, PreparedStatement | None]] = OrderedDict()
+
+    def find(self, sql: str) -> PreparedStatement | None:
+        """Return the prepared statement of a text that is a point query and was executed before."""
+        if len(sql) > _LONGEST_TEXT:
+            return None
+        with self._state.lock:
+            version = self._state.catalog.version, self._state.settings.version
+            known = self._texts.get(sql)
+            if known is not None and known[0] == version:
+                self._texts.move_to_end(sql)
+                return known[1]
+            # the first execution of most texts is their last one
+            found = None if known is None else (version, self._point_query(sql))
+            self._texts[sql] = (None, None) if found is None else found
+            while len(self._texts) > _TEXTS_KEPT:
+                self._texts.popitem(last=False)
+            return None if found is None else found[1]
+
+    def _point_query(self, sql: str) -> PreparedStatement | None:
+        try:
+            prepared = self._prepare(sql)
+        except PenstockError:
+            # its execution reports the error, with the values
+            return None
+        return prepared if prepared.is_point_query else None
 
 
 def _types(schema: Schema) -> list[DataType]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from penstock.client.execution.access_control import check_plan as check_access
 from penstock.client.execution.job_submission import start_on_backend, submit_job
 from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery, PlannerOptions
+from penstock.client.execution.point_query import PointQuery, point_plan
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
 from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
@@ -19,6 +21,7 @@ from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.size_limits import check_plan
+from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.physical_planner import plan_job
@@ -36,6 +39,13 @@ class QueryPipeline:
 
     def run(self, statement: ParsedQuery, params: Parameters = ()) -> Result:
         """Run a parsed query or INSERT (``Session.parse`` made it) through all stages."""
+        if isinstance(statement, Query):
+            # a materialized view WHERE key = value: from an index, without a backend
+            resolved = self.resolve(statement, params)
+            point = self.point_query(resolved)
+            if point is not None:
+                return self.run_point(point, {})
+            return self.run_bound(resolved)
         bound = self.bind(statement, params)
         optimized = self.optimize(bound)
         planned = self.plan_physical(optimized)
@@ -150,6 +160,21 @@ class QueryPipeline:
     def run_bound(self, bound: LogicalPlan) -> Result:
         """Run a plan of ``resolve`` through the stages after it."""
         return self.start(self.plan(self._pinned(bound)))
+
+    def point_query(self, bound: LogicalPlan) -> PointQuery | None:
+        """Return the point query of a plan of ``resolve``; None for other plans, and in streaming mode."""
+        found = point_plan(bound)
+        settings = self._state.settings
+        if found is None or settings.get("execution.runtime-mode") == "streaming":
+            return None
+        check_access(self._state.access, self._state.catalog, bound)
+        check_plan(bound, settings)
+        return PointQuery(found, settings.text("table.local-time-zone"))
+
+    def run_point(self, point: PointQuery, values: Mapping[str, Expression]) -> Result:
+        """Run a point query with the values of its parameters."""
+        lookup = partial(self._state.views.lookup, point.plan.view, lambda: self._state.is_closed)
+        return point.run(lookup, values)
 
     def backend_name(self, query: PlannedQuery) -> str:
         """Return the backend that would run a query without a job."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,9 +26,13 @@ from penstock.client.server.postgres.sql_words import SqlToken, tokens_of
 from penstock.client.server.postgres.wire_types import UNDECIDED, sql_type
 
 if TYPE_CHECKING:
+    from penstock.client.execution.prepared_statement import PreparedStatement
     from penstock.client.server.postgres.wire_session import WireSession
 
 _READS = frozenset({"SELECT", "SUBSCRIBE", "SHOW", "EXPLAIN", "DESCRIBE", "FETCH", "MOVE", "SET", "BEGIN"})
+
+_MOST_KEPT, _LONGEST_KEPT = 64, 10_000
+"""Point queries that a session keeps prepared, and the length of the longest."""
 
 
 @dataclass
@@ -64,6 +69,7 @@ class StatementCompiler:
     def __init__(self, session: WireSession, startup: dict[str, str]) -> None:
         self._session = session
         self._catalog = CatalogQueries(session, startup)
+        self._kept: OrderedDict[tuple[str, tuple[int, ...]], PreparedStatement] = OrderedDict()
 
     def compile(self, sql: str, oids: Sequence[int] | None) -> WireStatement:
         """Return a statement. ``oids`` are the types of its parameters; None runs it by the simple protocol,
@@ -109,10 +115,23 @@ class StatementCompiler:
         if oids is None:
             kind = _kind(tokens)
             return DirectStatement(sql, kind, session.new_cursor, session)
+        prepared = self._prepared(sql, tuple(oids))
+        return QueryStatement(prepared, session.new_cursor, session)
+
+    def _prepared(self, sql: str, oids: tuple[int, ...]) -> PreparedStatement:
+        """Return a prepared statement. Drivers prepare one text again and again: a point query is kept."""
+        kept = self._kept.get((sql, oids))
+        if kept is not None and kept.is_current:
+            self._kept.move_to_end((sql, oids))
+            return kept
         declared = [sql_type(oid) for oid in oids]
         types = [None if oid in UNDECIDED else kind for oid, kind in zip(oids, declared, strict=True)]
-        prepared = session.server_session.connection.session.prepare(sql, types, declared)
-        return QueryStatement(prepared, session.new_cursor, session)
+        prepared = self._session.server_session.connection.session.prepare(sql, types, declared)
+        if prepared.is_point_query and len(sql) <= _LONGEST_KEPT:
+            self._kept[sql, oids] = prepared
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        return prepared
 
     def _query_at(self, sql: str, offset: int) -> WireStatement:
         """Compile a query inside another statement, whose text it begins in at ``offset``."""

@@ -19,9 +19,12 @@ from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.registered_source import TableReader
+from penstock.engine.connectors.in_process.view_index import ViewIndex
 
 # pinned states; the least recently pinned is dropped
 SNAPSHOTS_KEPT = 16
+# indexes of point queries, each as large as the view
+INDEXES_KEPT = 4
 # versions of which the changes are stored; a reader further behind reads the whole state
 CHANGES_KEPT = 64
 
@@ -59,6 +62,8 @@ class MaterializedContents:
         # (version, changes that led to it)
         self._log: deque[tuple[int, list[Batch]]] = deque(maxlen=CHANGES_KEPT)
         self._snapshots: OrderedDict[int, pa.Table] = OrderedDict()
+        # by their columns; the least recently used is dropped
+        self._indexes: OrderedDict[tuple[int, ...], ViewIndex] = OrderedDict()
         self._finished = False
         self._error: PenstockError | None = None
 
@@ -129,13 +134,7 @@ class MaterializedContents:
         end for the last. ``None`` on timeout.
         """
         with self._changed:
-            # the first checkpoint may complete before a source has returned a row
-            ready = self._changed.wait_for(
-                lambda: self._finished or (self._version and not self.bounded), timeout_s
-            )
-            if self._error is not None:
-                raise self._error
-            if not ready:
+            if not self._await_first(timeout_s):
                 return None
             # computed by the first reader of a version; others share it
             if self._version not in self._snapshots:
@@ -144,6 +143,33 @@ class MaterializedContents:
             while len(self._snapshots) > SNAPSHOTS_KEPT:
                 self._snapshots.popitem(last=False)
             return self._version
+
+    def await_first(self, timeout_s: float) -> bool:
+        """Wait for the first state, of tables that end for the last; return whether there is one. Raises the
+        error of the job.
+        """
+        with self._changed:
+            return self._await_first(timeout_s)
+
+    def _await_first(self, timeout_s: float) -> bool:
+        # of tables that end the last: the first checkpoint may complete before a source has returned a row
+        ready = self._changed.wait_for(
+            lambda: self._finished or (self._version and not self.bounded), timeout_s
+        )
+        if self._error is not None:
+            raise self._error
+        return bool(ready)
+
+    def index(self, columns: tuple[int, ...]) -> ViewIndex:
+        """Return the index of some columns; its first lookup builds it."""
+        with self._changed:
+            index = self._indexes.get(columns)
+            if index is None:
+                index = self._indexes[columns] = ViewIndex(self, columns)
+            self._indexes.move_to_end(columns)
+            while len(self._indexes) > INDEXES_KEPT:
+                self._indexes.popitem(last=False)
+            return index
 
     def snapshot(self, version: int) -> pa.Table:
         """Return a pinned state. DAT-4112 when it is no longer stored."""

@@ -1,0 +1,226 @@
+"""Point queries: SELECT .. FROM a materialized view WHERE key = value, answered from an index of the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.functions.registry import is_deterministic
+from penstock.catalog.schema import Schema
+from penstock.catalog.tables import MaterializedView
+from penstock.catalog.types import DataType, to_arrow
+from penstock.client.results.result import Result, Shape
+from penstock.client.results.result_stream import TableStream
+from penstock.planner.expressions.expression_properties import CLOCK_FUNCTIONS
+from penstock.planner.expressions.nodes import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    Parameter,
+    conjuncts,
+)
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.sink import Sink
+
+Evaluate = Callable[[pa.RecordBatch], pa.Array]
+_EVALUATED = (Call, Case, Cast, Column, Literal, Parameter)
+
+
+@dataclass(frozen=True)
+class PointPlan:
+    """What is recognized of a plan: the view, the key columns by position, and the value each is compared
+    with. ``steps`` are the filters and projections above the scan, from below.
+    """
+
+    scan: Scan
+    key: tuple[int, ...]
+    values: tuple[Parameter | Literal, ...]
+    steps: tuple[Filter | Project, ...]
+    schema: Schema
+
+    @property
+    def view(self) -> str:
+        """The name of the view."""
+        return self.scan.table.name
+
+
+def point_plan(bound: LogicalPlan) -> PointPlan | None:
+    """Return what a bound plan asks of one view, or None where it is no point query."""
+    steps: list[Filter | Project] = []
+    node = bound.inputs[0] if isinstance(bound, Sink) and bound.table is None else bound
+    schema = node.schema
+    while isinstance(node, Filter | Project):
+        steps.append(node)
+        node = node.inputs[0]
+    if (
+        not isinstance(node, Scan)
+        or not isinstance(node.table, MaterializedView)
+        or node.predicate is not None
+        or "follow" in node.table.options
+        or "snapshot" in node.table.options
+        or not all(map(_is_evaluated, _expressions(steps)))
+    ):
+        return None
+    steps.reverse()
+    found = _key_of(steps, len(node.columns))
+    # one of the view's whole key is enough to be fast; without any there is nothing to look up
+    return PointPlan(node, *found, tuple(steps), schema) if found is not None else None
+
+
+def _expressions(steps: Sequence[Filter | Project]) -> list[Expression]:
+    return [
+        expression
+        for step in steps
+        for expression in ((step.predicate,) if isinstance(step, Filter) else step.expressions)
+    ]
+
+
+def _is_evaluated(expression: Expression) -> bool:
+    """Return whether an expression depends on its row and parameters alone."""
+    return all(
+        isinstance(node, _EVALUATED)
+        and not (
+            isinstance(node, Call)
+            and (node.function in CLOCK_FUNCTIONS or not is_deterministic(node.function))
+        )
+        for node in expression.walk()
+    )
+
+
+def _key_of(
+    steps: Sequence[Filter | Project], columns: int
+) -> tuple[tuple[int, ...], tuple[Parameter | Literal, ...]] | None:
+    """Return the scan's columns that the filters compare with one value, and the values."""
+    # which column of the scan each column is, as long as it is one
+    sources: list[int | None] = list(range(columns))
+    found: dict[int, Parameter | Literal] = {}
+    for step in steps:
+        if isinstance(step, Project):
+            sources = [sources[each.index] if isinstance(each, Column) else None for each in step.expressions]
+            continue
+        for part in conjuncts(step.predicate):
+            compared = _compared(part)
+            if compared is not None and (source := sources[compared[0].index]) is not None:
+                found.setdefault(source, compared[1])
+    if not found:
+        return None
+    key = tuple(sorted(found))
+    return key, tuple(found[column] for column in key)
+
+
+def _compared(part: Expression) -> tuple[Column, Parameter | Literal] | None:
+    """Return ``column = value`` of one type, in either order."""
+    if not isinstance(part, Call) or part.function != "equal":
+        return None
+    left, right = part.args
+    if isinstance(right, Column):
+        left, right = right, left
+    if isinstance(left, Column) and isinstance(right, Parameter | Literal) and left.type == right.type:
+        return left, right
+    return None
+
+
+class PointQuery:
+    """A compiled point query. ``run`` looks its key up and evaluates filters and projections over the rows
+    found. Values of parameters are columns beside those of the rows, so that it is compiled once.
+    """
+
+    def __init__(self, plan: PointPlan, zone: str) -> None:
+        # the compiler loads the engine's kernels: only where there is a point query
+        from penstock.engine.expressions.compiler import compile_expression
+        from penstock.engine.expressions.kernel_factory import EvaluationContext
+
+        self.plan = plan
+        self._parameters = _parameters_of(plan)
+        context = EvaluationContext(zone=zone)
+        self._steps: list[tuple[bool, list[Evaluate]]] = []
+        width = len(plan.scan.columns)
+        for step in plan.steps:
+            places = {name: width + i for i, name in enumerate(self._parameters)}
+            expressions = (step.predicate,) if isinstance(step, Filter) else step.expressions
+            compiled = [compile_expression(_with_columns(each, places), context) for each in expressions]
+            self._steps.append((isinstance(step, Filter), compiled))
+            width = width if isinstance(step, Filter) else len(expressions)
+        self._arrow = plan.schema.to_arrow()
+
+    @property
+    def only_compares(self) -> bool:
+        """Whether each parameter is a value of the key and nothing else."""
+        keys = {value.name for value in self.plan.values if isinstance(value, Parameter)}
+        uses = [node for each in _expressions(self.plan.steps) for node in each.walk()]
+        count = sum(isinstance(node, Parameter) for node in uses)
+        return keys == set(self._parameters) and count == len(keys)
+
+    def run(
+        self,
+        lookup: Callable[[tuple[int, ...], list[pa.Array]], pa.RecordBatch],
+        values: Mapping[str, Expression],
+    ) -> Result:
+        """Return the rows of a key; ``values`` are literals by parameter."""
+        scalars = {name: _array(values[name]) for name in self._parameters}
+        key = [
+            scalars[value.name] if isinstance(value, Parameter) else _array(value)
+            for value in self.plan.values
+        ]
+        columns = self.plan.scan.columns
+        found = lookup(tuple(columns[index] for index in self.plan.key), key)
+        rows = pa.RecordBatch.from_arrays(
+            [found.column(index) for index in columns], names=[str(i) for i in range(len(columns))]
+        )
+        for is_filter, compiled in self._steps:
+            if not rows.num_rows:
+                break
+            whole = _beside(rows, scalars)
+            if is_filter:
+                rows = rows.filter(pc.fill_null(compiled[0](whole), False))
+            else:
+                made = [evaluate(whole) for evaluate in compiled]
+                rows = pa.RecordBatch.from_arrays(made, names=[str(i) for i in range(len(made))])
+        if not rows.num_rows:
+            table = pa.Table.from_batches([], self._arrow)
+        else:
+            table = pa.Table.from_arrays(rows.columns, schema=self._arrow)
+        return Result(Shape(self.plan.schema), TableStream(table))
+
+
+def _parameters_of(plan: PointPlan) -> tuple[str, ...]:
+    nodes = (node for each in _expressions(plan.steps) for node in each.walk())
+    return tuple(dict.fromkeys(node.name for node in nodes if isinstance(node, Parameter)))
+
+
+def _with_columns(expression: Expression, places: Mapping[str, int]) -> Expression:
+    """Return an expression that reads parameters from columns."""
+    return expression.transform(
+        lambda node: (
+            Column(node.type, True, index=places[node.name], name=node.name, span=node.span)
+            if isinstance(node, Parameter)
+            else node
+        )
+    )
+
+
+def _array(value: Expression) -> pa.Array:
+    assert isinstance(value, Literal)
+    return _of_type(value.value, value.type)
+
+
+def _of_type(value: object, kind: DataType) -> pa.Array:
+    return pa.array([value], to_arrow(kind))
+
+
+def _beside(rows: pa.RecordBatch, scalars: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    if not scalars:
+        return rows
+    beside = [
+        value if rows.num_rows == 1 else pa.repeat(value[0], rows.num_rows) for value in scalars.values()
+    ]
+    columns = [*rows.columns, *beside]
+    return pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))])

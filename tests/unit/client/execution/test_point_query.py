@@ -1,0 +1,130 @@
+"""Point queries return what the bounded backend returns: rows, types and errors."""
+
+import pyarrow as pa
+import pytest
+
+from penstock.catalog.errors import PenstockError
+from penstock.client.connection import Connection
+from penstock.client.session import Session
+from tests.harness.patience import await_that
+
+ROWS = {
+    "k": [1, 2, None, 4],
+    "name": ["a", "b", "n", None],
+    "price": [1.5, -0.0, 2.5, None],
+    "text": ["10", "x", None, "7"],
+}
+
+
+@pytest.fixture(scope="module")
+def connection():
+    connection = Connection(Session({"bounded.backend": "duckdb"}))
+    connection.register("source", pa.table(ROWS), stream=True)
+    connection.execute(
+        "CREATE MATERIALIZED VIEW m AS SELECT k, name, price, text FROM source GROUP BY k, name, price, text"
+    )
+    connection.execute(
+        "CREATE VIEW over_m AS SELECT k + 0 AS k0, k AS id, name FROM m WHERE price IS NOT NULL"
+    )
+    count = "SELECT COUNT(*) FROM m"
+    await_that(lambda: connection.execute(count).fetchone() == (4,))
+    yield connection
+    connection.close()
+
+
+QUERIES = [
+    ("SELECT * FROM m WHERE k = ?", [1]),
+    ("SELECT * FROM m WHERE ? = k", [2]),
+    ("SELECT name, price * 2 AS twice FROM m WHERE k = ? AND price > ?", [1, 1]),
+    ("SELECT name FROM m WHERE k = ? AND name = ?", [1, "a"]),
+    ("SELECT name FROM m WHERE k = ? AND name = ?", [1, "b"]),
+    ("SELECT name FROM m WHERE k = ?", [None]),
+    ("SELECT name FROM m WHERE k = ?", [99]),
+    ("SELECT name FROM m WHERE k = ?", [1.5]),
+    ("SELECT name FROM m WHERE k = ?", [1 << 40]),
+    ("SELECT name FROM m WHERE k = 4", []),
+    ("SELECT k FROM m WHERE name = ?", ["b"]),
+    ("SELECT k FROM m WHERE price = ?", [0.0]),
+    ("SELECT id, name FROM over_m WHERE id = ?", [1]),
+    ("SELECT id, name FROM over_m WHERE id = ?", [4]),
+    ("SELECT CASE WHEN price > 1 THEN 'much' ELSE 'little' END AS c FROM m WHERE k = ?", [1]),
+    ("SELECT name FROM m WHERE k = ? OR k = 2", [1]),
+    ("SELECT name FROM m WHERE k = ? ORDER BY name LIMIT 1", [1]),
+    ("SELECT COUNT(*) AS n FROM m WHERE k = ?", [1]),
+    ("SELECT CAST(text AS INT) AS t FROM m WHERE k = ?", [1]),
+]
+
+
+@pytest.fixture
+def slow(connection, monkeypatch):
+    """Return the rows of a query without the fast path."""
+
+    def run(sql, values):
+        with monkeypatch.context() as patched:
+            patched.setattr(connection.session.pipeline, "point_query", lambda bound: None)
+            return connection.session.run(connection.session.parse_one(sql), values).final_rows()
+
+    return run
+
+
+@pytest.mark.parametrize(("sql", "values"), QUERIES)
+def test_rows_and_types_are_those_of_the_backend(connection, slow, sql, values):
+    expected = slow(sql, values)
+    # executed once, again from the text, and prepared
+    answers = [connection.session.execute(sql, values).final_rows() for _ in range(3)]
+    answers.append(connection.session.prepare(sql).execute(values).final_rows())
+    for rows in answers:
+        assert rows.schema.equals(expected.schema)
+        assert sorted(map(str, rows.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        ("SELECT CAST(text AS INT) AS t FROM m WHERE k = ?", [2]),
+        ("SELECT k FROM m WHERE k = ?", ["abc"]),
+        ("SELECT k FROM m WHERE k = ?", [1, 2]),
+        ("SELECT nothing FROM m WHERE k = ?", [1]),
+    ],
+)
+def test_errors_are_those_of_the_backend(connection, slow, sql, values):
+    codes = []
+    for run in (slow, *[lambda sql, values: connection.session.execute(sql, values).final_rows()] * 3):
+        with pytest.raises(PenstockError) as error:
+            run(sql, values)
+        codes.append(error.value.code)
+    assert len(set(codes)) == 1
+
+
+def test_a_point_query_starts_nothing(connection):
+    jobs = len(connection.session.jobs())
+    cursor = connection.execute("SELECT name FROM m WHERE k = ?", [1])
+    assert cursor.fetchall() == [("a",)]
+    assert cursor.result.backend is None and len(connection.session.jobs()) == jobs
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_point"),
+    [
+        ("SELECT name FROM m WHERE k = ?", True),
+        ("SELECT name FROM m WHERE k = ? AND k = 1", True),
+        # the value is more than a key: the text alone does not say its type
+        ("SELECT ? AS x FROM m WHERE k = ?", False),
+        ("SELECT name FROM m WHERE k > ?", False),
+        ("SELECT name, CURRENT_TIMESTAMP AS t FROM m WHERE k = ?", False),
+        ("SELECT DISTINCT name FROM m WHERE k = ?", False),
+    ],
+)
+def test_what_is_a_point_query(connection, sql, is_point):
+    assert connection.session.prepare(sql).is_point_query == is_point
+
+
+def test_a_dropped_view_is_not_read_from_its_index(connection):
+    connection.execute("CREATE MATERIALIZED VIEW d AS SELECT k, name FROM m")
+    sql = "SELECT name FROM d WHERE k = ?"
+    for _ in range(3):
+        assert connection.execute(sql, [1]).fetchall() == [("a",)]
+    connection.execute("DROP MATERIALIZED VIEW d")
+    with pytest.raises(PenstockError) as error:
+        connection.execute(sql, [1])
+    assert error.value.code == "SQL-1041"
