@@ -69,6 +69,7 @@ THREAD_EXEMPT = {
     "engine/job/job.py": "the user's handle, waited on by any thread",
     "engine/connectors/in_process/result_channels.py": "hands rows from a slot to the client",
     "engine/connectors/in_process/materialized_views.py": "filled by slots, read by anyone",
+    "engine/connectors/in_process/view_index.py": "asked by the threads of all queries",
     "engine/connectors/in_process/registered.py": "the program's tables, read by slots",
     "engine/connectors/blocking_reader.py": "reads the program's iterables, which may block",
     "engine/connectors/postgres_cdc/background.py": "asks a server while its source is polled",

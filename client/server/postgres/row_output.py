@@ -59,6 +59,10 @@ class RowEncoder:
 
 def pieces_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Yield slices of a batch that are small enough to be encoded at once."""
+    # a row is not cut
+    if batch.num_rows == 1:
+        yield batch
+        return
     per_row = max(1, batch.nbytes // max(1, batch.num_rows))
     count = max(1, min(PIECE_ROWS, PIECE_BYTES // per_row))
     for first in range(0, batch.num_rows, count):
