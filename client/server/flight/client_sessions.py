@@ -131,9 +131,11 @@ class ClientSessions:
         elsewhere.
         """
         now_ms = self._clock.monotonic_ms()
+        # what the operator says, else a bound: a client that was killed says nothing
+        idle_ms = (self._sessions.limits.idle_s or self._limits.idle_s) * 1e3
         for session in self.all():
             session.statements.drop_unread()
-            idle = now_ms - session.used_ms > self._limits.idle_s * 1e3 and not session.statements.is_busy
+            idle = now_ms - session.used_ms > idle_ms and not session.statements.is_busy
             if idle or self._sessions.find(session.server.session_id) is None:
                 self.close(session)
 

@@ -48,6 +48,8 @@ def _job(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
     """Return one job. ``wait``: wait so many seconds for its end; ``act``: stop, drain or cancel it first."""
     words = _words(body)
     job = find_job(session.engine.state, str(words.get("id")))
+    if "act" in words:
+        _check_role(session, job, "CANCEL" if words["act"] == "cancel" else "STOP")
     match words.get("act"):
         case "stop":
             job.stop()
@@ -59,6 +61,13 @@ def _job(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
     while left_s > 0 and not is_over() and not job.wait(min(left_s, _WAIT_S)):
         left_s -= _WAIT_S
     return encode_words(job_facts(job))
+
+
+def _check_role(session: ClientSession, job: Job, verb: str) -> None:
+    """Raise CLI-6211 where the client may not run the statement that does the same; it is audited like that."""
+    name = job.job_id.replace("'", "''")
+    (statement,) = session.engine.parse(f"{verb} JOB '{name}'")
+    session.engine.state.access.check_statement(statement.node, statement.text)
 
 
 def _metrics(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:

@@ -16,9 +16,12 @@ import pyarrow as pa
 import pytest
 
 import penstock
+from penstock.catalog.errors import PenstockError
 from penstock.client.connection import Connection
+from penstock.client.execution.access_control import FullAccess
 from penstock.client.server.flight.limits import FlightLimits
 from penstock.engine.job.job_state import JobState
+from penstock.planner.statements import nodes
 from tests.harness.connections import server_url
 from tests.harness.flight_server import TestAuthenticator, flight_listener, jobs_of
 from tests.harness.patience import PATIENCE_S, await_that
@@ -194,3 +197,27 @@ def test_the_table_api_reads_and_inserts(connection: Connection) -> None:
     assert sorted(table.execute().fetchall()) == [("x", 4), ("y", 2)]
     assert connection.table("t").select("b", "a").insert_into("sink").rowcount == 3
     assert "Aggregate" in table.explain()
+
+
+class Reader(FullAccess):
+    """The access of a role that may only read."""
+
+    def check_statement(self, node: nodes.Statement, text: str) -> None:
+        if isinstance(node, nodes.StopJob | nodes.CancelJob):
+            raise PenstockError("CLI-6211", f"{text} is not permitted", sqlstate="42501")
+
+
+def test_a_job_is_stopped_only_by_whom_the_statement_is_permitted() -> None:
+    with flight_listener() as listener, penstock.connect(f"penstock://{listener.address}") as connection:
+        connection.executescript(f"{ENDLESS}; CREATE TABLE sink (a BIGINT) WITH ('connector' = 'blackhole')")
+        job = connection.execute("INSERT INTO sink SELECT a FROM endless").job
+        assert job is not None
+        (session,) = listener.clients.all()
+        session.engine.state.access = Reader()
+        for act in (job.stop, job.cancel):
+            with pytest.raises(PenstockError, match="CLI-6211"):
+                act()
+        assert not job.state.terminal
+        session.engine.state.access = FullAccess()
+        job.cancel()
+        assert job.wait(PATIENCE_S)
