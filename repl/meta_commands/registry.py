@@ -70,7 +70,7 @@ SECTIONS: dict[str, tuple[CommandHelp, ...]] = {
             (r"\set", "[KEY VALUE]", "settings, and where each value came from"),
             (r"\errverbose", "", "the last error with all it knows"),
             (r"\conninfo", "", "where statements run, and who computes bounded queries"),
-            (r"\c", "URL", "connect elsewhere"),
+            (r"\c", "URL", "say how to open a shell at a server"),
             (r"\q", "", "leave the shell or the script"),
         ),
     }.items()
