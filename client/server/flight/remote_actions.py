@@ -64,7 +64,7 @@ def _job(session: ClientSession, body: bytes, is_over: IsOver) -> bytes:
 
 
 def _check_role(session: ClientSession, job: Job, verb: str) -> None:
-    """Raise CLI-6211 where the client may not run the statement that does the same; it is audited like that."""
+    """Raise CLI-6211 where the client may not run the statement that does the same. It is audited too."""
     name = job.job_id.replace("'", "''")
     (statement,) = session.engine.parse(f"{verb} JOB '{name}'")
     session.engine.state.access.check_statement(statement.node, statement.text)
