@@ -238,7 +238,7 @@ SELECT * FROM main.bid
 error[SQL-1351]: database "main" does not exist in default_catalog
   1 | SELECT * FROM main.bid
     |               ^^^^^^^^
-hint: there is default_database
+hint: there is default_database, system
 ====
 SELECT price.amount FROM bid
 ---
