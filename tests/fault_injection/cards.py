@@ -34,6 +34,12 @@ CARDS: tuple[Card, ...] = (
         ("--kills", "50"),
     ),
     Card(
+        "attacks",
+        "tests.fault_injection.attacks",
+        "strangers and small roles against every port of a server: nothing told, nothing exceeded, it goes on",
+        ("--messages", "100000", "--slow", "300"),
+    ),
+    Card(
         "backpressure",
         "tests.fault_injection.backpressure",
         "a sink at a hundredth of the source's speed: queues stay in bounds, memory flat",

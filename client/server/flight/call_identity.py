@@ -141,7 +141,8 @@ def _cookie(headers: Mapping[str, Sequence[Any]]) -> str | None:
 
 def _basic(value: str) -> str:
     try:
-        return base64.b64decode(value, validate=True).decode()
+        # drivers in Go leave the padding out
+        return base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         hint = "send user:password in base64, as drivers do"
         raise PenstockError("CLI-6210", "not authenticated", hint=hint, sqlstate="28P01") from error
