@@ -14,7 +14,7 @@ from itertools import cycle
 from random import Random
 
 from tests.fault_injection.job_process import JobProcess
-from tests.fault_injection.kafka_faults import BROKER, WORKER, ZOMBIE, KafkaFaults
+from tests.fault_injection.kafka_faults import BROKER, WHOLE, WORKER, ZOMBIE, KafkaFaults
 from tests.fault_injection.kafka_job import JOB, CopiedTopics
 from tests.fault_injection.verdict import Verdict
 from tests.harness.kafka_broker import KafkaTopics, new_broker
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     job = JobProcess(arguments.directory, topics.script(arguments.rate), JOB, arguments.ckpt, settings)
     if arguments.control:
         job.module = CONTROLS[arguments.control]
-    faults = KafkaFaults(broker, proxy, verdict, random, arguments.control == "careless")
+    faults = KafkaFaults(broker, proxy, topics, verdict, random, arguments.control == "careless")
     parallelism, read = cycle(PARALLELISM), []
     try:
         for step in [*steps, None]:
@@ -86,6 +86,9 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
         broker.kill()
     # a job that comes to its end before its step is no kill: too few rows make the run invalid
     verdict.least = {f"{step} kill": 1 for step in set(steps)} | {"kills": arguments.kills}
+    if BROKER in steps:
+        # a broker that forgets what it had on its disk proves nothing about the job
+        verdict.least[WHOLE] = steps.count(BROKER)
     if ZOMBIE in steps:
         verdict.least["zombies that the broker fenced off"] = 1
     verdict.figures |= {"rows": arguments.rows, "kills": verdict.coverage["kills"], "read after each": read}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from random import Random
 
 from tests.fault_injection.job_process import JobProcess
+from tests.fault_injection.kafka_job import CopiedTopics
 from tests.fault_injection.killing import workers_of
 from tests.fault_injection.verdict import Verdict
 from tests.harness.kafka_broker import KafkaBroker
@@ -18,8 +19,8 @@ from tests.harness.kafka_proxy import KafkaProxy
 from tests.harness.patience import await_that
 
 BROKER, ZOMBIE, WORKER = "broker", "zombie", "worker"
-# The broker of the tests answers before what it has is on its disk, and writes every 0.2 s.
-ON_DISK_S = 0.5
+# What the kills are counted by whose broker has after its restart all that it had on its disk.
+WHOLE = "brokers that came back whole"
 # An open transaction in which a process waits, so that the fault comes in it.
 OPEN = ("K1", "K2")
 
@@ -28,9 +29,16 @@ class KafkaFaults:
     """``careless``: the broker is killed with what it has not written to its disk, a negative control."""
 
     def __init__(
-        self, broker: KafkaBroker, proxy: KafkaProxy, verdict: Verdict, random: Random, careless: bool
+        self,
+        broker: KafkaBroker,
+        proxy: KafkaProxy,
+        topics: CopiedTopics,
+        verdict: Verdict,
+        random: Random,
+        careless: bool,
     ) -> None:
-        self._broker, self._proxy, self._verdict, self._random = broker, proxy, verdict, random
+        self._broker, self._proxy, self._topics = broker, proxy, topics
+        self._verdict, self._random = verdict, random
         self._careless = careless
 
     def run(self, name: str, job: JobProcess, parallelism: int) -> int:
@@ -67,13 +75,21 @@ class KafkaFaults:
         """Kill the broker with SIGKILL and start it on its data. From a moment on the job gets no answers; what
         the broker has answered before is on its disk when it dies.
         """
-        if not self._careless:
-            self._proxy.hold()
-            time.sleep(ON_DISK_S)
+        kept = None if self._careless else self._held()
         self._broker.kill()
         self._proxy.drop()
         self._broker.start()
+        if kept is not None:
+            # what a reader saw before and does not see now is the broker's loss, not the job's
+            self._verdict.coverage[WHOLE] += kept <= self._topics.committed().keys()
         return self._gets_on(job)
+
+    def _held(self) -> set[int]:
+        """Keep the broker's answers back, wait for its disk, and return the numbers that are committed on it."""
+        self._proxy.hold()
+        kept = set(self._topics.committed())
+        self._broker.await_disk()
+        return kept
 
     def _with_zombie(self, zombie: JobProcess, parallelism: int) -> int:
         """Stop the job, let a successor commit, and wake the stopped one: it must end without a row."""

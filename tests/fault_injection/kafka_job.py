@@ -55,9 +55,13 @@ class CopiedTopics:
             pace=f", 'scan.rows-per-second' = '{rate}'" if rate else "",
         )
 
+    def committed(self) -> Counter[int]:
+        """Return how often each number is committed."""
+        return Counter(json.loads(m.value())["n"] for m in self._topics.read(self.appended))
+
     def read(self) -> int:
         """Read what is committed: no number is there twice, none that was seen is gone. Return how many."""
-        found = Counter(json.loads(m.value())["n"] for m in self._topics.read(self.appended))
+        found = self.committed()
         doubled = sum(1 for count in found.values() if count > 1)
         if doubled:
             self.wrong.append(f"{doubled} numbers are there twice")

@@ -35,11 +35,15 @@ Record = tuple[bytes | None, bytes | None] | dict[str, Any]
 class KafkaBroker:
     """A broker process with a directory of its own. ``kill`` ends it with SIGKILL; ``start`` starts it again
     at the same port with what it has on disk.
+
+    It answers before what it has is on its disk: about once a second it writes all of it into one file. A kill
+    after ``await_disk`` loses nothing that was answered before that call.
     """
 
     def __init__(self, program: Path, directory: Path, host: str = "127.0.0.1") -> None:
         self._program, self._directory, self.host = program, directory, host
         self._process: subprocess.Popen[bytes] | None = None
+        self._markers = itertools.count()
         self.port = _free_port()
 
     @property
@@ -75,6 +79,18 @@ class KafkaBroker:
         await_that(lambda: not self.runs or _answers(self.host, self.port), "the broker")
         if not self.runs:
             raise RuntimeError((self._directory / "broker.log").read_text(errors="replace")[-500:])
+
+    def await_disk(self) -> None:
+        """Wait until all that it has answered is on its disk."""
+        topics, file = KafkaTopics(self.bootstrap), self._directory / "data" / "kafka.json"
+
+        def is_written(topic: str) -> bool:
+            return file.exists() and f'"{topic}"'.encode() in file.read_bytes()
+
+        # it may have begun to write the first one's file before this call: the second one is in a later file
+        for _ in range(2):
+            marker = topics.create(f"on-disk-{next(self._markers)}")
+            await_that(functools.partial(is_written, marker), "the broker's write", 0.05)
 
     def kill(self) -> None:
         """End it at once, with SIGKILL."""

@@ -253,6 +253,24 @@ def test_a_transaction_that_brokers_refuse(
     mock.close()
 
 
+def test_a_broker_that_is_killed_has_what_it_has_written_to_its_disk() -> None:
+    """The broker of the tests answers before it writes: cards that kill it wait for its disk."""
+    broker = new_broker()
+    topics = KafkaTopics(broker.bootstrap)
+    topic = topics.create()
+    one = target(topics, topic)
+    one.commit(WRITER, 1, [rows(1)])
+    one.close()
+    broker.await_disk()
+    broker.kill()
+    broker.start()
+    two = target(topics, topic)
+    assert two.last_committed(WRITER) == 1
+    assert keys(topics, topic) == values(1)
+    two.close()
+    broker.kill()
+
+
 @pytest.mark.parametrize("point", ["K1", "K2"])
 def test_a_transaction_whose_broker_was_away_is_committed_again(point: str) -> None:
     """The broker of the tests forgets open transactions when it restarts, and says yes to their end."""
