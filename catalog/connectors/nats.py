@@ -32,7 +32,9 @@ NATS_OPTIONS = (
     Option("username", OptionKind.STRING, None, "the user, where the server asks for one"),
     Option("password", OptionKind.STRING, None, "its password", secret=True),
     Option("token", OptionKind.STRING, None, "the token, where the server asks for one", secret=True),
-    Option("credentials-file", OptionKind.STRING, None, "a file .creds with the user's JWT and seed"),
+    Option(
+        "credentials-file", OptionKind.STRING, None, "a file .creds with the user's JWT and seed", secret=True
+    ),
     Option("nkey-seed-file", OptionKind.STRING, None, "a file with the seed of an nkey"),
     Option("tls.ca-file", OptionKind.STRING, None, "certificates of authorities to trust, in PEM"),
     Option("tls.certificate-file", OptionKind.STRING, None, "the client's certificate, in PEM"),

@@ -167,7 +167,13 @@ _ALL = (
     Connector(
         STATE,
         "state of a job or savepoint",
-        tuple(Option(key) for key in ("job", "savepoint", "checkpoint", "operator", "state")),
+        (
+            Option("job", help="the job whose state it is"),
+            Option("savepoint", help="the directory of a savepoint"),
+            Option("checkpoint", help="the number of a checkpoint"),
+            Option("operator", help="the operator whose state it is"),
+            Option("state", help="the name of the state"),
+        ),
         source=True,
         internal=True,
     ),

@@ -86,6 +86,9 @@ def check_table(access: AccessControl, table: CatalogTable, declared: Relation |
 
 def check_plan(access: AccessControl, catalog: Catalog, plan: LogicalPlan) -> None:
     """Refuse a bound plan that reads or writes what the user may not reach."""
+    # the user's own process: no catalog of another system is asked for names
+    if isinstance(access, FullAccess):
+        return
     for node in plan.walk():
         table = getattr(node, "table", None)
         if isinstance(table, CatalogTable):

@@ -63,7 +63,7 @@ class Plans:
     def services(self) -> Services:
         """Return what operators of these plans ask for."""
         state = self._sessions[1].state
-        return Services(state.registered, state.bad_records, state.late_rows, state.views.tables)
+        return Services(state.registered, state.bad_records, state.engine.late_rows, state.views.tables)
 
     def close(self) -> None:
         """Release the sessions."""

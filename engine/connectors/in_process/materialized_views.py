@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -19,7 +20,9 @@ from penstock.engine.api.source import Position, ScanRequest, SplitReader
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold, negated
 from penstock.engine.connectors.in_process.registered_source import TableReader
-from penstock.engine.connectors.in_process.view_index import ViewIndex
+
+if TYPE_CHECKING:
+    from penstock.engine.connectors.in_process.view_index import ViewIndex
 
 # pinned states; the least recently pinned is dropped
 SNAPSHOTS_KEPT = 16
@@ -165,6 +168,9 @@ class MaterializedContents:
         with self._changed:
             index = self._indexes.get(columns)
             if index is None:
+                # numba: only where a view is looked up by a key
+                from penstock.engine.connectors.in_process.view_index import ViewIndex
+
                 index = self._indexes[columns] = ViewIndex(self, columns)
             self._indexes.move_to_end(columns)
             while len(self._indexes) > INDEXES_KEPT:

@@ -199,10 +199,10 @@ def test_upserts_in_three_acts(topics: KafkaTopics, upserts: str, name: str, tmp
     for state_dir, acts in ((None, (2,)), (tmp_path / "state", (1, 3, 2))):
         script, folded = Script("kafka", {"execution.batch.max-rows": "100"}, text), Folded()
         for number, parallelism in enumerate(acts):
-            job, channel = script.submit(parallelism, state_dir, 20)
             if number < len(acts) - 1:
-                run_and_stop(job, channel, folded, 500)
+                with gated(700):
+                    run_and_stop(*script.submit(parallelism, state_dir, 20), folded, 500)
             else:
-                run_to_end(job, channel, folded)
+                run_to_end(*script.submit(parallelism, state_dir, 20), folded)
         script.close()
         assert folded.rows == expected

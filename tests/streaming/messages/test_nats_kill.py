@@ -46,6 +46,7 @@ def test_without_epochs_in_the_stream_rows_are_there_twice(tmp_path: Path) -> No
         assert copied(server) - Counter(range(0, 2 * ROWS, 2))
 
 
+@pytest.mark.at_length
 def test_the_server_is_killed_in_mid_run(tmp_path: Path) -> None:
     with nats_server(tmp_path / "nats") as server:
         fill(server, ROWS)

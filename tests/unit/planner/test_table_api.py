@@ -163,7 +163,7 @@ def test_order_and_columns(binder: Binder, bid: Table) -> None:
 
 def test_ends(binder: Binder) -> None:
     run: list[LogicalPlan] = []
-    bid = open_table("bid", binder, lambda: SimpleNamespace(run_plan=run.append))  # type: ignore[arg-type, return-value]
+    bid = open_table("bid", binder, lambda: SimpleNamespace(run_plan=lambda plan, *_: run.append(plan)))  # type: ignore[arg-type, return-value]
     bid.select("auction", "price", "channel").insert_into("totals")
     bid.execute()
     assert [type(plan) for plan in run] == [Sink, Sink]
