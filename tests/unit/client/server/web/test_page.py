@@ -212,6 +212,7 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(
     browser.size(1280, 900)
 
 
+@pytest.mark.at_length  # seen to lose the form it types into, once in two runs of the whole suite
 def test_a_browser_signs_in_and_out(browser: Browser) -> None:
     with web_server(Session(), authenticated=True) as other:
         browser.open(f"{other.url}/")
