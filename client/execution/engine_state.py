@@ -143,12 +143,8 @@ class EngineState:
     @property
     def _readable_tables(self) -> tuple[object, ...]:
         """The tables of this process that queries may read."""
-        return self.registered, self.bad_records, self.late_rows, self.views.tables, *self._engine_tables
-
-    @property
-    def _engine_tables(self) -> tuple[object, ...]:
-        """The tables that show what runs here."""
-        return self.system_tables, self.state_tables
+        of_program = (self.registered, self.bad_records, self.late_rows, self.views.tables)
+        return *of_program, self.system_tables, self.state_tables
 
     def _job_services(self) -> Services:
         python = PythonConnectors(self.python_connectors, self.modules.allowed, self.modules.module)

@@ -19,6 +19,7 @@ from penstock.client.server.security.authenticators import OpenAuthenticator
 from penstock.client.server.server_sessions import ServerSessions
 from penstock.client.session import Session
 from penstock.engine.api.clock import Clock
+from penstock.engine.storage.local import open_private
 
 RECORD = "control.json"
 _SOCKET = "flight.sock"
@@ -103,10 +104,8 @@ def control_url(state_dir: Path, this_host: str, is_alive: Callable[[int], bool]
 
 def _write(path: Path, record: ControlRecord) -> None:
     fresh = path.with_suffix(".json.new")
-    with os.fdopen(
-        os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-    ) as file:
-        json.dump(asdict(record), file)
+    with open_private(fresh) as file:
+        file.write(json.dumps(asdict(record)).encode())
     fresh.replace(path)
 
 

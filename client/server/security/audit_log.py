@@ -21,7 +21,6 @@ class AuditEvent(StrEnum):
     LOGGED_OUT = "logged_out"
     STATEMENT = "statement"
     STATEMENT_REFUSED = "statement_refused"
-    ACTION = "action"
 
 
 class AuditLog:
@@ -43,7 +42,7 @@ class AuditLog:
         code: str = "",
     ) -> None:
         """Write a line. ``user`` is the name of a client that is not authenticated. ``client`` is where
-        the client comes from, ``text`` a statement or an action, ``code`` that of the error by which it
+        the client comes from, ``text`` a statement, ``code`` that of the error by which it
         was refused.
         """
         line = {
