@@ -6,7 +6,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from os import dup
+from socket import SHUT_RDWR, socket
 from typing import Any
 
 import numpy as np
@@ -97,7 +101,9 @@ class CopyMessages:
 
 
 class PostgresLink:
-    """A connection. It is used by one thread at a time; ``drain`` and ``send`` do not wait for the server."""
+    """A connection. It is used by one thread at a time, and any thread may close it: a statement that another
+    thread waits for fails then. ``drain`` and ``send`` do not wait for the server.
+    """
 
     def __init__(self, address: Address, *, replication: bool = False) -> None:
         """Connect. DAT-4700 without psycopg, DAT-5401 when the server cannot be reached."""
@@ -113,6 +119,9 @@ class PostgresLink:
         self._driver: Any = psycopg
         self._address = address
         self._functions = _functions(psycopg)
+        # libpq frees a connection that is finished, also under a call of another thread
+        self._lock = threading.Lock()
+        self._asking = self._closed = False
         options = {
             "host": address.host,
             "port": str(address.port),
@@ -139,13 +148,7 @@ class PostgresLink:
 
     def ask(self, text: str, values: Sequence[str] = ()) -> list[list[str | None]]:
         """Run a statement with placeholders ``$1`` and return its rows as texts."""
-        given = [value.encode() for value in values]
-        # the replication protocol knows the simple query only
-        answer = (
-            self._connection.exec_params(text.encode(), given)
-            if given
-            else self._connection.exec_(text.encode())
-        )
+        answer = self._execute(text, values)
         status = self._driver.pq.ExecStatus
         if answer.status not in (status.TUPLES_OK, status.COMMAND_OK):
             raise self._refused(answer, "the PostgreSQL server does not answer as asked")
@@ -157,6 +160,25 @@ class PostgresLink:
             for row in range(answer.ntuples)
         ]
 
+    def _execute(self, text: str, values: Sequence[str] = ()) -> Any:
+        with self._lock:
+            if self._closed:
+                raise self._failed("the connection to PostgreSQL is closed", "", _LOST, "DAT-5402")
+            self._asking = True
+        try:
+            given = [value.encode() for value in values]
+            # the replication protocol knows the simple query only
+            return (
+                self._connection.exec_params(text.encode(), given)
+                if given
+                else self._connection.exec_(text.encode())
+            )
+        finally:
+            with self._lock:
+                self._asking = False
+                if self._closed:
+                    self._connection.finish()
+
     def literal(self, text: str) -> str:
         """Return a text as a literal of SQL."""
         escaping = self._driver.pq.Escaping(self._connection)
@@ -164,7 +186,7 @@ class PostgresLink:
 
     def start_copy(self, text: str) -> None:
         """Run a statement that begins a copy, to here or in both directions."""
-        answer = self._connection.exec_(text.encode())
+        answer = self._execute(text)
         status = self._driver.pq.ExecStatus
         if answer.status not in (status.COPY_OUT, status.COPY_BOTH):
             raise self._refused(answer, "the PostgreSQL server does not send what was asked for")
@@ -209,8 +231,15 @@ class PostgresLink:
         return int(self._connection.backend_pid)
 
     def close(self) -> None:
-        """Close the connection."""
-        self._connection.finish()
+        """Close the connection. The thread that waits for an answer closes it, if there is one."""
+        with self._lock:
+            self._closed = True
+            if not self._asking:
+                self._connection.finish()
+                return
+            # the wait of that thread ends as if the server had closed the connection
+            with suppress(OSError, self._driver.Error), socket(fileno=dup(self._connection.socket)) as wire:
+                wire.shutdown(SHUT_RDWR)
 
     def _refused(self, answer: Any, what: str) -> PenstockError:
         field = self._driver.pq.DiagnosticField.SQLSTATE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import threading
 
 import psycopg
 import pytest
@@ -75,3 +76,25 @@ def test_a_server_that_is_not_there_and_one_that_goes_away() -> None:
         drained(link)
     assert raised.value.code == "DAT-5402" and raised.value.retriable
     link.close()
+
+
+def test_a_connection_is_closed_while_another_thread_waits_for_its_answer() -> None:
+    link, raised = PostgresLink(address()), list[PenstockError]()
+
+    def ask() -> None:
+        try:
+            link.ask("SELECT pg_sleep(600)")
+        except PenstockError as error:
+            raised.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    at_work = "SELECT wait_event FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+    with psycopg.connect(logical_server().url, autocommit=True) as there:
+        while there.execute(at_work, [link.process]).fetchone() is None:
+            pass
+        link.close()
+        asking.join()
+    assert [error.code for error in raised] == ["DAT-5402"]
+    with pytest.raises(PenstockError, match="is closed"):
+        link.ask("SELECT 1")
