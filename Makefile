@@ -3,6 +3,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NEVER_IMPORTED := tests?|sympy|networkx|mpmath|moto|cfnlint|mypy|pip|setuptools
 SOURCES := catalog client engine optimizer penstock planner repl tests
+# a test that hangs shows where each of its threads waits, and ends its process: pytest-xdist begins another
+ENDS_HANGING := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 
 # hundreds of processes are started: none compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,7 +35,7 @@ demo-debezium: $(VENV)/.installed ## Debezium's changes of a topic, the busiest 
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (eleven minutes on two quiet cores)
 	@$(BIN)/python -m compileall -q -j 0 -x '/test_' $(SOURCES)  # once, not by each process
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder $(ENDS_HANGING)
 
 test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the inner loop
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'not spark' tests/unit
