@@ -73,6 +73,7 @@ THREAD_EXEMPT = {
     "engine/connectors/in_process/registered.py": "the program's tables, read by slots",
     "engine/connectors/blocking_reader.py": "reads the program's iterables, which may block",
     "engine/connectors/postgres_cdc/background.py": "asks a server while its source is polled",
+    "engine/connectors/postgres_cdc/link.py": "closed by any thread while another waits in it",
     "engine/connectors/http/receiver.py": "waits between requests in the thread that reads, until it is closed",
     "engine/connectors/nats/client.py": "owns the thread of an asynchronous library",
     "engine/connectors/nats/source.py": "waits for a server in the thread that reads, until it is closed",

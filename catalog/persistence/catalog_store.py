@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.persistence.durable_file import replace_file
 from penstock.catalog.persistence.show_create import (
     create_statement,
     function_statement,
@@ -64,29 +64,8 @@ class CatalogStore:
         with catalog.lock:
             statements = catalog_statements(catalog, self.catalog)
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
-        # In the same directory: a rename is atomic only within one file system.
-        fresh = self.path.with_suffix(".json.new")
         try:
-            # Only the user may list the directory, too.
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with os.fdopen(
-                # Only the user may read it: options of tables have secrets.
-                os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-                "w",
-                encoding="utf-8",
-            ) as file:
-                file.write(text)
-                # flush() empties Python's buffer, fsync() the system's.
-                file.flush()
-                os.fsync(file.fileno())
-            # The content is on disk before the name is.
-            fresh.replace(self.path)
-            # Without this the rename may be lost when the machine fails.
-            directory = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            replace_file(self.path, text)
         except OSError as error:
             message = f"the catalog cannot be written to {self.path}"
             raise PenstockError(

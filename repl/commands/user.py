@@ -13,7 +13,7 @@ from pathlib import Path
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.client.server.principal import PrincipalRole
-from penstock.client.server.security.user_file import Users, read_users, write_users
+from penstock.client.server.security.user_file import Users, changing_users, read_users, write_users
 from penstock.repl.launch.parser import EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.output.messages import Messages
 
@@ -34,6 +34,13 @@ def run_user(arguments: argparse.Namespace, parser: Parser) -> int:
 
 
 def _change(arguments: argparse.Namespace, parser: Parser) -> None:
+    # asked for before the file is locked: a person may take long
+    password = _password(arguments) if arguments.action == "add" else ""
+    with changing_users(arguments.users):
+        _change_users(arguments, parser, password)
+
+
+def _change_users(arguments: argparse.Namespace, parser: Parser, password: str) -> None:
     path: Path = arguments.users
     # the first user makes the file
     adds = arguments.action in ("add", "token")
@@ -41,7 +48,6 @@ def _change(arguments: argparse.Namespace, parser: Parser) -> None:
     role = PrincipalRole(arguments.role)
     match arguments.action:
         case "add":
-            password = _password(arguments)
             write_users(path, users.with_user(arguments.name, role, password, os.urandom))
             sys.stdout.write(f"user {arguments.name} with the role {role}\n")
         case "token":

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.persistence.durable_file import exclusive, replace_file
 from penstock.client.server.principal import PrincipalRole
 from penstock.client.server.security.scram import SALT_BYTES, ScramSecret, derive_secret, parse_secret
 
@@ -114,6 +116,18 @@ def read_users(path: Path) -> Users:
         raise _unreadable(path, "it has no users and tokens as penstock writes them", "restore it") from None
 
 
+@contextmanager
+def changing_users(path: Path) -> Iterator[None]:
+    """Let no other program change the file between reading and writing it. Raise CLI-6215."""
+    with ExitStack() as stack:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            stack.enter_context(exclusive(path))
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        yield
+
+
 def write_users(path: Path, users: Users) -> None:
     """Write a file of users, whole or not at all, readable by its owner only. Raise CLI-6215."""
     content = {
@@ -126,19 +140,14 @@ def write_users(path: Path, users: Users) -> None:
             name: {"role": token.role.value, "sha256": token.digest} for name, token in users.tokens.items()
         },
     }
-    # beside it: a rename is atomic only within one file system
-    fresh = path.with_name(path.name + ".new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        replace_file(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error), "choose another file by --users") from error
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> PenstockError:
+    return _unreadable(path, error.strerror or str(error), "choose another file by --users")
 
 
 def _check_name(name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,20 @@ def test_users_and_tokens_from_the_command_line(
     assert main(["user", "remove", "ci", *file]) == 0
     assert main(["user", "list", *file]) == 0
     assert capsys.readouterr().out.endswith("user  admin  ann\n")
+
+
+def test_programs_that_change_the_file_at_once_lose_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"t{number}" for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        codes = list(
+            pool.map(lambda name: main(["user", "token", name, "--users", str(tmp_path / "u.json")]), names)
+        )
+    assert codes == [0] * len(names)
+    capsys.readouterr()
+    assert main(["user", "list", "--json", "--users", str(tmp_path / "u.json")]) == 0
+    assert sorted(one["name"] for one in json.loads(capsys.readouterr().out)) == sorted(names)
 
 
 def test_mistakes_say_what_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
