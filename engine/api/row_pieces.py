@@ -230,10 +230,13 @@ def take_in_pieces(table: pa.Table, positions: np.ndarray, most_bytes: int) -> I
     may repeat. Each batch is made when it is needed.
     """
     batches = [batch for batch in table.to_batches() if batch.num_rows]
-    sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
     starts = np.cumsum([0] + [batch.num_rows for batch in batches])
-    for first, last in cut(sizes[positions], positions.size, most_bytes):
+    for first, last in _bounds(batches, table.schema, positions, most_bytes):
         wanted = positions[first:last]
+        # the usual case needs no order restored: half the time of a large state's snapshot
+        if len(batches) == 1:
+            yield batches[0].take(array_of(wanted))
+            continue
         # the batch of each position; take from each batch once, then restore the order
         batch_of = np.searchsorted(starts, wanted, side="right") - 1
         order = np.argsort(batch_of, kind="stable")
@@ -244,6 +247,24 @@ def take_in_pieces(table: pa.Table, positions: np.ndarray, most_bytes: int) -> I
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)
         yield pa.concat_batches(parts).take(array_of(back))
+
+
+def _bounds(
+    batches: Sequence[pa.RecordBatch], schema: pa.Schema, positions: np.ndarray, most_bytes: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of about ``most_bytes`` of the rows at positions."""
+    # numbers and times: all rows have one size
+    if not any(pa.types.is_nested(kind) or _has_offsets(kind) for kind in schema.types):
+        width = sum(-(-kind.bit_width // 8) for kind in schema.types if not pa.types.is_null(kind))
+        rows = max(1, most_bytes // max(width, 1))
+        yield from ((first, min(first + rows, positions.size)) for first in range(0, positions.size, rows))
+        return
+    sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
+    yield from cut(sizes[positions], positions.size, most_bytes)
+
+
+def _has_offsets(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (*_OFFSETS, *_LARGE_OFFSETS))
 
 
 def parts_by_group(table: pa.Table) -> list[pa.Table]:

@@ -70,5 +70,8 @@ def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa
     """
     # Stable: entries of one key group keep their order.
     order = np.argsort(groups, kind="stable")
+    counts = np.bincount(groups)
+    # the sorted groups: without gathering each
+    ordered = np.repeat(np.arange(counts.size, dtype=groups.dtype), counts)
     # Slots and numbers of rows fit 32 bits.
-    return order, [array_of(groups[order]), array_of(slots[order].astype(np.uint32))]
+    return order, [array_of(ordered), array_of(slots.astype(np.uint32)[order])]

@@ -80,7 +80,11 @@ class TablePart(Mapped):
         return np.ascontiguousarray(self.table[slots].T)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [array_of(column) for column in self.state(slots)]
+        return self.arrays(self.state(slots))
+
+    def arrays(self, state: np.ndarray) -> list[pa.Array]:
+        """Return a state as columns for a checkpoint, which share its memory."""
+        return [array_of(column) for column in state]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         for k, column in enumerate(columns):
@@ -90,9 +94,9 @@ class TablePart(Mapped):
 class FloatPart(TablePart):
     """A part whose table is of float64."""
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+    def arrays(self, state: np.ndarray) -> list[pa.Array]:
         # The table is int64 throughout; floats are the same bits read differently.
-        return [array_of(column) for column in self.state(slots).view(np.float64)]
+        return [array_of(column) for column in state.view(np.float64)]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         super().restore(slots, [column.view(pa.int64()) for column in columns])

@@ -287,11 +287,17 @@ class Accumulators:
 
     def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
         """Return the state of slots as named columns for a checkpoint."""
+        # One pass over the shared table: a task waits for it at each checkpoint.
+        table = self._table.gathered(slots)
         # On disk: a<part>_<column>.
         return {
             f"a{p}_{k}": column
             for p, part in enumerate(self._parts)
-            for k, column in enumerate(part.columns(slots))
+            for k, column in enumerate(
+                part.arrays(table[self._columns[p]])
+                if p in self._columns and isinstance(part, TablePart)
+                else part.columns(slots)
+            )
         }
 
     def restore(self, slots: np.ndarray, columns: dict[str, pa.Array]) -> None:

@@ -130,8 +130,7 @@ class FloatSum(TablePart):
         other_sums, other_odd = other._halves()
         kernel.merge_floats(into, slots, other_sums, sums, other_odd, odd)
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        state = self.state(slots)
+    def arrays(self, state: np.ndarray) -> list[pa.Array]:
         return [array_of(column) for column in (*state[:3].view(np.float64), *state[3:])]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:

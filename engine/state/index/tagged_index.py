@@ -10,8 +10,8 @@ import pyarrow as pa
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.arrow_views import NO_BYTES
 from penstock.engine.kernels.index import tagged_index as kernel
-from penstock.engine.kernels.index.word_index import FREE, LIVE, NULL
-from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots_of
+from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL
+from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots_in_use, slots_of
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import zeros_beside
 
@@ -91,13 +91,7 @@ class TaggedSlots(Mapped):
 
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
-        # the low 32 bits of an entry are its slot plus 1, so that 0 is an empty entry
-        slots = (self.table[self.table != 0] & 0xFFFFFFFF) - 1
-        if self.null_slot >= 0:
-            slots = np.append(slots, self.null_slot)
-        live = np.zeros(self.capacity, np.bool_)
-        live[slots] = True
-        return np.flatnonzero(live)
+        return slots_in_use(int(self.state[ALLOCATED]), self.free[: self.state[FREE]])
 
 
 class RowIndex(Mapped):

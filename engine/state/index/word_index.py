@@ -22,6 +22,17 @@ def slots_of(bits: int) -> int:
     return (5 << bits) >> 3
 
 
+def slots_in_use(allocated: int, free: np.ndarray) -> np.ndarray:
+    """Return the slots below ``allocated`` that are not ``free``, ascending. The table is not read: a
+    checkpoint asks for them while rows wait.
+    """
+    if not free.size:
+        return np.arange(allocated)
+    live = np.ones(allocated, np.bool_)
+    live[free] = False
+    return np.flatnonzero(live)
+
+
 def pays_to_rebuild(removed: int, live: int) -> bool:
     """Return whether one pass over the whole table is cheaper than removing keys one by one."""
     return removed * 4 > live
@@ -118,14 +129,8 @@ class WordIndex(Mapped):
 
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
-        # Every second word of the table.
-        entries = self._table[1::2]
-        slots = entries[entries != 0] - 1
-        if self.null_slot >= 0:
-            slots = np.append(slots, self.null_slot)
-        live = np.zeros(self.capacity, np.bool_)
-        live[slots] = True
-        return np.flatnonzero(live)
+        state = self._state
+        return slots_in_use(int(state[kernel.ALLOCATED]), self._free[: state[kernel.FREE]])
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:
