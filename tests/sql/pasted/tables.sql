@@ -1,0 +1,17 @@
+CREATE TABLE Orders (order_id STRING, user_id BIGINT, `user` BIGINT, product STRING, category STRING, amount INT, price DECIMAL(32, 2), currency STRING, order_time TIMESTAMP(3), proc_time AS PROCTIME(), WATERMARK FOR order_time AS order_time - INTERVAL '5' SECOND) WITH ('connector' = 'datagen', 'number-of-rows' = '20', 'fields.order_time.kind' = 'sequence', 'fields.order_time.start' = '2024-01-01 00:00:00', 'fields.order_time.step' = '7 s');
+CREATE TABLE Shipments (id STRING, order_id STRING, ship_time TIMESTAMP(3), WATERMARK FOR ship_time AS ship_time) WITH ('connector' = 'datagen', 'number-of-rows' = '20', 'fields.ship_time.kind' = 'sequence', 'fields.ship_time.start' = '2024-01-01 00:00:00', 'fields.ship_time.step' = '7 s');
+CREATE TABLE currency_rates (currency STRING, conversion_rate DECIMAL(32, 2), update_time TIMESTAMP(3), WATERMARK FOR update_time AS update_time, PRIMARY KEY (currency) NOT ENFORCED) WITH ('connector' = 'datagen', 'number-of-rows' = '20', 'fields.update_time.kind' = 'sequence', 'fields.update_time.start' = '2024-01-01 00:00:00', 'fields.update_time.step' = '7 s');
+CREATE TABLE Bid (bidtime TIMESTAMP(3), price DECIMAL(10, 2), item STRING, supplier_id STRING, proc AS PROCTIME(), WATERMARK FOR bidtime AS bidtime - INTERVAL '1' SECOND) WITH ('connector' = 'datagen', 'number-of-rows' = '20', 'fields.bidtime.kind' = 'sequence', 'fields.bidtime.start' = '2024-01-01 00:00:00', 'fields.bidtime.step' = '7 s');
+CREATE TABLE Ticker (symbol STRING, rowtime TIMESTAMP(3), price INT, tax INT, WATERMARK FOR rowtime AS rowtime) WITH ('connector' = 'datagen', 'number-of-rows' = '20', 'fields.rowtime.kind' = 'sequence', 'fields.rowtime.start' = '2024-01-01 00:00:00', 'fields.rowtime.step' = '7 s');
+CREATE TABLE ShopSales (product_id STRING, category STRING, product_name STRING, sales BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '20');
+CREATE TABLE Customers (id BIGINT, name STRING, country STRING, zip STRING, tags ARRAY<STRING>, attributes MAP<STRING, STRING>, address ROW<street STRING, city STRING>) WITH ('connector' = 'datagen', 'number-of-rows' = '5');
+CREATE TABLE person (id INT, name STRING, age INT, class INT, address STRING, zip_code INT) WITH ('connector' = 'datagen', 'number-of-rows' = '20');
+CREATE TABLE employee (id INT, name STRING, dept STRING, deptno INT, salary INT, age INT, hired DATE) WITH ('connector' = 'datagen', 'number-of-rows' = '20');
+CREATE TABLE department (deptno INT, deptname STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '4');
+CREATE TABLE dealer (id INT, city STRING, car_model STRING, quantity INT) WITH ('connector' = 'datagen', 'number-of-rows' = '20');
+CREATE TABLE events (id BIGINT, ts TIMESTAMP(3), payload STRING, v DOUBLE, WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', 'number-of-rows' = '20', 'fields.ts.kind' = 'sequence', 'fields.ts.start' = '2024-01-01 00:00:00', 'fields.ts.step' = '7 s');
+CREATE TABLE emp (empno INT, ename STRING, job STRING, mgr INT, hiredate DATE, sal DECIMAL(7, 2), comm DECIMAL(7, 2), deptno INT) WITH ('connector' = 'datagen', 'number-of-rows' = '14');
+CREATE TABLE dept (deptno INT, dname STRING, loc STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '4');
+CREATE TABLE RubberOrders (product STRING, amount INT) WITH ('connector' = 'blackhole');
+CREATE TABLE sink_table (k STRING, n BIGINT) WITH ('connector' = 'blackhole');
+CREATE TABLE people_sink (id INT, name STRING, age INT) WITH ('connector' = 'blackhole');
