@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from penstock.client.execution.access_control import check_plan as check_access
+from penstock.client.execution.binder_notes import log_notes
 from penstock.client.execution.job_submission import start_on_backend, submit_job
 from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery, PlannerOptions
 from penstock.client.execution.point_query import PointQuery, point_plan
@@ -64,6 +65,12 @@ class QueryPipeline:
     def resolve(self, statement: ParsedQuery, params: Parameters = ()) -> LogicalPlan:
         """Bind a statement without a state of the materialized views it reads."""
         binder = Binder(self._state.catalog, self._state.settings)
+        bound = self._resolved(binder, statement, params)
+        log_notes(binder)
+        return bound
+
+    @staticmethod
+    def _resolved(binder: Binder, statement: ParsedQuery, params: Parameters) -> LogicalPlan:
         match statement:
             # SELECT: the sink without a table is the client
             case Query():

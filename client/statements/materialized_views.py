@@ -9,6 +9,7 @@ from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.tables import CatalogTable, MaterializedView
+from penstock.client.execution.binder_notes import log_notes
 from penstock.client.execution.job_submission import submit_with_state, submitted_job
 from penstock.client.execution.materialized_view_jobs import ViewJob
 from penstock.client.execution.planned_query import PlannedQuery
@@ -48,7 +49,9 @@ def declare_view(
 ) -> PlannedQuery:
     """Put a materialized view into the catalog and return the planned query of its job."""
     mode = str(state.settings.get("execution.runtime-mode"))
-    sink = Binder(state.catalog, state.settings).bind_create_materialized_view(node)
+    binder = Binder(state.catalog, state.settings)
+    sink = binder.bind_create_materialized_view(node)
+    log_notes(binder)
     # a view is filled by a job in every mode, so batch is not obeyed here
     planned = pipeline.plan(sink, mode="automatic" if mode == "batch" else mode)
     assert isinstance(planned.plan, Sink)

@@ -14,6 +14,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.namespaces import WritableCatalog
 from penstock.catalog.tables import CatalogTable, ObjectPath
 from penstock.client.execution.access_control import check_table
+from penstock.client.execution.binder_notes import log_notes
 from penstock.client.results.result import Result, note_result
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
@@ -206,6 +207,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"view {node.name} exists already")
             view = binder.bind_create_view(node)
+            log_notes(binder)
             catalog.create_view(
                 view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span
             )

@@ -43,6 +43,7 @@ from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Sort, TemporalSort, is_time_order
@@ -102,12 +103,14 @@ class Binder:
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
         self.catalog = catalog
         self.settings = settings
+        # what is said of clauses without effect; the session passes it on
+        self.notes: list[str] = []
 
     def context(self, parameters: Parameters = (), query: Query | None = None) -> BindContext:
         """Return the context a statement is bound in."""
         # the parser limits nesting; binding one level takes several Python frames
         allow_depth()
-        context = BindContext(self.catalog, self.settings, _NESTED, parameters)
+        context = BindContext(self.catalog, self.settings, _NESTED, parameters, notes=self.notes)
         return context if query is None else replace(context, text=query.text, text_start=query.span.start)
 
     def bind_query(self, query: Query, parameters: Parameters = (), *, follows: bool = False) -> LogicalPlan:
@@ -122,27 +125,11 @@ class Binder:
 
     def bind_insert(self, statement: Insert, parameters: Parameters = ()) -> Sink | StatementSet:
         """Return the Sink of an INSERT, its input cast to the table's columns. With LATE ROWS INTO the plan
-        is a StatementSet of two Sinks. Raises SQL-1703 for ORDER BY over a stream, unless it orders by time.
+        is a StatementSet of two Sinks. Raises SQL-1703 for ORDER BY over an endless stream, unless by time.
         """
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
-        # ORDER BY an ascending time attribute sorts a stream: the watermark tells when a row is final.
-        if (
-            isinstance(relation.plan, Sort)
-            and not bounded(relation.plan)
-            and is_time_order(relation.plan.keys, relation.fields)
-        ):
-            relation = Relation(TemporalSort(relation.plan.input, relation.plan.keys), relation.fields)
-        if isinstance(relation.plan, Sort) and not bounded(relation.plan):
-            span = span_of(statement.query.tree.args["order"])
-            hint = "leave the order out, or add LIMIT n to write the first n rows"
-            raise PenstockError(
-                "SQL-1703",
-                "rows of a stream are written as they come, not in an order",
-                span=span,
-                hint=hint,
-                sqlstate="0A000",
-            )
+        relation = Relation(self._written_order(relation), relation.fields)
         sink = replace(
             sink_for(statement, table, relation), history=resolve_history_option(statement.query.tree)
         )
@@ -153,6 +140,24 @@ class Binder:
             if clause is None
             else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
         )
+
+    def _written_order(self, relation: Relation) -> LogicalPlan:
+        """Return the plan of rows that are written to a table. Over a stream that ends an order by time sorts
+        them; any other order is dropped with a note, since rows are written as they come.
+        """
+        plan = relation.plan
+        # INSERT .. SELECT a ORDER BY b: a projection above the sort drops b
+        sort = plan.input if isinstance(plan, Project) else plan
+        if not isinstance(sort, Sort) or bounded(sort):
+            return plan
+        # the fields of a Project are fewer than those of its input, whose roles say what is time
+        fields = sort.schema.fields if isinstance(plan, Project) else relation.fields
+        if is_time_order(sort.keys, fields):
+            below: LogicalPlan = TemporalSort(sort.input, sort.keys)
+        else:
+            self.notes.append("ORDER BY has no effect here: rows of a stream are written as they come")
+            below = sort.input
+        return replace(plan, input=below) if isinstance(plan, Project) else below
 
     def bind_statement_set(self, statement: ExecuteStatementSet, parameters: Parameters = ()) -> StatementSet:
         """Return the plan of several INSERTs that run as one job. Parameters are numbered through all of them

@@ -61,7 +61,8 @@ class BindContext:
     to import the whole binder.
 
     ``follows``: materialized views are read as changelogs, not as their current rows. ``text`` is the query's
-    text; it begins ``text_start`` characters into the statement.
+    text; it begins ``text_start`` characters into the statement. ``notes``: what is said to the user of
+    clauses that have no effect; all contexts of a statement share it.
     """
 
     catalog: Catalog
@@ -73,6 +74,7 @@ class BindContext:
     text: str = ""
     text_start: int = 0
     follows: bool = False
+    notes: list[str] = field(default_factory=list, compare=False)
 
     def written(self, span: Span | None) -> str:
         """Return the text of a span on one line, the name of a column without an alias."""
@@ -81,6 +83,11 @@ class BindContext:
             return ""
         # line breaks and indentation of the text are not part of a column's name
         return " ".join(self.text[span.start - self.text_start : span.end - self.text_start].split())
+
+    def note(self, text: str) -> None:
+        """Tell the user of a clause without effect, once. Views were noted when they were created."""
+        if not self.views and text not in self.notes:
+            self.notes.append(text)
 
     def is_aggregate(self, name: str) -> bool:
         """Return whether a name is an aggregate function, built in or registered in Python."""

@@ -30,20 +30,9 @@ from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_ti
 from penstock.planner.parser.syntax_nodes import consume, span_of
 
 
-def check_order(endless: bool, limited: bool, nested: bool, span: Span | None) -> None:
-    """Refuse an ORDER BY without LIMIT over an endless stream (SQL-1703) or in a subquery (SQL-1064)."""
-    if limited:
-        return
-    if nested:
-        hint = "order the outer query, or add LIMIT"
-        raise PenstockError(
-            "SQL-1064",
-            "ORDER BY in a subquery orders nothing without LIMIT",
-            span=span,
-            hint=hint,
-            sqlstate="42601",
-        )
-    if endless:
+def check_order(endless: bool, limited: bool, span: Span | None) -> None:
+    """Refuse an ORDER BY without LIMIT over an endless stream: SQL-1703."""
+    if endless and not limited:
         hint = (
             "order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date"
         )
@@ -185,9 +174,13 @@ def _ordered(
     # constants: LIMIT 10 OFFSET 5
     limit = _rows(tree.args.get("limit"), context, "LIMIT")
     offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
+    # rows of a subquery have no order; with OFFSET the order says which rows they are
+    if keys and nested and limit is None and not offset:
+        context.note("ORDER BY in a subquery or view orders nothing without LIMIT; order the outer query")
+        return relation
     if keys:
         timely = is_time_order(keys, relation.fields)
-        check_order(endless(plan) and not timely, limit is not None, nested, span_of(tree.args["order"]))
+        check_order(endless(plan) and not timely, limit is not None, span_of(tree.args["order"]))
         # ORDER BY a time attribute over a stream: each row is emitted once the watermark has passed it.
         if timely and limit is None and endless(plan):
             return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)

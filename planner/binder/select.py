@@ -163,6 +163,8 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
         ttl_ms=hints.on_distinct() if bound.distinct else None,
     )
     hints.check_used()
+    for note in hints.notes:
+        context.note(note)
     return bound
 
 

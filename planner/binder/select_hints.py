@@ -19,8 +19,11 @@ from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
-from penstock.planner.parser.hints import SelectHint
+from penstock.planner.parser.hints import WITHOUT_EFFECT, SelectHint
 from penstock.planner.parser.syntax_nodes import AsOf
+
+Names = Sequence[tuple[str, str]]
+"""What a hint may call the tables of a FROM, each with the visible name."""
 
 
 @dataclass
@@ -31,7 +34,7 @@ class BlockHints:
     ``lookups``: lookup options of a table.
 
     ``unused``: the spans of hints that no plan node has used yet, by hint and table. ``only``: the single
-    table of a FROM without joins.
+    table of a FROM without joins. ``notes``: what is said of hints that change nothing.
     """
 
     lifetimes: dict[str, int] = field(default_factory=dict)
@@ -39,6 +42,7 @@ class BlockHints:
     lookups: dict[str, dict[str, str]] = field(default_factory=dict)
     unused: dict[tuple[str, str], Span] = field(default_factory=dict)
     only: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, tree: exp.Expr) -> BlockHints:
@@ -52,6 +56,10 @@ class BlockHints:
         names = list(_names(tree)) if hints else []
         for hint in hints:
             if hint.name == "BACKFILL":  # of the whole statement: see ``history_clause``
+                continue
+            # SHUFFLE_HASH(t), REPARTITION(3): they change no row, and there is nothing that they could steer
+            if hint.name in WITHOUT_EFFECT:
+                block.notes.append(f"the hint {hint.name} has no effect: {WITHOUT_EFFECT[hint.name]}")
                 continue
             # LOOKUP('table' = 't', 'async' = 'true', ..)
             if hint.name == "LOOKUP":
@@ -69,7 +77,7 @@ class BlockHints:
                 block.unused["BROADCAST", name] = span
         return block
 
-    def _look_up(self, hint: SelectHint, names: Sequence[str]) -> None:
+    def _look_up(self, hint: SelectHint, names: Names) -> None:
         """Record the options of a LOOKUP hint. Raises SQL-1602 for an unknown table or option, SQL-15xx for a
         value.
         """
@@ -164,33 +172,32 @@ class BlockHints:
         return True
 
     def check_used(self) -> None:
-        """Refuse a hint that no plan node has used: SQL-1602."""
+        """Note BROADCAST and LOOKUP hints that no plan node has used: they change no row. Refuse such a
+        STATE_TTL, without which state would stay for ever: SQL-1602.
+        """
         for (hint, name), span in self.unused.items():
             if hint == "BROADCAST":
-                instead = (
+                why = (
                     "it names a table that is joined by JOIN with another: the right side, or the first "
                     "table of FROM"
                 )
+                self.notes.append(f'the hint BROADCAST of "{name}" has no effect: {why}')
             elif hint == "LOOKUP":
-                instead = (
-                    "it names a table of a database that is joined FOR SYSTEM_TIME AS OF a processing time"
-                )
+                why = "it names a table of a database that is joined FOR SYSTEM_TIME AS OF a processing time"
+                self.notes.append(f'the hint LOOKUP of "{name}" has no effect: {why}')
             else:
                 instead = (
                     "it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows "
-                    "are freed by the watermark, "
+                    "are freed by the watermark, MATCH_RECOGNIZE uses 'table.exec.state.ttl', and ORDER BY "
+                    ".. LIMIT keeps every row that may become one of the first"
                 )
-                instead += (
-                    "MATCH_RECOGNIZE uses 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps every "
-                    "row that may become one of the first"
+                raise PenstockError(
+                    "SQL-1602",
+                    f'{hint} of "{name}" has no effect in this SELECT',
+                    span=span,
+                    hint=instead,
+                    sqlstate="0A000",
                 )
-            raise PenstockError(
-                "SQL-1602",
-                f'{hint} of "{name}" has no effect in this SELECT',
-                span=span,
-                hint=instead,
-                sqlstate="0A000",
-            )
 
 
 def table_name(tree: exp.Expr) -> str | None:
@@ -205,20 +212,30 @@ def table_name(tree: exp.Expr) -> str | None:
     return tree.this.name.rpartition(".")[2] if isinstance(tree, exp.Table) else None
 
 
-def _names(tree: exp.Expr) -> Iterator[str]:
+def _names(tree: exp.Expr) -> Iterator[tuple[str, str]]:
+    """Yield what a hint may call each table of FROM, with its visible name: the alias, and the own name."""
     from_ = tree.args.get("from_")
     for reference in (
         [] if from_ is None else [from_.this, *(join.this for join in tree.args.get("joins") or [])]
     ):
         name = table_name(reference)
-        if name is not None:
-            yield name
+        if name is None:
+            continue
+        yield name, name
+        table = reference.this if isinstance(reference, AsOf) else reference
+        if isinstance(table, exp.Table):
+            yield table.this.name.rpartition(".")[2], name
 
 
-def _known(written: str, span: Span, names: Sequence[str], hint: SelectHint) -> str:
-    if written.lower() in (name.lower() for name in names):
-        return written.lower()
-    near = did_you_mean(written, names, others=True) or "name a table of FROM by its alias, where it has one"
+def _known(written: str, span: Span, names: Names, hint: SelectHint) -> str:
+    visible = [name for called, name in names if called.lower() == written.lower()]
+    # an own name that FROM has under two aliases names neither
+    if len(set(visible)) == 1:
+        return visible[0].lower()
+    near = (
+        did_you_mean(written, [name for _, name in names], others=True)
+        or "name a table of FROM by its alias, where it has one"
+    )
     if hint.name == "STATE_TTL" and not names:
         near = "MATCH_RECOGNIZE uses 'table.exec.state.ttl'; " + near
     raise PenstockError(

@@ -1,5 +1,5 @@
 """The grammar of hints, ``/*+ NAME(..) */``: OPTIONS follows a table name, all others follow SELECT. A hint
-without effect is an error, never ignored.
+that cannot be obeyed is an error or, where it changes no row, a note; it is never ignored in silence.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from penstock.planner.parser.scanner import scan
 from penstock.planner.parser.syntax_nodes import OptionEntry
 
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
-# NAME(..), where parentheses are allowed only inside strings
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")
-# 'key' = 'value', where a doubled quote is a quote
-_OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
+# NAME(..) or NAME, where further parentheses are allowed only inside strings
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\(((?:[^()']|'(?:[^']|'')*')*)\))?\s*(,|$)")
+# 'key' = 'value' or key = 'value', where a doubled quote is a quote
+_OPTION = re.compile(r"\s*('(?:[^']|'')*'|[A-Za-z_][\w.-]*|`[^`]+`)\s*=\s*('(?:[^']|'')*')\s*(,|$)")
 _VALUE = re.compile(r"\s*('(?:[^']|'')*')\s*")
 # a table's name: a plain word, or any text in backticks
 _NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
@@ -30,12 +30,17 @@ _OF_SELECT = {
     "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
     "BACKFILL": "BACKFILL('spark')",
 }
-# Spark's join hints: known, and refused with the reason
-_WITHOUT_EFFECT = {
-    "SHUFFLE_HASH": "joins choose by what their inputs are",
-    "SHUFFLE_MERGE": "joins choose by what their inputs are",
-    "NEST_LOOP": "joins choose by what their inputs are",
+_JOINS = "joins choose by what their inputs are"
+_PARTITIONS = "rows are distributed by the keys that the operators need"
+# hints of Flink and Spark that change no row and have nothing to steer here: why
+WITHOUT_EFFECT = {
+    **dict.fromkeys(("SHUFFLE_HASH", "SHUFFLE_MERGE", "SHUFFLEMERGE", "MERGE", "MERGEJOIN"), _JOINS),
+    **dict.fromkeys(("NEST_LOOP", "MULTI_JOIN", "SHUFFLE_REPLICATE_NL"), _JOINS),
+    **dict.fromkeys(("COALESCE", "REPARTITION", "REPARTITION_BY_RANGE", "REBALANCE"), _PARTITIONS),
+    "SKEW": _PARTITIONS,
 }
+# Spark's other names of a hint
+_ALIASES = {"BROADCASTJOIN": "BROADCAST", "MAPJOIN": "BROADCAST"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,10 @@ def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
             raise PenstockError(
                 "SQL-1009", "this hint cannot be read", span=Span(start, end), hint=hint, sqlstate="42601"
             )
-        yield Hint(call[1].upper(), Span(*call.span(1)), *call.span(2))
+        name = _ALIASES.get(call[1].upper(), call[1].upper())
+        # NAME without parentheses has no arguments
+        bounds = call.span(2) if call[2] is not None else (call.end(1), call.end(1))
+        yield Hint(name, Span(*call.span(1)), *bounds)
         position = call.end()
 
 
@@ -105,6 +113,9 @@ def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
 
 
 def _select_hint(text: str, hint: Hint) -> SelectHint:
+    # its arguments are of no use; the binder notes it
+    if hint.name in WITHOUT_EFFECT:
+        return SelectHint(hint.name, hint.span)
     usage = _OF_SELECT.get(hint.name)
     if usage is None:
         raise _no_effect(hint)
@@ -166,7 +177,7 @@ def _names(text: str, hint: Hint, usage: str) -> Iterator[tuple[str, Span]]:
 
 
 def _unquoted(text: str) -> str:
-    return text[1:-1].replace("''", "'")
+    return text[1:-1].replace("''", "'") if text[0] in "'`" else text
 
 
 def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
@@ -193,14 +204,16 @@ def _no_effect(hint: Hint) -> PenstockError:
         return PenstockError(
             "SQL-1602", f"{hint.name} has no effect here", span=hint.span, hint=instead, sqlstate="0A000"
         )
-    # a hint of Spark that would change nothing, or a misspelt one
-    reason = _WITHOUT_EFFECT.get(hint.name)
-    if reason is None:
-        near = did_you_mean(hint.name, ("OPTIONS", *_OF_SELECT, *_WITHOUT_EFFECT), others=True)
+    # a hint that changes nothing, where no SELECT is, or a misspelt one
+    if hint.name in WITHOUT_EFFECT:
         return PenstockError(
-            "SQL-1602", f"there is no hint {hint.name}", span=hint.span, hint=near, sqlstate="42601"
+            "SQL-1602",
+            f"{hint.name} has no effect here",
+            span=hint.span,
+            hint=f"leave it out: {WITHOUT_EFFECT[hint.name]}",
+            sqlstate="0A000",
         )
-    message = f"the hint {hint.name} would have no effect"
+    near = did_you_mean(hint.name, ("OPTIONS", *_OF_SELECT, *WITHOUT_EFFECT), others=True)
     return PenstockError(
-        "SQL-1602", message, span=hint.span, hint=f"leave it out: {reason}", sqlstate="0A000"
+        "SQL-1602", f"there is no hint {hint.name}", span=hint.span, hint=near, sqlstate="42601"
     )

@@ -36,7 +36,6 @@ _SHELL = "that is a command of the system's shell: leave by \\q, or run it there
 _UNITS = "units are SECOND, MINUTE, HOUR, DAY, MONTH and YEAR: INTERVAL '1' DAY"
 _OPTIONS = "write WITH ('connector' = 'filesystem', 'path' = '..', 'format' = 'csv')"
 _LATERAL = "write CROSS JOIN LATERAL (..), or LEFT JOIN LATERAL (..) ON TRUE to keep every row"
-_KEY = "write PRIMARY KEY ({column}) NOT ENFORCED as an item of its own, behind a comma"
 _UNCHECKED = "leave it out: no constraint is checked; PRIMARY KEY (..) NOT ENFORCED is a promise"
 _TIME_UNITS = (
     "SECOND|SECONDS|MINUTE|MINUTES|HOUR|HOURS|DAY|DAYS|WEEK|WEEKS|MONTH|MONTHS|YEAR|YEARS|MILLISECOND"
@@ -98,7 +97,6 @@ _OBJECTS = (
         "STREAM|SOURCE|SINK",
         "write CREATE TABLE: its connector makes it a stream, a source or a sink",
     ),
-    _Rule("CREATE", "TEMP", "write CREATE TEMPORARY"),
     _Rule("CREATE", "SCHEMA", "write CREATE DATABASE"),
     _Rule(
         "CREATE", "EXTERNAL|FOREIGN|UNLOGGED|GLOBAL|LOCAL", "leave {here} out: WITH says where the rows are"
@@ -154,14 +152,8 @@ _TABLES = (
         "leave DEFAULT out: COALESCE({column}, ..) in a query replaces NULL",
         first="CREATE",
     ),
-    _Rule("<any>", "PRIMARY KEY", _KEY, first="CREATE"),
     _Rule("<any>", "UNIQUE|REFERENCES|CHECK", _UNCHECKED, first="CREATE"),
     _Rule("KEY (", "<word>", _UNCHECKED, first="CREATE"),
-    _Rule("ADD COLUMN <word>", "<any>", "write ADD {last} {here}"),
-    _Rule("ADD COLUMNS", "(", "write ADD (..)"),
-    _Rule("DROP COLUMN", "<word>", "write DROP {here}"),
-    _Rule("RENAME COLUMN", "<word>", "write RENAME {here} TO .."),
-    _Rule("MODIFY COLUMN <word>", "<any>", "write MODIFY {last} {here}"),
     _Rule("<word>", "ALTER|CHANGE|REPLACE", "write MODIFY and the column with its new type", first="ALTER"),
     _Rule("INSERT", "<word>", "write INSERT INTO {here}"),
     _Rule(",", ")", "leave out the comma before it"),

@@ -177,14 +177,14 @@ class TypeReader:
             # ARRAY<INT>
             case "ARRAY":
                 self._need("LESSTHAN")
-                read = TypeSyntax(word, parts=(self.read(depth + 1),))
+                read = TypeSyntax(word, parts=(self._inner(depth),))
                 self._need("MORETHAN")
             # MAP<STRING, INT>
             case "MAP":
                 self._need("LESSTHAN")
-                key = self.read(depth + 1)
+                key = self._inner(depth)
                 self._need("COMMA")
-                read = TypeSyntax(word, parts=(key, self.read(depth + 1)))
+                read = TypeSyntax(word, parts=(key, self._inner(depth)))
                 self._need("MORETHAN")
             case _:
                 read = self._row(word, depth)
@@ -236,8 +236,23 @@ class TypeReader:
         while not names or self._need("COMMA", close).type == "COMMA":
             names.append(self._need("NAME"))
             self._take("COLON")
-            kinds.append(self.read(depth + 1))
+            kinds.append(self._inner(depth))
+            # ROW<a INT COMMENT 'the a'>
+            if self._take("COMMENT") is not None:
+                self._need("STRING")
         return TypeSyntax(word, parts=tuple(kinds), fields=tuple(names))
+
+    def _inner(self, depth: int) -> TypeSyntax:
+        """Return the type of an element or field. NOT NULL behind it is a promise that nothing checks, as
+        PRIMARY KEY NOT ENFORCED is.
+        """
+        read = self.read(depth + 1)
+        if self._take("NOT") is not None:
+            self._need("NULL")
+        else:
+            self._take("NULL")
+            self._optional |= {"NOT", "NULL", "COMMENT"}
+        return read
 
     def _need(self, *terminals: str) -> TypeToken:
         """Consume one of these terminals and return it, or raise for the current token."""

@@ -80,6 +80,13 @@ class _PrimaryKey(_Names):
     """The names of PRIMARY KEY."""
 
 
+@dataclass(frozen=True)
+class _KeyColumn:
+    """A column declared as ``a INT PRIMARY KEY NOT ENFORCED``."""
+
+    column: nodes.PhysicalColumnDef
+
+
 class _Options(tuple[OptionEntry, ...]):
     """The options of a WITH clause."""
 
@@ -121,6 +128,16 @@ def _text(token: Any) -> str:
 def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
     return PenstockError(
         "SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000"
+    )
+
+
+def _unchecked_key(span: Span, instead: str) -> PenstockError:
+    return PenstockError(
+        "SQL-1305",
+        "a primary key is never enforced on a stream",
+        span=span,
+        hint=f"{instead}: the key is a promise about the data",
+        sqlstate="0A000",
     )
 
 
@@ -212,10 +229,18 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     # columns
 
-    def physical(self, children: list[Any]) -> nodes.PhysicalColumnDef:
-        return nodes.PhysicalColumnDef(
-            children[0], type_of(children[1].syntax), not _has(children, "not_null")
-        )
+    def physical(self, children: list[Any]) -> nodes.PhysicalColumnDef | _KeyColumn:
+        name, keys = children[0], _all(children, bool)
+        column = nodes.PhysicalColumnDef(name, type_of(children[1].syntax), not _has(children, "not_null"))
+        if not keys:
+            return column
+        # a INT PRIMARY KEY: the promise has to be written out, as in a list of keys
+        if not keys[0]:
+            raise _unchecked_key(name.span, f"write {name.text} .. PRIMARY KEY NOT ENFORCED")
+        return _KeyColumn(column)
+
+    def own_key(self, children: list[Any]) -> bool:
+        return _has(children, "not_enforced")
 
     def computed(self, children: list[Any]) -> nodes.ComputedColumnDef:
         return nodes.ComputedColumnDef(children[0], self._expression(children[1]))
@@ -241,20 +266,17 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         # PRIMARY KEY (..) without NOT ENFORCED promises a check that no stream can do
         if not _has(children, "not_enforced"):
             span = Span(names[0].span.start, names[-1].span.end)
-            hint = "write PRIMARY KEY (..) NOT ENFORCED: the key is a promise about the data"
-            raise PenstockError(
-                "SQL-1305",
-                "a primary key is never enforced on a stream",
-                span=span,
-                hint=hint,
-                sqlstate="0A000",
-            )
+            raise _unchecked_key(span, "write PRIMARY KEY (..) NOT ENFORCED")
         return _PrimaryKey(names)
 
     # tables and views
 
     def create_table(self, children: list[Any]) -> nodes.CreateTable:
         name = _one(children, Name)
+        # a INT PRIMARY KEY NOT ENFORCED is the column and PRIMARY KEY (a) NOT ENFORCED
+        own_keys = _all(children, _KeyColumn)
+        children = [child.column if isinstance(child, _KeyColumn) else child for child in children]
+        children += [_PrimaryKey([child.column.name]) for child in own_keys]
         # columns, watermark and primary key in any order between the parentheses
         columns = [c for c in children if isinstance(c, nodes.ColumnDef)]
         watermarks = _all(children, nodes.WatermarkDef)

@@ -7,13 +7,15 @@ from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError
 from penstock.planner.parser.call_parser import CallParser
+from penstock.planner.parser.clause_parser import EmitParser, GroupingParser
 from penstock.planner.parser.dialect import tokenize
-from penstock.planner.parser.expression_parser import ExpressionParser, PredicateParser
+from penstock.planner.parser.expression_parser import ExpressionParser
 from penstock.planner.parser.from_parser import TableParser
 from penstock.planner.parser.literal_parser import LiteralParser
 from penstock.planner.parser.match_recognize_parser import MatchParser
 from penstock.planner.parser.over_clause_parser import OverParser
-from penstock.planner.parser.query_parser import EmitParser, GroupingParser, QueryParser
+from penstock.planner.parser.predicate_parser import PredicateParser
+from penstock.planner.parser.query_parser import QueryParser
 from penstock.planner.parser.token_stream import TokenStream
 
 LEVELS = (

@@ -115,13 +115,6 @@ error[SQL-1601]: a subquery in the ON of a temporal or snapshot join is not supp
     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: put it among the conditions of WHERE
 ====
-SELECT /*+ BROADCAST(s) */ * FROM bid JOIN LATERAL SNAPSHOT(TABLE person, on_time => DESCRIPTOR(joined)) AS s ON bid.bidder = s.id
----
-error[SQL-1602]: BROADCAST of "s" has no effect in this SELECT
-  1 | SELECT /*+ BROADCAST(s) */ * FROM bid JOIN LATERAL SNAPSHOT(TABLE person, on_time => DESCRIPTOR(joined)) AS s ON b
-    |                      ^
-hint: it names a table that is joined by JOIN with another: the right side, or the first table of FROM
-====
 SELECT * FROM bid JOIN LATERAL SNAPSHOT(person) AS s ON bid.bidder = s.id
 ---
 error[SQL-1102]: SNAPSHOT takes a table: input => TABLE name

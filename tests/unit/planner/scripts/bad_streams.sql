@@ -108,13 +108,6 @@ error[SQL-1601]: PARTITION BY in TUMBLE is not supported
     |                                             ^^^^^^
 hint: name the columns in GROUP BY
 ====
-SELECT * FROM (SELECT * FROM city ORDER BY size) AS c
----
-error[SQL-1064]: ORDER BY in a subquery orders nothing without LIMIT
-  1 | SELECT * FROM (SELECT * FROM city ORDER BY size) AS c
-    |                                   ^^^^^^^^^^^^^
-hint: order the outer query, or add LIMIT
-====
 INSERT INTO totals (id) SELECT auction FROM bid ORDER BY price
 ---
 error[SQL-1703]: an endless stream has no last row, so it cannot be ordered

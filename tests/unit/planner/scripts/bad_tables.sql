@@ -60,7 +60,7 @@ hint: a closing parenthesis is missing
 ====
 CREATE TABLE t (a ARRAY<INT b>) WITH ('connector' = 'datagen')
 ---
-error[SQL-1001]: unexpected "b": "(", ">", PRECISION, VARYING, WITH or WITHOUT was expected
+error[SQL-1001]: unexpected "b": "(" or ">" was expected
   1 | CREATE TABLE t (a ARRAY<INT b>) WITH ('connector' = 'datagen')
     |                             ^
 hint: a comma is missing before b

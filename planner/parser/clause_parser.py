@@ -1,0 +1,164 @@
+"""The grammar of two clauses: the grouping elements of GROUP BY, and EMIT with what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from penstock.catalog.errors import PenstockError
+from penstock.planner.parser.literal_parser import LiteralParser
+from penstock.planner.parser.parser_context import ParserContext
+from penstock.planner.parser.syntax_nodes import EmitClause, GroupingSets, HistoryClause
+from penstock.planner.parser.token_stream import TokenStream
+
+Keys = list[exp.Expr]
+T = TypeVar("T")
+
+# the sets of a CUBE of eight columns
+MAX_GROUPING_SETS = 256
+
+
+class GroupingParser:
+    """Parses the grouping elements of GROUP BY."""
+
+    def __init__(self, context: ParserContext) -> None:
+        self._context, self._tokens = context, context.tokens
+
+    def groups(self) -> exp.Expr:
+        """Return the keys of GROUP BY, or its grouping sets when there are several. Raise SQL-1007 above
+        ``MAX_GROUPING_SETS`` sets.
+        """
+        begin = self._tokens.index
+        # GROUP BY a, ROLLUP (b, c) is the product of the sets of its elements
+        sets: list[Keys] = [[]]
+        plain = True
+        for more in self._tokens.separated(self._element):
+            plain &= len(more) == 1
+            if len(sets) * len(more) > MAX_GROUPING_SETS:
+                message = f"more than {MAX_GROUPING_SETS} grouping sets are over the limit"
+                raise PenstockError("SQL-1007", message, span=self._tokens.span_from(begin), sqlstate="54001")
+            sets = [keys + others for keys in sets for others in more]
+        # one set: an ordinary GROUP BY
+        if plain and sets[0]:
+            return exp.Group(expressions=sets[0])
+        rows = [
+            self._tokens.spanned(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets
+        ]
+        return exp.Group(expressions=[self._tokens.spanned(begin, GroupingSets(expressions=rows))])
+
+    def _element(self) -> list[Keys]:
+        """Return one element of GROUP BY as its grouping sets."""
+        if self._tokens.at_words("GROUPING", "SETS") and self._tokens.at(TokenType.L_PAREN, 2):
+            self._tokens.advance(2)
+            return [keys for element in self._listed(self._set) for keys in element]
+        for word in ("ROLLUP", "CUBE"):
+            if self._tokens.at_words(word) and self._tokens.at(TokenType.L_PAREN, 1):
+                self._tokens.advance()
+                parts = self._listed(self._part)
+                return self._rolled(parts) if word == "ROLLUP" else self._cubed(parts)
+        return [[self._context.scalar()]]
+
+    def _listed(self, item: Callable[[], T]) -> list[T]:
+        self._tokens.need(TokenType.L_PAREN, "(")
+        items = self._tokens.separated(item)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return items
+
+    def _set(self) -> list[Keys]:
+        # GROUPING SETS (ROLLUP (a, b), c)
+        nested = self._tokens.at_words("GROUPING", "SETS") or (
+            self._tokens.word() in ("ROLLUP", "CUBE") and self._tokens.at(TokenType.L_PAREN, 1)
+        )
+        return self._element() if nested else [self._part()]
+
+    def _part(self) -> Keys:
+        """Return one key, a group of keys in parentheses, or no key for ``()``. ROLLUP and CUBE treat a group
+        of keys as one.
+        """
+        if self._tokens.at(TokenType.L_PAREN) and self._tokens.at(TokenType.R_PAREN, 1):
+            self._tokens.advance(2)
+            return []
+        node = self._context.scalar()
+        # ROLLUP ((a, b), c)
+        if isinstance(node, exp.Tuple):
+            return list(node.expressions)
+        # (a) is a
+        return [node.this if isinstance(node, exp.Paren) else node]
+
+    @staticmethod
+    def _rolled(parts: list[Keys]) -> list[Keys]:
+        # (a, b), (a), ()
+        return [[key for part in parts[:count] for key in part] for count in range(len(parts), -1, -1)]
+
+    def _cubed(self, parts: list[Keys]) -> list[Keys]:
+        if 1 << len(parts) > MAX_GROUPING_SETS:
+            message = f"a CUBE of {len(parts)} makes more than {MAX_GROUPING_SETS} grouping sets"
+            raise PenstockError(
+                "SQL-1007",
+                message,
+                span=self._tokens.current_span(),
+                hint="name the sets you need: GROUPING SETS (..)",
+                sqlstate="54001",
+            )
+        # each bit of the counter leaves one part out; the first part has the highest bit
+        chosen = []
+        for left_out in range(1 << len(parts)):
+            chosen.append(
+                [
+                    key
+                    for i, part in enumerate(parts)
+                    if not left_out >> (len(parts) - 1 - i) & 1
+                    for key in part
+                ]
+            )
+        return chosen
+
+
+class EmitParser:
+    """Parses EMIT, LATE ROWS and WITH HISTORY."""
+
+    def __init__(self, tokens: TokenStream, literals: LiteralParser) -> None:
+        self._tokens, self._literals = tokens, literals
+
+    def emit(self) -> exp.Expr:
+        """Return the EMIT clause at the current token."""
+        begin = self._tokens.index
+        self._tokens.advance()
+        # EMIT FINAL | ON WINDOW CLOSE | CHANGES [EVERY interval], then [WITH LATENESS interval]
+        node = EmitClause(this="final")
+        if self._tokens.take_words("ON"):
+            self._tokens.need_word("WINDOW")
+            self._tokens.need_word("CLOSE")
+            node.set("this", "on window close")
+        elif self._tokens.take_words("CHANGES"):
+            node.set("this", "changes")
+            if self._tokens.take_words("EVERY"):
+                node.set("every", self._length())
+        elif not self._tokens.take_words("FINAL"):
+            raise self._tokens.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
+        # WITH LATENESS belongs to EMIT, WITH HISTORY to the query
+        if not self._tokens.at_words("WITH", "HISTORY") and self._tokens.take_words("WITH"):
+            self._tokens.need_word("LATENESS")
+            node.set("lateness", self._length())
+        return self._tokens.spanned(begin, node)
+
+    def late_rows(self) -> exp.Expr:
+        """Return the name of the table that receives late rows."""
+        self._tokens.advance(2)
+        self._tokens.need_word("INTO")
+        return self._tokens.identifier("table for late rows")
+
+    def history(self) -> exp.Expr:
+        """Return the WITH HISTORY clause at the current token."""
+        begin = self._tokens.index
+        self._tokens.advance(2)
+        return self._tokens.spanned(begin, HistoryClause())
+
+    def _length(self) -> exp.Expr:
+        node = self._literals.literal() if self._tokens.at_words("INTERVAL") else None
+        if node is None:
+            raise self._tokens.unexpected("INTERVAL")
+        return node

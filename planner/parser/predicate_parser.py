@@ -1,0 +1,217 @@
+"""The grammar of predicates: BETWEEN, IN, LIKE and its variants, IS, and comparisons with ANY or ALL."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from penstock.catalog.errors import PenstockError
+from penstock.planner.parser.literal_parser import LiteralParser
+from penstock.planner.parser.parser_context import ParserContext
+from penstock.planner.parser.syntax_nodes import FunctionCall, balanced, set_span
+
+TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
+"""Words that begin a predicate, with or without NOT before them."""
+
+_QUANTIFIERS = ("ANY", "SOME", "ALL")
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+_SHOWN = 60
+"""Characters of values that a hint repeats; above it shows x, a, b."""
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
+_JSON_KINDS = ("VALUE", "OBJECT", "ARRAY", "SCALAR")
+
+
+class PredicateParser:
+    """Parses the predicate that follows a value."""
+
+    def __init__(self, context: ParserContext, literals: LiteralParser) -> None:
+        self._context, self._tokens = context, context.tokens
+        self._literals = literals
+
+    def test(self, word: str, left: exp.Expr, negated: bool) -> exp.Expr:
+        """Return the predicate whose first word has been consumed, wrapped in NOT when ``negated``."""
+        # LIKE ANY ('a%', 'b%')
+        if (
+            word in ("LIKE", "ILIKE")
+            and self._tokens.word() in ("ANY", "SOME", "ALL")
+            and self._tokens.at(TokenType.L_PAREN, 1)
+        ):
+            return self._one_of_patterns(exp.ILike if word == "ILIKE" else exp.Like, left, negated)
+        node = self._is(left) if word == "IS" else self._plain(word, left)
+        return exp.Not(this=self._spanned_from(left, node)) if negated else node
+
+    def _plain(self, word: str, left: exp.Expr) -> exp.Expr:
+        # [SYMMETRIC | ASYMMETRIC] low AND high
+        if word == "BETWEEN":
+            symmetric = self._tokens.take_words("SYMMETRIC")
+            if not symmetric:
+                self._tokens.take_words("ASYMMETRIC")
+            low = self._context.operand()
+            self._tokens.need_word("AND")
+            return exp.Between(this=left, low=low, high=self._context.operand(), symmetric=symmetric)
+        if word == "IN":
+            return self._in(left)
+        # every other predicate has one pattern: SIMILAR TO, RLIKE, REGEXP, LIKE, ILIKE
+        if word == "SIMILAR":
+            self._tokens.need_word("TO")
+        pattern = self._context.operand()
+        if word in ("RLIKE", "REGEXP"):
+            return exp.RegexpLike(this=left, expression=pattern)
+        kind = {"ILIKE": exp.ILike, "LIKE": exp.Like}.get(word, exp.SimilarTo)
+        node: exp.Expr = kind(this=left, expression=pattern)
+        return (
+            exp.Escape(this=node, expression=self._literals.string("an escape character"))
+            if self._tokens.take_words("ESCAPE")
+            else node
+        )
+
+    def _one_of_patterns(self, kind: type[exp.Expr], left: exp.Expr, negated: bool) -> exp.Expr:
+        """Expand ``x LIKE ANY (a, b)`` into one LIKE for each pattern. NOT applies to each of them."""
+        connective = exp.And if self._tokens.word() == "ALL" else exp.Or
+        self._tokens.advance(2)
+        tests = []
+        for pattern in self._tokens.separated(self._context.scalar):
+            self._tokens.count_operator()
+            test = self._spanned_from(left, kind(this=left.copy(), expression=pattern))
+            tests.append(self._spanned_from(left, exp.Not(this=test)) if negated else test)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return balanced(connective, tests)
+
+    def _in(self, left: exp.Expr) -> exp.Expr:
+        # IN (SELECT ..), else IN (a, b, ..)
+        if self._tokens.at(TokenType.L_PAREN) and self._tokens.begins_query(1):
+            return exp.In(this=left, query=self.subquery())
+        self._tokens.need(TokenType.L_PAREN, "(")
+        items = self._tokens.separated(self._context.scalar)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return exp.In(this=left, expressions=items)
+
+    def quantified(self, kind: type[exp.Expr], left: exp.Expr) -> exp.Expr | None:
+        """Return the predicate for ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, which is NOT
+        IN. The comparison sign has been consumed.
+
+        Return ``None`` when no quantifier follows. Raise SQL-1601 for the other comparisons, with a hint what
+        to write instead.
+        """
+        word, inside = self._tokens.word(), 2
+        if word not in _QUANTIFIERS or kind not in _SIGNS or not self._tokens.at(TokenType.L_PAREN, 1):
+            return None
+        # = ANY ((SELECT ..)) is a query as well
+        while self._tokens.at(TokenType.L_PAREN, inside):
+            inside += 1
+        every = word == "ALL"
+        if not self._tokens.begins_query(inside):
+            if every or self._holds_comma():
+                raise self._quantified_list(kind, left, word)
+            return None  # the aggregate of that name
+        if kind is not (exp.NEQ if every else exp.EQ):
+            raise self._tokens.not_yet(f"{_SIGNS[kind]} {word} (SELECT ..)", _instead_of(kind, every=every))
+        self._tokens.advance()
+        membership = self._spanned_from(left, exp.In(this=left, query=self.subquery()))
+        return exp.Not(this=membership) if every else membership
+
+    def _holds_comma(self) -> bool:
+        """Return whether the parentheses behind the current word list several items. No aggregate called ANY,
+        SOME or ALL takes several.
+        """
+        depth, ahead = 0, 1
+        while (token := self._tokens.token(ahead)) is not None:
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+            if depth == 0:
+                return False
+            if depth == 1 and token.token_type is TokenType.COMMA:
+                return True
+            ahead += 1
+        return False
+
+    def _quantified_list(self, kind: type[exp.Expr], left: exp.Expr, word: str) -> PenstockError:
+        """Return the error of ``x = ANY (a, b)``; its hint rewrites it in the query's own text."""
+        begin = self._tokens.index
+        self._tokens.advance(2)
+        items = self._tokens.separated(self._context.scalar)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        value, *texts = (
+            self._tokens.text[item.meta["start"] : item.meta["end"] + 1] for item in (left, *items)
+        )
+        every, sign = word == "ALL", _SIGNS[kind]
+        tests = [f"{value} {sign} {text}" for text in texts]
+        # long text is shown as x, a, b
+        if len(value) + sum(map(len, texts)) > _SHOWN or "\n" in "".join((value, *texts)):
+            value, texts, tests = "x", ["a", "b", ".."], [f"x {sign} a", f"x {sign} b", ".."]
+        if sign == ("<>" if every else "="):
+            instead = f"{value} {'NOT IN' if every else 'IN'} ({', '.join(texts)})"
+        else:
+            instead = f"({(' AND ' if every else ' OR ').join(tests)})"
+        return self._tokens.not_yet(f"{sign} {word} over a list of values", f"write {instead}", begin)
+
+    def subquery(self) -> exp.Expr:
+        """Return the query in parentheses at the current token."""
+        begin = self._tokens.index
+        self._tokens.need(TokenType.L_PAREN, "(")
+        if not self._tokens.begins_query() and not self._tokens.at(TokenType.L_PAREN):
+            raise self._tokens.unexpected("SELECT", "VALUES", "WITH")
+        node = self._context.query()
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(begin, exp.Subquery(this=node))
+
+    def _is(self, left: exp.Expr) -> exp.Expr:
+        begin = self._tokens.index
+        negated = self._tokens.take_words("NOT")
+        # IS [NOT] DISTINCT FROM
+        if self._tokens.take_words("DISTINCT"):
+            self._tokens.need_word("FROM")
+            equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self._context.operand())
+            return equal if negated else exp.Not(this=self._spanned_from(left, equal))
+        # IS [NOT] JSON
+        if self._tokens.take_words("JSON"):
+            node: exp.Expr = self._is_json(left)
+            return exp.Not(this=self._spanned_from(left, node)) if negated else node
+        # IS [NOT] NULL | TRUE | FALSE | UNKNOWN, where UNKNOWN is NULL
+        word = self._tokens.word()
+        if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
+            raise (
+                self._tokens.unexpected("NULL", "TRUE", "FALSE", "DISTINCT FROM")
+                if negated
+                else self._tokens.unexpected("NULL", "NOT NULL", "TRUE", "FALSE")
+            )
+        self._tokens.advance()
+        value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
+        node = exp.Is(this=left, expression=self._tokens.spanned(begin, value))
+        return exp.Not(this=self._spanned_from(left, node)) if negated else node
+
+    def _is_json(self, left: exp.Expr) -> exp.Expr:
+        """Parse ``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
+        if self._tokens.word() not in _JSON_KINDS:
+            return FunctionCall(this="is_json", expressions=[left])
+        kind = self._literals.unit_as_string()
+        return FunctionCall(this="is_json", expressions=[left, kind])
+
+    def _spanned_from(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
+        """Set the span of a node from the start of its left operand to the last token read, and return the
+        node.
+        """
+        return set_span(node, left.meta["start"], self._tokens.previous.end + 1)
+
+
+def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
+    """Return the rewrite to suggest for ANY or ALL over a query."""
+    if kind in (exp.EQ, exp.NEQ):
+        return (
+            "write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)"
+            if every
+            else "write EXISTS (SELECT 1 FROM .. WHERE v <> x)"
+        )
+    # x > ALL and x < ANY compare with the largest value, the others with the smallest
+    largest = (kind in (exp.GT, exp.GTE)) == every
+    return (
+        f"write x {_SIGNS[kind]} (SELECT {'MAX' if largest else 'MIN'}(v) FROM ..), which is NULL where "
+        "there are no rows"
+    )
