@@ -117,7 +117,12 @@ class OverList:
         consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
         clause = call.args["over"]
         # SUM(ROW_NUMBER() OVER ..) OVER .. is refused; SUM(SUM(x)) OVER .. is not
-        inner = replace(binder, clause="OVER", windows=None)
+        known = {
+            name: expression
+            for name, expression in binder.aliases.items()
+            if not any(isinstance(node, OverResult) for node in expression.walk())
+        }
+        inner = replace(binder, clause="OVER", windows=None, aliases=known)
         # PARTITION BY compares keys, so their type must be comparable.
         partition = tuple(inner.bind(node) for node in clause.args["partition"])
         for key, node in zip(partition, clause.args["partition"], strict=True):
@@ -130,8 +135,8 @@ class OverList:
                 )
         order = tuple(_sort_key(node, inner) for node in clause.args["order"])
         bound = _call(call, inner)
-        # Ranks and neighbours are defined by the order alone.
-        if bound.function in RANKS | {"lag", "lead"} and not order:
+        # Ranks and neighbours are defined by the order alone; ROW_NUMBER breaks its ties by all columns.
+        if bound.function in (RANKS | {"lag", "lead"}) - {"row_number"} and not order:
             hint = "write OVER (PARTITION BY .. ORDER BY ..)"
             raise PenstockError(
                 "SQL-1065",

@@ -27,7 +27,7 @@ from penstock.planner.expressions.nodes import Column, Expression, Literal, Para
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_time_order
-from penstock.planner.parser.syntax_nodes import consume, span_of
+from penstock.planner.parser.syntax_nodes import AllColumns, consume, moved, span_of
 
 
 def check_order(endless: bool, limited: bool, span: Span | None) -> None:
@@ -88,6 +88,8 @@ def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
         # A query in parentheses
         relation = bind_query(tree.this, context, nested=nested and not tree.args.get("order"))
     order = tree.args.get("order")
+    if order is not None and _orders_all(order):
+        order = _positions(order, len(relation.fields))
     keys = _output_keys(order, relation, context) if order is not None else []
     return _ordered(relation, keys, tree, context, nested)
 
@@ -120,11 +122,16 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
 
 def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
     tree = with_group_window(tree)
+    for note in tree.meta.get("notes", ()):
+        context.note(note)
     order = tree.args.get("order")
     # ORDER BY is bound with the SELECT, because it may read columns that the list does not have
-    bound = bind_select(tree, context, [node.this for node in order.expressions] if order is not None else [])
+    by = [] if order is None or _orders_all(order) else [node.this for node in order.expressions]
+    bound = bind_select(tree, context, by)
     if order is None:
         return _ordered(bound.relation(), [], tree, context, nested)
+    if _orders_all(order):
+        order = _positions(order, len(bound.items))
     keys, extra = sort_keys(order, bound)
     relation = _ordered(bound.relation(extra), keys, tree, context, nested)
     if not extra:
@@ -136,6 +143,21 @@ def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
 
 
 # ORDER BY and LIMIT
+
+
+def _orders_all(order: exp.Expr) -> bool:
+    """Return whether it is ORDER BY ALL."""
+    return isinstance(order.expressions[0].this, AllColumns)
+
+
+def _positions(order: exp.Expr, count: int) -> exp.Expr:
+    """Return ORDER BY ALL as ORDER BY 1, 2, .., with its direction."""
+    every, keys = order.expressions[0], []
+    for position in range(1, count + 1):
+        key = every.copy()
+        key.set("this", moved(exp.Literal.number(position), span_of(every.this)))
+        keys.append(key)
+    return moved(exp.Order(expressions=keys), span_of(order))
 
 
 def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> list[SortKey]:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, without_event_time
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
@@ -26,7 +25,8 @@ from penstock.planner.binder.relations.joins import bind_from, push_time_conditi
 from penstock.planner.binder.relations.tables import literal_rows, one_row
 from penstock.planner.binder.scope import FromClause, Relation, Scope
 from penstock.planner.binder.select_hints import BlockHints
-from penstock.planner.binder.select_list import item_name, star_columns, with_generator
+from penstock.planner.binder.select_items import Item, list_items, without_results
+from penstock.planner.binder.select_list import item_name, with_generator
 from penstock.planner.binder.subqueries.correlation import has_subquery
 from penstock.planner.binder.subqueries.scalar_subqueries import Attached, SubqueryValues, attach
 from penstock.planner.binder.subqueries.semi_joins import filtered, joins_bounded
@@ -41,7 +41,7 @@ from penstock.planner.expressions.nodes import (
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Reference, consume, span_of
+from penstock.planner.parser.syntax_nodes import GroupingSets, Reference, consume, span_of
 
 
 class PreProjection:
@@ -68,18 +68,6 @@ class PreProjection:
         known = self._fields if joins_bounded(plan, self._bottom) else without_event_time(tuple(self._fields))
         added = (Field(f.name, f.type, f.nullable) for f in plan.schema.fields[len(known) :])
         return plan, [*known, *added]
-
-
-@dataclass(frozen=True)
-class Item:
-    """One column of the select list: its tree (None for a column of ``*``), its bound expression and its
-    name.
-    """
-
-    tree: exp.Expr | None
-    expression: Expression
-    name: str
-    aliased: bool = False
 
 
 @dataclasses.dataclass
@@ -203,7 +191,7 @@ def _over_source(
     binder = ExpressionBinder(
         source.scope, context, "SELECT", aggregates, windows=over, subqueries=SubqueryValues(filtered)
     )
-    items = [item for node in listed for item in _items(node, binder)]
+    items = list_items(listed, binder)
     fields = _row_fields(plan, source.scope)
     # groups is None: no GROUP BY was met yet, so outputs are over the rows of FROM
     bound = BoundSelect(
@@ -256,7 +244,8 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
 
     Later clauses read the results by name only.
     """
-    closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
+    known = without_results(bound.binder.aliases, OverResult)
+    closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None, aliases=known))
     if not bound.over.calls:
         return closed
     # without FROM there is one column nobody reads
@@ -345,22 +334,6 @@ def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
     return fields if scope.columns else []
 
 
-# the select list
-
-
-def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
-    # * or t.*
-    if isinstance(node, AllColumns):
-        return [Item(None, value, name) for name, value in star_columns(node, binder)]
-    # expression AS name
-    if isinstance(node, exp.Alias):
-        consume(node, "this", "alias")
-        # aliased: GROUP BY, HAVING and QUALIFY may use this name; ORDER BY may use any name of the list
-        return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
-    expression = binder.bind(node)
-    return [Item(node, expression, item_name(node, binder.context))]
-
-
 # groups
 
 
@@ -368,10 +341,12 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
     scope, context = bound.binder.scope, bound.binder.context
     clause = tree.args.get("group")
     # a key is over the rows: SUM(v) or a call with OVER among the keys is refused by the clause's name
-    sets = [
-        _keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None))
-        for nodes in _sets(clause, bound.items)
-    ]
+    of_rows = without_results(bound.binder.aliases, AggregateResult, GroupingMark, OverResult)
+    key_binder = replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None, aliases=of_rows)
+    sets = [_keys(nodes, bound.items, key_binder) for nodes in _sets(clause, bound.items)]
+    if clause is not None and clause.expressions and clause.expressions[0].args.get("distinct"):
+        # GROUP BY DISTINCT ROLLUP (a, b), ROLLUP (a): sets of the same keys in any order are equal
+        sets = list({frozenset(keys): keys for keys in reversed(sets)}.values())[::-1]
     having = tree.args.get("having")
     condition = None
     if having is not None:

@@ -64,6 +64,22 @@ def star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, 
     """Return the columns of a star by name. Raises SQL-1044 unless its prefix is a table or a row, SQL-1042
     where no column is left.
     """
+    columns = _star_columns(node, binder)
+    replaced = {item.args["alias"].name.lower(): item for item in node.args.get("replace") or []}
+    for name, item in replaced.items():
+        # * REPLACE (x AS b) of a b that * does not have
+        if name not in {known.lower() for known, _ in columns}:
+            raise _not_among(item.args["alias"], [known for known, _ in columns])
+    return [
+        (name, binder.bind(replaced[name.lower()].this) if name.lower() in replaced else value)
+        for name, value in columns
+    ]
+
+
+def _star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
+    # t.row.*
+    if node.args.get("path") is not None:
+        return _shown_fields(node, binder.bind(node.args["path"]))
     scope = binder.scope
     # t.* of a table that only the outer query has
     if scope.outer is not None and not _is_known(node, scope) and _is_known(node, scope.outer):
@@ -85,6 +101,10 @@ def _names_row(node: AllColumns, scope: Scope) -> bool:
 def _fields_of(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:
     # r.* of a ROW column r
     row = binder.bind(set_span(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
+    return _shown_fields(node, row)
+
+
+def _shown_fields(node: AllColumns, row: Expression) -> list[tuple[str, Expression]]:
     hidden = {name.name.lower() for name in _hidden(node)}
     return [
         (name, value)
@@ -125,14 +145,7 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
     for name in _hidden(node):
         # * EXCEPT (x) of an x that * does not have
         if not any(known.lower() == name.name.lower() for known in names):
-            hint = did_you_mean(name.name, names, others=True)
-            raise PenstockError(
-                "SQL-1042",
-                f'column "{name.name}" is not among those of *',
-                span=span_of(name),
-                hint=hint,
-                sqlstate="42703",
-            )
+            raise _not_among(name, names)
     hidden = {name.name.lower() for name in _hidden(node)}
     shown = [c for c in seen if c.field.name.lower() not in hidden]
     if not shown:
@@ -143,6 +156,17 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
         (c.field.name, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span))
         for c in shown
     ]
+
+
+def _not_among(name: exp.Identifier, names: Sequence[str]) -> PenstockError:
+    hint = did_you_mean(name.name, names, others=True)
+    return PenstockError(
+        "SQL-1042",
+        f'column "{name.name}" is not among those of *',
+        span=span_of(name),
+        hint=hint,
+        sqlstate="42703",
+    )
 
 
 def with_generator(

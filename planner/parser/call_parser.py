@@ -15,11 +15,24 @@ from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.literal_parser import INTERVAL_UNITS, LiteralParser
 from penstock.planner.parser.over_clause_parser import OverParser
 from penstock.planner.parser.parser_context import ParserContext
-from penstock.planner.parser.syntax_nodes import AllColumns, CastTo, FunctionCall, LambdaFunction, RoundedTo
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    CastTo,
+    FunctionCall,
+    LambdaFunction,
+    RoundedTo,
+    TypedLiteral,
+)
 from penstock.planner.parser.type_parser import type_between
 
 # functions whose first argument may be a bare unit of time: TIMESTAMPDIFF(DAY, a, b)
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
+
+_NAMING = ("STRUCT", "ROW")
+"""Functions whose arguments may be named: struct(a AS b)."""
+
+_ESCAPED = {"D": "DATE", "T": "TIME", "TS": "TIMESTAMP"}
+"""The types of JDBC's escapes."""
 
 
 class CallParser:
@@ -201,7 +214,59 @@ class CallParser:
         ):
             args.append(self._literals.unit_as_string())
             self._tokens.need(TokenType.COMMA, ",")
-        return args + self._tokens.separated(self._argument)
+        return args + self._tokens.separated(self._field if function in _NAMING else self._argument)
+
+    def _field(self) -> exp.Expr:
+        # struct(a + 1 AS b)
+        begin = self._tokens.index
+        value = self._argument()
+        if not self._tokens.take_words("AS"):
+            return value
+        return self._tokens.spanned(begin, exp.Alias(this=value, alias=self._tokens.identifier("field name")))
+
+    def collected(self, begin: int, name: str = "array") -> exp.Expr:
+        """Return the array, map or row in brackets or braces at the current token: ``[1, 2]``, ``{'a': 1}``,
+        ``MAP {'a': 1}``, or a JDBC escape such as ``{d '2024-01-01'}``.
+        """
+        if self._tokens.take(TokenType.L_BRACKET):
+            items = (
+                [] if self._tokens.at(TokenType.R_BRACKET) else self._tokens.separated(self._context.scalar)
+            )
+            self._tokens.need(TokenType.R_BRACKET, "]")
+            return self._tokens.spanned(begin, FunctionCall(this=name, expressions=items))
+        self._tokens.need(TokenType.L_BRACE, "{")
+        word = self._tokens.word()
+        # {fn f(x)}, {d '..'}, {t '..'}, {ts '..'}
+        if word == "FN" and not self._tokens.at(TokenType.COLON, 1):
+            self._tokens.advance()
+            node = self._context.scalar()
+        elif word in _ESCAPED and self._tokens.at(TokenType.STRING, 1):
+            self._tokens.advance(2)
+            node = TypedLiteral(this=self._tokens.previous.text, kind=_ESCAPED[word])
+        else:
+            empty = self._tokens.at(TokenType.R_BRACE)
+            pairs = (
+                [] if empty else self._tokens.separated(self._entry if name == "map" else self._named_value)
+            )
+            items = [part for pair in pairs for part in pair]
+            node = FunctionCall(this=name if name == "map" else "named_struct", expressions=items)
+        self._tokens.need(TokenType.R_BRACE, "}")
+        return self._tokens.spanned(begin, node)
+
+    def _named_value(self) -> tuple[exp.Expr, exp.Expr]:
+        # a: 1 is 'a': 1
+        begin = self._tokens.index
+        if self._tokens.is_name():
+            name = self._tokens.spanned(begin, exp.Literal.string(self._tokens.identifier("field name").name))
+        else:
+            name = self._literals.string("a field name")
+        self._tokens.need(TokenType.COLON, ":")
+        return name, self._context.scalar()
+
+    def _entry(self) -> tuple[exp.Expr, exp.Expr]:
+        key = self._context.scalar()
+        self._tokens.need(TokenType.COLON, ":")
+        return key, self._context.scalar()
 
     def _sort_items(self) -> list[exp.Expr]:
         self._tokens.advance(2)

@@ -32,10 +32,15 @@ class GroupingParser:
         ``MAX_GROUPING_SETS`` sets.
         """
         begin = self._tokens.index
+        # GROUP BY DISTINCT: each of the grouping sets once; the binder knows which are equal
+        distinct = self._tokens.take_words("DISTINCT")
+        elements = self._tokens.separated(self._element)
+        # Spark's GROUP BY a, b WITH ROLLUP | WITH CUBE | GROUPING SETS (..) behind the keys
+        behind = self._behind(elements)
         # GROUP BY a, ROLLUP (b, c) is the product of the sets of its elements
         sets: list[Keys] = [[]]
         plain = True
-        for more in self._tokens.separated(self._element):
+        for more in elements if behind is None else [behind]:
             plain &= len(more) == 1
             if len(sets) * len(more) > MAX_GROUPING_SETS:
                 message = f"more than {MAX_GROUPING_SETS} grouping sets are over the limit"
@@ -47,7 +52,22 @@ class GroupingParser:
         rows = [
             self._tokens.spanned(begin, exp.Tuple(expressions=[key.copy() for key in keys])) for keys in sets
         ]
-        return exp.Group(expressions=[self._tokens.spanned(begin, GroupingSets(expressions=rows))])
+        return exp.Group(
+            expressions=[self._tokens.spanned(begin, GroupingSets(expressions=rows, distinct=distinct))]
+        )
+
+    def _behind(self, elements: list[list[Keys]]) -> list[Keys] | None:
+        """Return the grouping sets of WITH ROLLUP, WITH CUBE or GROUPING SETS behind plain keys, or ``None``
+        without such words. The keys before GROUPING SETS only list what the sets may name.
+        """
+        keys = [key for element in elements for key in element[0]]
+        for word in ("ROLLUP", "CUBE"):
+            if self._tokens.take_words("WITH", word):
+                parts = [[key] for key in keys]
+                return self._rolled(parts) if word == "ROLLUP" else self._cubed(parts)
+        if self._tokens.at_words("GROUPING", "SETS") and self._tokens.at(TokenType.L_PAREN, 2):
+            return self._element()
+        return None
 
     def _element(self) -> list[Keys]:
         """Return one element of GROUP BY as its grouping sets."""
@@ -59,7 +79,13 @@ class GroupingParser:
                 self._tokens.advance()
                 parts = self._listed(self._part)
                 return self._rolled(parts) if word == "ROLLUP" else self._cubed(parts)
-        return [[self._context.scalar()]]
+        # GROUP BY (): one group of all rows
+        if self._tokens.at(TokenType.L_PAREN) and self._tokens.at(TokenType.R_PAREN, 1):
+            self._tokens.advance(2)
+            return [[]]
+        node = self._context.scalar()
+        # GROUP BY (a, b) is GROUP BY a, b
+        return [list(node.expressions) if isinstance(node, exp.Tuple) else [node]]
 
     def _listed(self, item: Callable[[], T]) -> list[T]:
         self._tokens.need(TokenType.L_PAREN, "(")

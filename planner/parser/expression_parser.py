@@ -22,6 +22,7 @@ from penstock.planner.parser.syntax_nodes import (
     FunctionCall,
     Reference,
     Semantics,
+    UnsignedRightShift,
     balanced,
 )
 
@@ -37,13 +38,20 @@ BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.PIPE: (2, exp.BitwiseOr),
     TokenType.CARET: (3, exp.BitwiseXor),
     TokenType.AMP: (4, exp.BitwiseAnd),
-    TokenType.PLUS: (5, exp.Add),
-    TokenType.DASH: (5, exp.Sub),
-    TokenType.DPIPE: (5, exp.DPipe),
-    TokenType.STAR: (6, exp.Mul),
-    TokenType.SLASH: (6, exp.Div),
-    TokenType.MOD: (6, exp.Mod),
+    # 5 are the shifts
+    TokenType.PLUS: (6, exp.Add),
+    TokenType.DASH: (6, exp.Sub),
+    TokenType.DPIPE: (6, exp.DPipe),
+    TokenType.STAR: (7, exp.Mul),
+    TokenType.SLASH: (7, exp.Div),
+    TokenType.MOD: (7, exp.Mod),
 }
+# the signs of a shift are tokens of their own, as those that close ARRAY<ARRAY<INT>> are
+_SHIFTS: tuple[tuple[tuple[TokenType, ...], type[exp.Expr]], ...] = (
+    ((TokenType.GT,) * 3, UnsignedRightShift),
+    ((TokenType.GT,) * 2, exp.BitwiseRightShift),
+    ((TokenType.LT,) * 2, exp.BitwiseLeftShift),
+)
 _WINDOWS = ("window", "session_window")
 _UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _FUNCTIONS = ("LEFT", "RIGHT", "WINDOW", "LIKE", "RLIKE")
@@ -84,7 +92,8 @@ class ExpressionParser:
 
     def _not(self) -> exp.Expr:
         begin = self._tokens.index
-        if not self._tokens.take_words("NOT"):
+        # ! is NOT
+        if not self._tokens.take_words("NOT") and not self._tokens.take(TokenType.NOT):
             return self._predicate()
         self._tokens.enter()
         node = self._tokens.spanned(begin, exp.Not(this=self._not()))
@@ -124,24 +133,31 @@ class ExpressionParser:
         left = self._unary()
         chain = 0
         while (operator := self._operator()) is not None and operator[0] >= least:
-            precedence, kind = operator
+            precedence, kind, signs = operator
             chain += 1
             self._tokens.count_operator()
             # a chain is a tree as deep as it is long; chains of || are the exception
             if chain > MAX_DEPTH and kind is not exp.DPipe:
                 raise too_deep(self._tokens.current_span())
-            self._tokens.advance()
+            self._tokens.advance(signs)
             compared = self._predicates.quantified(kind, left)
             left = self._tokens.spanned(
                 begin, compared or kind(this=left, expression=self._binary(precedence + 1))
             )
         return left
 
-    def _operator(self) -> tuple[int, type[exp.Expr]] | None:
+    def _operator(self) -> tuple[int, type[exp.Expr], int] | None:
+        """Return the precedence, the node and the number of tokens of the operator at the current token."""
         if self._tokens.word() == "DIV":
-            return 6, exp.IntDiv
+            return 7, exp.IntDiv, 1
         token = self._tokens.token()
-        return BINARY.get(token.token_type) if token is not None else None
+        if token is None or (found := BINARY.get(token.token_type)) is None:
+            return None
+        if token.token_type in (TokenType.LT, TokenType.GT):
+            for signs, kind in _SHIFTS:
+                if self._tokens.touching(*signs):
+                    return 5, kind, len(signs)
+        return *found, 1
 
     def _unary(self) -> exp.Expr:
         begin = self._tokens.index
@@ -197,17 +213,20 @@ class ExpressionParser:
         # (a), (a, b) or (SELECT ..)
         if self._tokens.take(TokenType.L_PAREN):
             return self._parenthesised(begin)
+        # [1, 2] and {'a': 1}
+        if self._tokens.at(TokenType.L_BRACKET) or self._tokens.at(TokenType.L_BRACE):
+            return self._calls.collected(begin)
         word = self._tokens.word()
         if word == "CASE":
             return self._case(begin)
         if word in ("CAST", "TRY_CAST") and self._tokens.at(TokenType.L_PAREN, 1):
             return self._calls.cast(begin)
-        # ARRAY[1, 2]
-        if word in ("ARRAY", "MAP") and self._tokens.at(TokenType.L_BRACKET, 1):
-            self._tokens.advance(2)
-            items = [] if self._tokens.at(TokenType.R_BRACKET) else self._tokens.separated(self.scalar)
-            self._tokens.need(TokenType.R_BRACKET, "]")
-            return self._tokens.spanned(begin, FunctionCall(this=word.lower(), expressions=items))
+        # ARRAY[1, 2], MAP['a', 1], MAP {'a': 1}
+        if (word in ("ARRAY", "MAP") and self._tokens.at(TokenType.L_BRACKET, 1)) or (
+            word == "MAP" and self._tokens.at(TokenType.L_BRACE, 1)
+        ):
+            self._tokens.advance()
+            return self._calls.collected(begin, word.lower())
         # ARRAY(SELECT ..)
         if (
             word in ("ARRAY", "MULTISET")
@@ -303,9 +322,11 @@ class ExpressionParser:
         operand = None if self._tokens.word() in ("WHEN", "ELSE", "END") else self.scalar()
         branches = []
         while self._tokens.take_words("WHEN"):
-            condition = self.scalar()
+            # CASE x WHEN 1, 2 THEN .. has a branch for each value
+            conditions = self._tokens.separated(self.scalar) if operand is not None else [self.scalar()]
             self._tokens.need_word("THEN")
-            branches.append(exp.If(this=condition, true=self.scalar()))
+            value = self.scalar()
+            branches += [exp.If(this=condition, true=value.copy()) for condition in conditions]
         if not branches:
             raise self._tokens.unexpected("WHEN")
         default = self.scalar() if self._tokens.take_words("ELSE") else None
@@ -320,23 +341,39 @@ class ExpressionParser:
     # select items
 
     def star(self) -> exp.Expr | None:
-        """Return ``*`` or ``t.*`` with its EXCEPT list, or ``None`` when neither is next."""
+        """Return ``*``, ``t.*`` or ``t.row.*`` with its EXCEPT and REPLACE lists, or ``None`` when none is
+        next.
+        """
         begin = self._tokens.index
-        qualifier = None
-        if (
-            self._tokens.is_name()
-            and self._tokens.at(TokenType.DOT, 1)
-            and self._tokens.at(TokenType.STAR, 2)
-        ):
-            qualifier = self._tokens.identifier("table")
-            self._tokens.advance()
-        if not self._tokens.take(TokenType.STAR):
+        # over the names and dots to a star behind a dot
+        dots = 0
+        while self._tokens.is_name(2 * dots) and self._tokens.at(TokenType.DOT, 2 * dots + 1):
+            dots += 1
+        if not self._tokens.at(TokenType.STAR, 2 * dots):
             return None
-        hidden: list[exp.Identifier] = []
-        if self._tokens.word() in ("EXCEPT", "EXCLUDE") and self._tokens.at(TokenType.L_PAREN, 1):
-            self._tokens.advance(2)
-            hidden = self._tokens.separated(lambda: self._tokens.identifier("column"))
+        names = []
+        for _ in range(dots):
+            names.append(self._tokens.identifier("table"))
+            self._tokens.advance()
+        path = self._tokens.spanned(begin, Reference(expressions=names)) if dots > 1 else None
+        self._tokens.advance()
+        node = AllColumns(this=names[-1] if names else None, path=path, except_=[], replace=[])
+        while self._tokens.at(TokenType.L_PAREN, 1):
+            if self._tokens.word() in ("EXCEPT", "EXCLUDE"):
+                self._tokens.advance(2)
+                node.set("except_", self._tokens.separated(lambda: self._tokens.identifier("column")))
+            elif self._tokens.word() == "REPLACE":
+                self._tokens.advance(2)
+                node.set("replace", self._tokens.separated(self._replaced))
+            elif self._tokens.word() == "RENAME":
+                raise self._tokens.not_yet("* RENAME", "write the columns out")
+            else:
+                break
             self._tokens.need(TokenType.R_PAREN, ")")
-        elif self._tokens.word() in ("REPLACE", "RENAME") and self._tokens.at(TokenType.L_PAREN, 1):
-            raise self._tokens.not_yet(f"* {self._tokens.word()}", "write the columns out")
-        return self._tokens.spanned(begin, AllColumns(this=qualifier, except_=hidden))
+        return self._tokens.spanned(begin, node)
+
+    def _replaced(self) -> exp.Expr:
+        begin = self._tokens.index
+        value = self.scalar()
+        self._tokens.need_word("AS")
+        return self._tokens.spanned(begin, exp.Alias(this=value, alias=self._tokens.identifier("column")))

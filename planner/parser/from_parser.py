@@ -29,6 +29,9 @@ from penstock.planner.parser.syntax_nodes import (
 # words that begin a clause before one of these followers, or anywhere if none are listed
 _NO_ALIAS = {
     "ASOF": ("JOIN", "LEFT", "INNER"),
+    "CLUSTER": ("BY",),
+    "DISTRIBUTE": ("BY",),
+    "SORT": ("BY",),
     "EMIT": ("ON", "CHANGES", "FINAL", "WITH"),
     "LATE": ("ROWS",),
     "MINUS": ("SELECT", "ALL"),
@@ -36,7 +39,7 @@ _NO_ALIAS = {
     "PIVOT": (),
     "UNPIVOT": (),
 }
-_JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
+_JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI")
 
 
 class TableParser:
@@ -376,6 +379,9 @@ class TableParser:
                 "ASOF JOIN",
                 "write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK",
             )
+        # CROSS APPLY (SELECT ..) is CROSS JOIN LATERAL, OUTER APPLY is LEFT JOIN LATERAL
+        if self._tokens.word() in ("CROSS", "OUTER") and self._tokens.word(1) == "APPLY":
+            return self._apply(begin)
         # a NATURAL LEFT JOIN b: columns of one name are the condition
         natural = self._tokens.take_words("NATURAL")
         kind = self._join_kind()
@@ -414,6 +420,14 @@ class TableParser:
         elif not isinstance(table, TableFunctionCall | LateralQuery):
             raise self._no_condition(kind)
         return self._tokens.spanned(begin, node)
+
+    def _apply(self, begin: int) -> exp.Expr:
+        kind = "CROSS" if self._tokens.word() == "CROSS" else "LEFT"
+        self._tokens.advance(2)
+        table = self.table()
+        if isinstance(table, exp.Subquery):
+            table = self._tokens.spanned(begin, LateralQuery(this=table.this, alias=table.args.get("alias")))
+        return self._tokens.spanned(begin, exp.Join(this=table, kind=kind))
 
     def _no_condition(self, kind: str) -> PenstockError:
         error = self._tokens.unexpected("ON", "USING")

@@ -54,8 +54,12 @@ class OverParser:
         written otherwise.
         """
         begin = self._tokens.index
-        node = exp.Ordered(this=self._context.scalar(), desc=False)
-        # a [ASC | DESC] [NULLS FIRST | NULLS LAST]
+        return self._tokens.spanned(
+            begin, self.direction(exp.Ordered(this=self._context.scalar(), desc=False))
+        )
+
+    def direction(self, node: exp.Ordered) -> exp.Ordered:
+        """Read ``[ASC | DESC] [NULLS FIRST | NULLS LAST]`` into a sort item, and return it."""
         if self._tokens.take_words("DESC"):
             node.set("desc", True)
         else:
@@ -67,7 +71,7 @@ class OverParser:
             self._tokens.advance()
         else:
             node.set("nulls_first", not node.args["desc"])
-        return self._tokens.spanned(begin, node)
+        return node
 
     def _frame(self, node: OverClause) -> None:
         node.set("unit", self._tokens.word())

@@ -10,7 +10,7 @@ from penstock.planner.parser.literal_parser import LiteralParser
 from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.syntax_nodes import FunctionCall, balanced, set_span
 
-TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
+TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR", "OVERLAPS")
 """Words that begin a predicate, with or without NOT before them."""
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
@@ -59,6 +59,9 @@ class PredicateParser:
             return exp.Between(this=left, low=low, high=self._context.operand(), symmetric=symmetric)
         if word == "IN":
             return self._in(left)
+        # (a, b) OVERLAPS (c, d)
+        if word == "OVERLAPS":
+            return exp.Overlaps(this=left, expression=self._context.operand())
         # every other predicate has one pattern: SIMILAR TO, RLIKE, REGEXP, LIKE, ILIKE
         if word == "SIMILAR":
             self._tokens.need_word("TO")

@@ -12,6 +12,7 @@ from sqlglot.tokens import TokenType
 from penstock.catalog.errors import PenstockError, Span
 from penstock.planner.parser.clause_parser import EmitParser, GroupingParser
 from penstock.planner.parser.dialect import tokenize
+from penstock.planner.parser.distinct_on import with_first_rows
 from penstock.planner.parser.expression_parser import ExpressionParser
 from penstock.planner.parser.from_parser import TableParser
 from penstock.planner.parser.hints import select_hints
@@ -30,11 +31,9 @@ from penstock.planner.parser.token_stream import TokenStream
 # MINUS is Oracle's and Spark's word for EXCEPT
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 _SET_WORDS = tuple(_SET_NODES)
-_AFTER_SELECT = {
-    "CLUSTER": "leave it out: rows of one key meet by themselves",
-    "DISTRIBUTE": "leave it out: rows of one key meet by themselves",
-    "SORT": "use ORDER BY",
-}
+_AFTER_SELECT = ("CLUSTER", "DISTRIBUTE", "SORT")
+"""Words that begin Spark's clauses of where rows are computed, with BY behind them."""
+_UNSORTED = "{word} BY has no effect: rows of one key meet by themselves; ORDER BY sorts a result"
 
 
 class QueryParser:
@@ -90,6 +89,8 @@ class QueryParser:
         if tables is not None:
             node.set("with_", tables)
         self._modifiers(node)
+        if "first_of" in node.meta:
+            with_first_rows(node)
         self._tokens.leave()
         return node
 
@@ -190,13 +191,16 @@ class QueryParser:
         hints = select_hints(self._tokens.text, self._tokens.previous.end + 1, self._tokens.current.start)
         # SELECT [DISTINCT | ALL] items, then the clauses in their order
         distinct = self._tokens.take_words("DISTINCT")
-        if distinct and self._tokens.at_words("ON"):
-            raise self._tokens.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
+        # DISTINCT ON (a, b): the first row of each (a, b)
+        first_of = self._first_of() if distinct and self._tokens.at_words("ON") else None
         if not distinct:
             self._tokens.take_words("ALL")
         node = exp.Select(
-            expressions=self._tokens.separated(self._item), distinct=exp.Distinct() if distinct else None
+            expressions=self._tokens.separated(self._item),
+            distinct=exp.Distinct() if distinct and first_of is None else None,
         )
+        if first_of is not None:
+            node.meta["first_of"] = first_of
         if hints:
             node.meta["hints"] = hints
         # SELECT without FROM is one row of constants
@@ -214,10 +218,21 @@ class QueryParser:
             node.set("qualify", self._expressions.scalar())
         windows |= self._windows()
         with_windows(node, windows)
-        # Hive's and Spark's clauses behind a SELECT
-        if self._tokens.word() in _AFTER_SELECT:
-            raise self._tokens.not_yet(self._tokens.word(), _AFTER_SELECT[self._tokens.word()])
+        # DISTRIBUTE BY a SORT BY b: they change no row, so the binder notes them
+        while self._tokens.word() in _AFTER_SELECT and self._tokens.word(1) == "BY":
+            word = self._tokens.word()
+            node.meta.setdefault("notes", []).append(_UNSORTED.format(word=word))
+            self._tokens.advance(2)
+            self._tokens.separated(self._over.sort_item)
         return self._tokens.spanned(begin, node)
+
+    def _first_of(self) -> list[exp.Expr]:
+        """Return the keys of ``ON (a, b)`` behind DISTINCT."""
+        self._tokens.advance()
+        self._tokens.need(TokenType.L_PAREN, "(")
+        keys = self._tokens.separated(self._expressions.scalar)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        return keys
 
     def _windows(self) -> dict[str, OverClause]:
         """Return the windows of a WINDOW clause by name in lower case; none without the clause."""
@@ -302,7 +317,9 @@ class QueryParser:
                     span=self._tokens.current_span(),
                     sqlstate="42601",
                 )
-            node.set(key, self._count_of_rows(word))
+            # LIMIT ALL is no limit
+            if not self._tokens.take_words("LIMIT", "ALL"):
+                node.set(key, self._count_of_rows(word))
         if self._tokens.at_words("EMIT"):
             node.set("emit", self._emits.emit())
         if self._tokens.at_words("LATE", "ROWS"):
@@ -319,11 +336,18 @@ class QueryParser:
         begin = self._tokens.index
         self._tokens.advance()
         self._tokens.need_word("BY")
+        # ORDER BY ALL [DESC]: the binder, which knows the columns of *, finds the keys
         if self._tokens.at_words("ALL"):
-            raise self._tokens.not_yet("ORDER BY ALL", "name the columns, or their positions: ORDER BY 1, 2")
+            every = self._over.direction(exp.Ordered(this=self._every_column(), desc=False))
+            return self._tokens.spanned(begin, exp.Order(expressions=[every]))
         return self._tokens.spanned(
             begin, exp.Order(expressions=self._tokens.separated(self._over.sort_item))
         )
+
+    def _every_column(self) -> exp.Expr:
+        begin = self._tokens.index
+        self._tokens.advance()
+        return self._tokens.spanned(begin, AllColumns(this=None, except_=[]))
 
     def _count_of_rows(self, word: str) -> exp.Expr:
         self._tokens.advance()

@@ -65,9 +65,11 @@ class Reference(exp.Expression):
 
 
 class AllColumns(exp.Expression):
-    """``*`` or ``t.*``, with ``EXCEPT (columns)``."""
+    """``*`` or ``t.*``, with ``EXCEPT (columns)`` and ``REPLACE (value AS column)``. ``path`` is the whole
+    name of ``t.row.*``.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": False, "except_": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "path": False, "except_": False, "replace": False}
 
 
 class TypedLiteral(exp.Expression):
@@ -101,10 +103,18 @@ class CastTo(exp.Expression):
         return self.meta["sql_type"]
 
 
-class GroupingSets(exp.Expression):
-    """The grouping sets of a GROUP BY, multiplied out: ``expressions`` are tuples of keys."""
+class UnsignedRightShift(exp.Expression):
+    """``a >>> n``: zeros come from above."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class GroupingSets(exp.Expression):
+    """The grouping sets of a GROUP BY, multiplied out: ``expressions`` are tuples of keys. ``distinct``:
+    equal sets count once.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "distinct": False}
 
 
 class ColumnAt(exp.Expression):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 from sqlglot import exp
@@ -70,6 +71,13 @@ class TokenStream:
         """Return whether the token ``ahead`` of the current one is of that kind."""
         index = self.index + ahead
         return index < self._size and self.sequence[index].token_type is kind
+
+    def touching(self, *kinds: TokenType) -> bool:
+        """Return whether tokens of these kinds come next, with nothing between them."""
+        found = self.sequence[self.index : self.index + len(kinds)]
+        return tuple(token.token_type for token in found) == kinds and all(
+            first.end + 1 == second.start for first, second in pairwise(found)
+        )
 
     def at_words(self, *words: str) -> bool:
         """Return whether these words come next."""

@@ -17,7 +17,10 @@ from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken
 from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
 
-_DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
+_DEPTH = {
+    **dict.fromkeys((TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE), 1),
+    **dict.fromkeys((TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE), -1),
+}
 # words that are column names unless this word follows (None: a string)
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES")

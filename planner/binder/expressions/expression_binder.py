@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -11,16 +12,17 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.registry import can_cast, is_aggregate, resolve
 from penstock.catalog.functions.table import is_table_function
-from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.python_functions import PythonScalar, PythonTable
-from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
+from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, DataType, Null
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.conditionals import CONDITIONALS, bind_case, conditional
 from penstock.planner.binder.expressions.function_rewrites import (
+    CAST_FUNCTIONS,
     GROUPING,
     GroupingMark,
     decoded,
+    extracted,
     resolve_unit_function,
     rounded_to,
     similar,
@@ -28,8 +30,14 @@ from penstock.planner.binder.expressions.function_rewrites import (
 from penstock.planner.binder.expressions.host_values import host_value
 from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_constructor, json_read
 from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
+from penstock.planner.binder.expressions.misplaced_calls import misplaced_aggregate, misplaced_window
 from penstock.planner.binder.expressions.nested_access import element_of, field_of, with_field_names
-from penstock.planner.binder.expressions.row_values import ROW_COMPARISONS, compared_rows, row_among
+from penstock.planner.binder.expressions.row_values import (
+    ROW_COMPARISONS,
+    compared_rows,
+    overlapping,
+    row_among,
+)
 from penstock.planner.binder.parameters import OpenParameter, TypedValue, placeholder_value
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
@@ -57,6 +65,7 @@ from penstock.planner.parser.syntax_nodes import (
     RoundedTo,
     Semantics,
     TypedLiteral,
+    UnsignedRightShift,
     consume,
     span_of,
 )
@@ -84,9 +93,13 @@ _BINARY: dict[type, str] = {
     exp.BitwiseAnd: "bitwise_and",
     exp.BitwiseOr: "bitwise_or",
     exp.BitwiseXor: "bitwise_xor",
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+    UnsignedRightShift: "shiftrightunsigned",
 }
 _LAZY = CONDITIONALS - {"nullif"}
 """Conditionals that may skip an argument, so a literal there that cannot be cast must not fail planning."""
+_MAX_ALIAS_PARTS = 1_000
 # Clauses that only aggregate calls have: (argument of the tree) -> (word in the error).
 _OF_AGGREGATES = {
     "distinct": "DISTINCT",
@@ -96,9 +109,6 @@ _OF_AGGREGATES = {
     "nulls": "IGNORE NULLS",
     "filter": "FILTER",
 }
-# EXTRACT's names of parts, where the function has another name.
-_PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
-_PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
 
 
 class Aggregates(Protocol):
@@ -125,7 +135,9 @@ class Subqueries(Protocol):
 
 @dataclass
 class ExpressionBinder:
-    """Binds expressions over one scope. ``clause`` names the clause in errors, e.g. ``WHERE``."""
+    """Binds expressions over one scope. ``clause`` names the clause in errors, e.g. ``WHERE``. ``aliases``
+    are the items of the select list before this one, by their names in lower case.
+    """
 
     scope: Scope
     context: BindContext
@@ -135,6 +147,7 @@ class ExpressionBinder:
     subqueries: Subqueries | None = None
     windows: Aggregates | None = None
     lambda_parameters: tuple[LambdaVariable, ...] = ()
+    aliases: Mapping[str, Expression] = field(default_factory=dict)
 
     def bind(self, tree: exp.Expr) -> Expression:
         """Return the typed expression of a tree. Raises SQL-10xx and SQL-11xx with spans."""
@@ -206,10 +219,24 @@ class ExpressionBinder:
         )
 
     def _resolved(self, tree: exp.Expr) -> tuple[Expression, int]:
+        # a column of FROM wins over an alias of the list, and the alias over a column of an outer query
+        alias = self.aliases.get(tree.expressions[0].name.lower()) if self.aliases else None
+        if alias is not None and not self.scope.resolves(tree.expressions):
+            # a AS b, b + b AS c, c + c AS d: the expression is written out at each use
+            if sum(1 for _ in islice(alias.walk(), _MAX_ALIAS_PARTS + 1)) > _MAX_ALIAS_PARTS:
+                name = tree.expressions[0].name
+                raise PenstockError(
+                    "SQL-1007",
+                    f'"{name}" stands for an expression of more than {_MAX_ALIAS_PARTS:,} parts',
+                    span=span_of(tree),
+                    hint="compute it in a subquery of FROM",
+                    sqlstate="54001",
+                )
+            return replace(alias, span=span_of(tree)), 1
         column, used = self.scope.resolve(tree.expressions)
-        field = column.field
+        known = column.field
         return Column(
-            field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree)
+            known.type, known.nullable, index=column.index, name=known.name, span=span_of(tree)
         ), used
 
     def _dot(self, tree: exp.Expr) -> Expression:
@@ -318,16 +345,12 @@ class ExpressionBinder:
         )
 
     def _tuple(self, tree: exp.Expr) -> Expression:
-        hint = (
-            "a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)"
-        )
-        raise PenstockError(
-            "SQL-1601",
-            "a row of values in parentheses is not supported here",
-            span=span_of(tree),
-            hint=hint,
-            sqlstate="0A000",
-        )
+        # (a, b) is ROW(a, b); comparisons and IN take its parts apart before
+        row = self.call("row", [self.bind(item) for item in tree.expressions], span_of(tree))
+        return with_field_names(row, tree.expressions)
+
+    def _overlaps(self, tree: exp.Expr) -> Expression:
+        return overlapping(tree.this, tree.args["expression"], self.bind, self.call, span_of(tree))
 
     def _column_at(self, tree: exp.Expr) -> Expression:
         # a column by position, which the binder itself put into a rewritten tree; no name can hide it
@@ -405,7 +428,7 @@ class ExpressionBinder:
         if tree.args.get("over") is not None:
             # WHERE, GROUP BY, HAVING: the rows of a partition are not there yet
             if self.windows is None:
-                raise self._no_window(name, span_of(tree.args["over"]))
+                raise misplaced_window(name, self.clause, span_of(tree.args["over"]))
             return self.windows.add(tree, replace(self, clause="a call with OVER"))
         # ROW_NUMBER() without OVER
         if name.lower() in OVER_ONLY and not is_aggregate(name):
@@ -425,7 +448,7 @@ class ExpressionBinder:
         if self.context.is_aggregate(name):
             # WHERE SUM(x) > 1
             if self.aggregates is None:
-                raise self._no_aggregate(name, span)
+                raise misplaced_aggregate(name, self.clause, span)
             return self.aggregates.add(tree, self)
         # GROUPING(k) is rewritten once the grouping sets are known.
         if name.lower() in GROUPING and self.aggregates is not None:
@@ -452,12 +475,16 @@ class ExpressionBinder:
                 raise PenstockError(
                     "SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span
                 )
-        args = [self.bind(arg) for arg in tree.expressions]
+        # struct(a AS b): the names are those of the fields
+        args = [self.bind(arg.this if isinstance(arg, exp.Alias) else arg) for arg in tree.expressions]
         if python is not None:
             return python_call(name, python, args, span)
+        # float(x) is CAST(x AS FLOAT)
+        if (kind := CAST_FUNCTIONS.get(name.lower())) is not None and len(args) == 1:
+            return self._cast_to(args[0], kind, False, span)
         # EXTRACT(YEAR FROM ts) is a function per part.
         if name.lower() in ("extract", "date_part", "datepart"):
-            return self._extract(args, tree)
+            return extracted(args, tree, self.call)
         # The constant schema argument is the result type.
         if name.lower() == "from_json" and len(args) > 1:
             return json_read(args, self.call, span)
@@ -484,54 +511,6 @@ class ExpressionBinder:
             )
         return function if isinstance(function, PythonScalar) else None
 
-    def _extract(self, args: Sequence[Expression], tree: FunctionCall) -> Expression:
-        unit = args[0].value if len(args) == 2 and isinstance(args[0], Literal) else None
-        # EXTRACT(DAYS FROM x) is EXTRACT(DAY FROM x)
-        name = str(unit).lower().removesuffix("s")
-        if name not in _PART_NAMES:
-            hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
-            raise PenstockError(
-                "SQL-1011",
-                f"{name} is no part EXTRACT can take",
-                span=span_of(tree.expressions[0]),
-                hint=hint,
-            )
-        return self.call(_PARTS.get(name, name), args[1:], span_of(tree))
-
-    def _no_window(self, name: str, span: Span | None) -> PenstockError:
-        hint = "compute it in the select list of a subquery, give it a name, and use that name here"
-        if self.clause in ("WHERE", "HAVING"):
-            hint = "write QUALIFY, behind HAVING, for conditions on calls with OVER"
-        return PenstockError(
-            "SQL-1065",
-            f"{name.lower()} OVER cannot be used in {self.clause}",
-            span=span,
-            hint=hint,
-            sqlstate="42P20",
-        )
-
-    def _no_aggregate(self, name: str, span: Span | None) -> PenstockError:
-        hints = {
-            "WHERE": "filter groups with HAVING",
-            "GROUP BY": "group by a column or an expression of columns",
-            "an aggregate": "aggregate first in a subquery",
-            "ON": "aggregate first in a subquery",
-        }
-        hint = hints.get(self.clause, "aggregate in a query over the table")
-        # WHERE x = ANY(array): ANY(..) is the aggregate
-        if name.lower() in ("any", "some"):
-            hint = (
-                "to compare with one of several values write x IN (a, b), with an array's "
-                "ARRAY_CONTAINS(array, x)"
-            )
-        return PenstockError(
-            "SQL-1062",
-            f"the aggregate {name.lower()} cannot be used in {self.clause}",
-            span=span,
-            hint=hint,
-            sqlstate="42803",
-        )
-
     def _semantics(self, tree: exp.Expr) -> Expression:
         word = "FINAL" if tree.args.get("final") else "RUNNING"
         raise PenstockError(
@@ -544,12 +523,13 @@ class ExpressionBinder:
 
     def _cast(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, CastTo)
-        value, kind, span = self.bind(tree.this), tree.sql_type, span_of(tree)
+        return self._cast_to(self.bind(tree.this), tree.sql_type, bool(tree.args.get("safe")), span_of(tree))
+
+    def _cast_to(self, value: Expression, kind: DataType, safe: bool, span: Span | None) -> Expression:
         # only whether the types fit; whether this value does is known when the row is there
         if not can_cast(value.type, kind):
             message = f"{value.type} cannot be cast to {kind}"
             raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")
-        safe = bool(tree.args.get("safe"))
         # TRY_CAST is NULL where CAST raises.
         return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
 
@@ -569,6 +549,7 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Is: ExpressionBinder._is,
     exp.Between: ExpressionBinder._between,
     exp.SimilarTo: ExpressionBinder._similar,
+    exp.Overlaps: ExpressionBinder._overlaps,
     RoundedTo: ExpressionBinder._rounded_to,
     exp.In: ExpressionBinder._in,
     exp.Exists: ExpressionBinder._subquery,

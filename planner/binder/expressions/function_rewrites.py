@@ -12,11 +12,27 @@ from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.types import BIGINT, INT, STRING, Date
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TINYINT,
+    DataType,
+    Date,
+    Decimal,
+    Timestamp,
+)
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Call, Expression, Literal
-from penstock.planner.parser.syntax_nodes import RoundedTo, span_of
+from penstock.planner.parser.syntax_nodes import FunctionCall, RoundedTo, span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""
@@ -26,6 +42,25 @@ _OF_A_UNIT = {"datediff": "timestampdiff", "date_add": "timestampadd", "dateadd"
 # Characters that mean the same in SIMILAR TO and in a regular expression.
 _SPECIAL = frozenset("|*+?{}()")
 _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
+
+# EXTRACT's names of parts, where the function has another name.
+_PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
+_PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
+CAST_FUNCTIONS: dict[str, DataType] = {
+    "boolean": BOOLEAN,
+    "tinyint": TINYINT,
+    "smallint": SMALLINT,
+    "int": INT,
+    "bigint": BIGINT,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "decimal": Decimal(10, 0),
+    "date": DATE,
+    "timestamp": Timestamp(6),
+    "binary": BINARY,
+    "string": STRING,
+}
+"""Types that are functions of one argument, as in Spark: float(x) is CAST(x AS FLOAT)."""
 
 
 def resolve_unit_function(name: str, arguments: int) -> str:
@@ -50,6 +85,22 @@ def rounded_to(tree: RoundedTo, value: Expression, call: Caller) -> Expression:
     # CEIL: the next unit, unless x is on a boundary
     above = coerced(call("timestampadd", [unit, Literal(INT, False, value=1), floor], span), value.type)
     return case_of([(call("equal", [floor, value], span), floor)], above, span)
+
+
+def extracted(args: Sequence[Expression], tree: FunctionCall, call: Caller) -> Expression:
+    """Return EXTRACT(YEAR FROM x), which is a function per part. Raises SQL-1011 for an unknown part."""
+    unit = args[0].value if len(args) == 2 and isinstance(args[0], Literal) else None
+    # EXTRACT(DAYS FROM x) is EXTRACT(DAY FROM x)
+    name = str(unit).lower().removesuffix("s")
+    if name not in _PART_NAMES:
+        hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
+        raise PenstockError(
+            "SQL-1011",
+            f"{name} is no part EXTRACT can take",
+            span=span_of(tree.expressions[0]),
+            hint=hint,
+        )
+    return call(_PARTS.get(name, name), args[1:], span_of(tree))
 
 
 def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:

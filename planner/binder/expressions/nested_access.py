@@ -111,6 +111,9 @@ def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:
 
 
 def _name(arg: exp.Expr) -> str | None:
+    # struct(a + 1 AS b): field b
+    if isinstance(arg, exp.Alias):
+        return arg.args["alias"].name
     # struct(t.a): field a
     if isinstance(arg, Reference):
         return arg.expressions[-1].name

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.planner.expressions.nodes import Expression
+from penstock.catalog.types import DayTimeInterval, YearMonthInterval
+from penstock.planner.binder.expressions.conditionals import case_of
+from penstock.planner.expressions.nodes import Expression, Literal
 from penstock.planner.parser.syntax_nodes import span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
@@ -48,6 +50,34 @@ def row_among(value: exp.Tuple, rows: Sequence[exp.Expr], bind: Binder, call: Ca
     return _joined(
         "or", [compared_rows("equal", value, row, bind, call) for row in rows], call, span_of(value)
     )
+
+
+def overlapping(left: exp.Expr, right: exp.Expr, bind: Binder, call: Caller, span: Span | None) -> Expression:
+    """Return ``(a, b) OVERLAPS (c, d)``: whether the periods have a moment in common. A period is a start and
+    an end in any order, or a start and an interval; both ends belong to it, as in Flink.
+    """
+    (begin, end), (other_begin, other_end) = (_period(side, bind, call, span) for side in (left, right))
+    tests = [("greater_equal", end, other_begin), ("greater_equal", other_end, begin)]
+    return _joined("and", [call(function, [a, b], span) for function, a, b in tests], call, span)
+
+
+def _period(tree: exp.Expr, bind: Binder, call: Caller, span: Span | None) -> tuple[Expression, Expression]:
+    if not isinstance(tree, exp.Tuple) or len(tree.expressions) != 2:
+        raise PenstockError(
+            "SQL-1114",
+            "OVERLAPS compares two periods",
+            span=span_of(tree),
+            hint="write (start, end) OVERLAPS (start, end), or an interval in place of an end",
+            sqlstate="42804",
+        )
+    first, second = (bind(part) for part in tree.expressions)
+    if isinstance(second.type, DayTimeInterval | YearMonthInterval):
+        second = call("add", [first, second], span)
+    # a NULL bound makes the answer NULL, which LEAST and GREATEST alone would skip
+    absent = call("or", [call("is_null", [part], span) for part in (first, second)], span)
+    low, high = (call(function, [first, second], span) for function in ("least", "greatest"))
+    nothing = Literal(low.type, True, value=None)
+    return case_of([(absent, nothing)], low, span), case_of([(absent, nothing)], high, span)
 
 
 def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expression]]:

@@ -122,7 +122,7 @@ error[SQL-1001]: unexpected ",": the end of the query or its next part was expec
 ====
 SELECT auction FROM bid ORDER BY ALL
 ---
-error[SQL-1601]: ORDER BY ALL is not supported yet
+error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
   1 | SELECT auction FROM bid ORDER BY ALL
-    |                                  ^^^
-hint: name the columns, or their positions: ORDER BY 1, 2
+    |                         ^^^^^^^^^^^^
+hint: order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date

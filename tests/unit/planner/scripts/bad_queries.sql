@@ -54,13 +54,6 @@ error[SQL-1061]: column "channel" is neither in GROUP BY nor in an aggregate
     |        ^^^^^^^
 hint: add it to GROUP BY, or write any_value(channel)
 ====
-SELECT (auction, bidder) FROM bid
----
-error[SQL-1601]: a row of values in parentheses is not supported here
-  1 | SELECT (auction, bidder) FROM bid
-    |        ^^^^^^^^^^^^^^^^^
-hint: a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)
-====
 SELECT grouping(channel) FROM bid
 ---
 error[SQL-1063]: GROUPING goes with GROUP BY

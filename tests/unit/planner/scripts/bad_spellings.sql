@@ -1,10 +1,3 @@
-SELECT (auction, bidder) FROM bid
----
-error[SQL-1601]: a row of values in parentheses is not supported here
-  1 | SELECT (auction, bidder) FROM bid
-    |        ^^^^^^^^^^^^^^^^^
-hint: a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)
-====
 SELECT auction FROM bid WHERE (auction, bidder) = 3
 ---
 error[SQL-1114]: a row of values is compared with one value
