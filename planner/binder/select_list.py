@@ -158,7 +158,7 @@ def _of_tables(node: AllColumns, scope: Scope) -> list[tuple[str, Expression]]:
     ]
 
 
-def _not_among(name: exp.Identifier, names: Sequence[str]) -> PenstockError:
+def _not_among(name: exp.Expr, names: Sequence[str]) -> PenstockError:
     hint = did_you_mean(name.name, names, others=True)
     return PenstockError(
         "SQL-1042",

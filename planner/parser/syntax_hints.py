@@ -35,7 +35,6 @@ _TRANSACTION = "there are no transactions: an INSERT commits by itself, so leave
 _SHELL = "that is a command of the system's shell: leave by \\q, or run it there"
 _UNITS = "units are SECOND, MINUTE, HOUR, DAY, MONTH and YEAR: INTERVAL '1' DAY"
 _OPTIONS = "write WITH ('connector' = 'filesystem', 'path' = '..', 'format' = 'csv')"
-_LATERAL = "write CROSS JOIN LATERAL (..), or LEFT JOIN LATERAL (..) ON TRUE to keep every row"
 _UNCHECKED = "leave it out: no constraint is checked; PRIMARY KEY (..) NOT ENFORCED is a promise"
 _TIME_UNITS = (
     "SECOND|SECONDS|MINUTE|MINUTES|HOUR|HOURS|DAY|DAYS|WEEK|WEEKS|MONTH|MONTHS|YEAR|YEARS|MILLISECOND"
@@ -186,9 +185,6 @@ _COMMANDS = (
 # queries
 _QUERIES = (
     _Rule("IN", "[", "a list is in parentheses: IN (1, 2)"),
-    _Rule("<any>", "[", "an array is written ARRAY[1, 2, 3]"),
-    _Rule("<any>", "{", "a map is written MAP['key', 1], a row ROW(1, 2)"),
-    _Rule("<any>", "!", "write NOT"),
     _Rule("&", "&", "write AND"),
     _Rule("<any>", "& &", "write AND"),
     _Rule("<any>", "= >", "write >="),
@@ -199,7 +195,6 @@ _QUERIES = (
     _Rule("<any>", "@", "write the value; a program writes ? and passes it: cursor.execute('SELECT ?', [1])"),
     _Rule("TOP", "<number>", "write LIMIT {here} at the end of the query"),
     _Rule("IN|=|<|>|FROM|JOIN|EXISTS|(", "SELECT", "a subquery is in parentheses: (SELECT ..)"),
-    _Rule("CROSS|OUTER", "APPLY", _LATERAL),
     _Rule("GROUP|ORDER|PARTITION", "<any>", "write {last} BY"),
     _Rule("<any>", ", <word>", "write {inside}(.. AS {next})", inside="CAST|TRY_CAST"),
     _Rule("(", "* ,", "close the parenthesis: {inside}(*)", inside="<word>"),

@@ -227,7 +227,7 @@ class ExpressionBinder:
                 name = tree.expressions[0].name
                 raise PenstockError(
                     "SQL-1007",
-                    f'"{name}" stands for an expression of more than {_MAX_ALIAS_PARTS:,} parts',
+                    f'the alias "{name}" is an expression of more than {_MAX_ALIAS_PARTS:,} parts',
                     span=span_of(tree),
                     hint="compute it in a subquery of FROM",
                     sqlstate="54001",
@@ -467,14 +467,7 @@ class ExpressionBinder:
                 self.call,
                 span,
             )
-        # A scalar function with DISTINCT, FILTER, *: an unknown function is reported as unknown first.
-        for key, word in _OF_AGGREGATES.items():
-            if tree.args.get(key):
-                if python is None:
-                    resolve(name, [self.bind(arg) for arg in tree.expressions], span)
-                raise PenstockError(
-                    "SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span
-                )
+        self._refuse_aggregate_clauses(tree, builtin=python is None)
         # struct(a AS b): the names are those of the fields
         args = [self.bind(arg.this if isinstance(arg, exp.Alias) else arg) for arg in tree.expressions]
         if python is not None:
@@ -494,6 +487,19 @@ class ExpressionBinder:
         called = self.call(resolve_unit_function(name, len(args)), args, span)
         # struct(t.a, 1): ROW<a .., col2 ..>
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
+
+    def _refuse_aggregate_clauses(self, tree: FunctionCall, *, builtin: bool) -> None:
+        """Refuse a scalar function with DISTINCT, FILTER or *: SQL-1105. An unknown function is reported as
+        unknown first.
+        """
+        name, span = str(tree.this), span_of(tree)
+        for key, word in _OF_AGGREGATES.items():
+            if tree.args.get(key):
+                if builtin:
+                    resolve(name, [self.bind(arg) for arg in tree.expressions], span)
+                raise PenstockError(
+                    "SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span
+                )
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
         """Return the registered Python scalar function of that name, or None. Raises SQL-1107 for a table
