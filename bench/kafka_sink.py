@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +44,7 @@ MOCK_PARTITIONS = 8
 SCHEMA = Schema((Field("k", BIGINT), Field("v", STRING)))
 SCRIPT = """
 CREATE TABLE i (sent BIGINT) WITH ('connector' = 'kafka', 'topic' = '{source}', {broker}, 'scan.startup.mode' = 'earliest-offset', 'properties.fetch.wait.max.ms' = '10');
-CREATE TABLE o (sent BIGINT) WITH ('connector' = 'kafka', 'topic' = '{sink}', {broker}, 'sink.delivery-guarantee' = '{guarantee}');
+CREATE TABLE o (sent BIGINT) WITH ('connector' = 'kafka', 'topic' = '{sink}', {broker}, 'sink.delivery-guarantee' = '{guarantee}'{more});
 INSERT INTO o SELECT sent FROM i;
 """
 
@@ -164,28 +167,86 @@ def transactions(topics: KafkaTopics) -> None:
 
 def latency(topics: KafkaTopics, rate: int, seconds: int) -> None:
     """One topic to another through ``penstock run``, at each guarantee; without transactions also at
-    librdkafka's mock, which hands on what comes in as fast as it comes.
+    librdkafka's mock, which hands on what comes in as fast as it comes. Beside them the stock client alone: one
+    topic without a job, and a process of the client that copies records from one topic to the other.
     """
+    _bare(topics, (topics.create(), topics.create(), topics.create()), Load(rate, seconds, 20))
     for guarantee, interval in (("at-least-once", "10 s"), ("exactly-once", "100 ms")):
-        _latency(topics, (topics.create(), topics.create()), (guarantee, interval), (rate, seconds, 20))
+        _of_a_job(topics, (topics.create(), topics.create()), (guarantee, interval), Load(rate, seconds, 20))
     mock = MockCluster()
-    for topic in ("i", "o"):
+    for topic in ("one", "c", "d", "i", "o", "e", "f"):
         mock.create(topic, MOCK_PARTITIONS)
     say("the mock instead of the broker of the tests:")
-    _latency(KafkaTopics(mock.bootstrap), ("i", "o"), ("at-least-once", "10 s"), (rate, seconds, 5))
+    at_mock = KafkaTopics(mock.bootstrap)
+    _bare(at_mock, ("one", "c", "d"), Load(rate, seconds, 5))
+    _of_a_job(at_mock, ("i", "o"), ("at-least-once", "10 s"), Load(rate, seconds, 5))
+    _of_a_job(at_mock, ("e", "f"), ("at-least-once", "10 s"), Load(rate, seconds, 1))
     mock.close()
 
 
-def _latency(
-    topics: KafkaTopics, names: tuple[str, str], how: tuple[str, str], load: tuple[int, int, int]
-) -> None:
-    (source, sink), (guarantee, interval), (rate, seconds, linger_ms) = names, how, load
+@dataclass(frozen=True)
+class Load:
+    """Records a second, how long, and the linger of the producer that makes them; with 1 ms that of the job too."""
+
+    rate: int
+    seconds: int
+    linger_ms: int
+
+
+def _bare(topics: KafkaTopics, names: tuple[str, str, str], load: Load) -> None:
+    """The stock client alone: what the broker, the client and the measuring itself take."""
+    one, source, sink = names
+    _say("no job, one topic", load, _measured(topics, one, one, load))
+    words = [sys.executable, "-m", "bench.kafka_sink", "copy", topics.bootstrap, source, sink]
+    copying = subprocess.Popen(words)
+    try:
+        times = _measured(topics, source, sink, load)
+    finally:
+        used_s = _killed(copying)
+    _say("stock client", load, times, used_s)
+
+
+def copy(bootstrap: str, source: str, sink: str) -> None:
+    """Copy records as they come, by the stock client's own calls, until the process is killed."""
+    from confluent_kafka import Consumer, Producer, TopicPartition
+
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "copy", "fetch.wait.max.ms": 10, "log_level": 0}
+    )
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    partitions = consumer.list_topics(source, 30).topics[source].partitions
+    consumer.assign([TopicPartition(source, partition, 0) for partition in partitions])
+    while True:
+        for message in _arrived(consumer):
+            producer.produce(sink, message.value())
+        producer.poll(0)
+
+
+def _arrived(consumer: Any) -> list[Any]:
+    """Return the messages that are there, of which the first is waited for; no time is spent on gathering."""
+    first = consumer.poll(0.005)
+    found = [] if first is None else [first, *consumer.consume(10_000, 0)]
+    return [message for message in found if message.error() is None]
+
+
+def _killed(process: subprocess.Popen[bytes]) -> float:
+    """Kill a process and return the processor time it has used."""
+    process.kill()
+    _, _, used = os.wait4(process.pid, 0)
+    process.returncode = -9
+    return used.ru_utime + used.ru_stime
+
+
+def _of_a_job(topics: KafkaTopics, names: tuple[str, str], how: tuple[str, str], load: Load) -> None:
+    (source, sink), (guarantee, interval) = names, how
+    more = ", 'properties.linger.ms' = '1'" if load.linger_ms == 1 else ""
     with tempfile.TemporaryDirectory() as made:
         directory = Path(made)
         script = directory / "job.sql"
         broker = f"'properties.bootstrap.servers' = '{topics.bootstrap}', 'format' = 'json'"
         script.write_text(
-            SCRIPT.format(source=source, sink=sink, broker=broker, guarantee=guarantee), encoding="utf-8"
+            SCRIPT.format(source=source, sink=sink, broker=broker, guarantee=guarantee, more=more),
+            encoding="utf-8",
         )
         words = ["run", str(script), "--state", str(directory / "state")]
         words += ["--set", f"execution.checkpointing.interval={interval}"]
@@ -196,18 +257,23 @@ def _latency(
         try:
             while b"running" not in (directory / "log").read_bytes() and job.poll() is None:
                 time.sleep(0.05)
-            times = _measured(topics, source, sink, rate, seconds, linger_ms)
-            assert times, (directory / "log").read_text()
+            times = _measured(topics, source, sink, load)
+            assert times.size, (directory / "log").read_text()
         finally:
-            job.kill()
-            job.wait()
-        quantiles = ", ".join(f"p{q} {np.percentile(times, q):.0f} ms" for q in (50, 99))
-        say(f"{guarantee:15} {rate:,} records/s: {quantiles} of {len(times):,} records")
+            used_s = _killed(job)
+        _say(guarantee, load, times, used_s)
 
 
-def _measured(
-    topics: KafkaTopics, source: str, sink: str, rate: int, seconds: int, linger_ms: int
-) -> list[float]:
+def _say(name: str, load: Load, times: np.ndarray, used_s: float | None = None) -> None:
+    quantiles = ", ".join(f"p{q} {np.percentile(times, q):.1f} ms" for q in (50, 99))
+    used = "" if used_s is None else f"; {used_s:.1f} s of processor time of its process, start included"
+    say(
+        f"{name:20} linger {load.linger_ms:2} ms, {load.rate:,} records/s: {quantiles} of {times.size:,} records{used}"
+    )
+
+
+def _measured(topics: KafkaTopics, source: str, sink: str, load: Load) -> np.ndarray:
+    """Return the milliseconds of each record from its making until the stock client has it."""
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     consumer = Consumer(
@@ -218,17 +284,17 @@ def _measured(
     ended = threading.Event()
     # the job reads and writes before anything is measured
     topics.produce(source, [(None, b'{"sent":0}')])
-    while not consumer.consume(1, 1.0):
+    while not _arrived(consumer):
         pass
 
     # the broker of the tests gives one batch of a producer a fetch: with more of them a second the reader
     # falls behind, and its backlog is measured; its linger is a part of the latency
-    producer = Producer({"bootstrap.servers": topics.bootstrap, "log_level": 0, "linger.ms": linger_ms})
+    producer = Producer({"bootstrap.servers": topics.bootstrap, "log_level": 0, "linger.ms": load.linger_ms})
 
     def produce() -> None:
         began, sent = time.time(), 0
-        while (passed := time.time() - began) < seconds:
-            for _ in range(int(passed * rate) - sent):
+        while (passed := time.time() - began) < load.seconds:
+            for _ in range(int(passed * load.rate) - sent):
                 producer.produce(source, b'{"sent":%d}' % int(time.time() * 1e6))
                 sent += 1
             producer.poll(0.001)
@@ -237,16 +303,18 @@ def _measured(
 
     thread = threading.Thread(target=produce)
     thread.start()
-    times: list[float] = []
+    # parsed afterwards: meanwhile it would keep the producer from Python's lock
+    found: list[tuple[float, list[bytes]]] = []
     quiet = 0
     while not ended.is_set() or quiet < _QUIET:
-        found = consumer.consume(1_000, 0.005)
-        now = time.time() * 1e3
-        quiet = 0 if found else quiet + 1
-        times += [now - json.loads(message.value())["sent"] / 1e3 for message in found if not message.error()]
+        values = [message.value() for message in _arrived(consumer)]
+        quiet = 0 if values else quiet + 1
+        found.append((time.time() * 1e3, values))
     thread.join()
     consumer.close()
-    return times
+    return np.array(
+        [now - json.loads(value)["sent"] / 1e3 for now, values in found for value in values], float
+    )
 
 
 def main() -> None:
@@ -255,6 +323,8 @@ def main() -> None:
     parser.add_argument("which", nargs="*", help="records, transactions, latency (all)")
     parser.add_argument("--rate", type=int, default=50_000, help="records a second of latency (50,000)")
     parser.add_argument("--seconds", type=int, default=10, help="how long latency is measured (10)")
+    if sys.argv[1:2] == ["copy"]:
+        copy(*sys.argv[2:])
     arguments = parser.parse_args()
     broker: KafkaBroker = new_broker()
     topics = KafkaTopics(broker.bootstrap)

@@ -71,6 +71,7 @@ THREAD_EXEMPT = {
     "engine/connectors/in_process/materialized_views.py": "filled by slots, read by anyone",
     "engine/connectors/in_process/view_index.py": "asked by the threads of all queries",
     "engine/connectors/in_process/registered.py": "the program's tables, read by slots",
+    "engine/bounded/duckdb.py": "its connection is interrupted by the thread that reads the rows",
     "engine/connectors/blocking_reader.py": "reads the program's iterables, which may block",
     "engine/connectors/postgres_cdc/background.py": "asks a server while its source is polled",
     "engine/connectors/postgres_cdc/link.py": "closed by any thread while another waits in it",

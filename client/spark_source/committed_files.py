@@ -210,7 +210,7 @@ def _check_there(file: FileToRead) -> None:
 def _check_content(file: FileToRead) -> None:
     """Compare a file that has no checksums of its own with the log's checksum: DAT-4614."""
     found = 0
-    with pa.memory_map(file.path) as opened:
+    with pa.OSFile(file.path) as opened:
         # 16 MB at a time
         while data := opened.read_buffer(1 << 24):
             found = zlib.crc32(data, found)

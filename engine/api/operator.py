@@ -15,6 +15,7 @@ import pyarrow as pa
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.row_arrivals import RowArrivals
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
@@ -207,7 +208,7 @@ class Context:
     ``job_id`` names the job for people. ``owner`` is a random id that survives restarts and that no other job
     has: sinks name by it what they stage and publish. ``attempt`` numbers the deployments of the job in this
     process. ``report_event`` sends an event to the job master. ``keeps_snapshots`` is False when the job
-    takes no checkpoints, so no attempt resumes from one.
+    takes no checkpoints, so no attempt resumes from one. ``arrivals`` ends the pause of a source.
     """
 
     operator_id: str
@@ -224,6 +225,7 @@ class Context:
     owner: str = ""
     restored: RestoredFrom | None = None
     keeps_snapshots: bool = True
+    arrivals: RowArrivals = dataclasses.field(default_factory=RowArrivals)
 
 
 class Services:

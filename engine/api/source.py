@@ -15,6 +15,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import Services
+from penstock.engine.api.row_arrivals import RowArrivals
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
@@ -29,7 +30,7 @@ class ScanRequest:
     ``predicate`` reads positions of ``columns``.
 
     ``skipping``: what is learned of the wanted rows during the scan. ``resumes`` False: the job keeps no
-    checkpoints, so nothing resumes from one.
+    checkpoints, so nothing resumes from one. A connector that knows when rows arrive says so to ``arrivals``.
     """
 
     table: CatalogTable
@@ -41,6 +42,7 @@ class ScanRequest:
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     skipping: Skipping | None = None
     resumes: bool = True
+    arrivals: RowArrivals = field(default_factory=RowArrivals)
 
 
 class SplitReader(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class DuckDbBackend:
     ) -> BoundedResult:
         query = duckdb_sql(plan)
         connection = connect(time_zone)
+        shared = SharedConnection(connection)
         run = _DuckDbRun(connection, query, plan, self._services)
 
         def produce(emit: Emit) -> None:
@@ -66,23 +67,45 @@ class DuckDbBackend:
                     if not emit(batch):
                         return
             finally:
-                connection.close()
+                shared.close()
 
-        def cancel() -> None:
-            import duckdb
-
-            # the query may have ended at this moment, and closed its connection
-            with contextlib.suppress(duckdb.ConnectionException):
-                connection.interrupt()
-
-        # cancel may be called from another thread; the query then raises InterruptException
-        return BoundedResult(query.schema, produce, cancel, lambda: progress_of(connection))
+        return BoundedResult(query.schema, produce, shared.interrupt, shared.progress)
 
     def explain(self, plan: LogicalPlan) -> str:
         return duckdb_sql(plan).text
 
     def close(self) -> None:
         """Nothing outlives a query."""
+
+
+class SharedConnection:
+    """A connection on which one thread runs a query and closes it. Others interrupt the query, which then
+    raises InterruptException, and ask how far it is.
+
+    DuckDB frees a connection that is closed, without Python's lock: no other call may be inside it then.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection: Any = connection
+        self._lock = threading.Lock()
+
+    def interrupt(self) -> None:
+        """End the query, if it still runs."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.interrupt()
+
+    def progress(self) -> str | None:
+        """Return the progress in a few words; None where DuckDB does not know it, or the query has ended."""
+        with self._lock:
+            return None if self._connection is None else progress_of(self._connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
 
 
 def connect(time_zone: str) -> Any:

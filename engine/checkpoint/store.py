@@ -304,6 +304,11 @@ class CheckpointStore:
         if not self.storage.renew():
             self._check_epoch()
 
+    def check_owner(self) -> None:
+        """Raise STA-3002 when another process has begun to write for the job, asked of the storage now."""
+        self.storage.renew(now=True)
+        self._check_epoch()
+
     def close(self, ended: str | None = None) -> None:
         """Record how the job ``ended``, and release the lock."""
         if ended is not None and self._record is not None:

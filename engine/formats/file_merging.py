@@ -74,7 +74,7 @@ def _parquet(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _arrow(path: Path) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(str(path)) as mapped, pa.ipc.open_file(mapped) as file:
+    with pa.OSFile(str(path)) as opened, pa.ipc.open_file(opened) as file:
         for number in range(file.num_record_batches):
             yield file.get_batch(number)
 

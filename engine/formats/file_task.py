@@ -55,17 +55,10 @@ class FileTask:
     skipping: Skipping | None = None
 
     def open_seekable(self) -> pa.NativeFile:
-        """Open the raw bytes for random access (memory-mapped where the file is local). DAT-4104/4105 when
-        that fails.
-        """
+        """Open the raw bytes for random access. DAT-4104/4105 when that fails."""
         try:
-            if (
-                # an empty file cannot be mapped into memory
-                isinstance(self.filesystem, pafs.LocalFileSystem)
-                and self.filesystem.get_file_info(self.path).size
-            ):
-                # pages are read when they are touched, and shared between tasks
-                return pa.memory_map(self.path)
+            # Not mapped into memory: a page of a file that another program cuts short meanwhile would end
+            # this process by SIGBUS.
             return self.filesystem.open_input_file(self.path)
         except OSError as error:
             raise unreadable(self.path, error) from error

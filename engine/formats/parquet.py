@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.fs import LocalFileSystem
 
 from penstock.catalog.types import DATE, STRING, DataType, Timestamp, is_integer, to_arrow
 from penstock.engine.formats.column_adapter import ColumnAdapter
@@ -16,6 +17,9 @@ from penstock.engine.formats.decoded_batch import Decoded
 from penstock.engine.formats.file_task import FileTask, unreadable
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, conjuncts
 
+# of a column of a local file: read ahead so much instead of the column's whole piece of a row group. It costs
+# nothing (64 to 256 KiB: within 5 % of whole pieces); a remote store would be asked for each of them.
+_BUFFER_BYTES = 1 << 18
 _FLIPPED = {
     "less": "greater",
     "less_equal": "greater_equal",
@@ -141,9 +145,9 @@ def _comparison(part: Expression) -> list[tuple[int, str, tuple[Any, ...]]]:
 class ParquetReader:
     """Reads the row groups ``start <= group < end`` of one file.
 
-    This is the fastest setup per core that was measured with Arrow: memory-mapped, no pre-buffering, no
-    threads (slots are the parallelism). Batches are streamed out of one row group at a time, so a position is
-    a row group and a row in it.
+    This is the fastest setup per core that was measured with Arrow: no pre-buffering, no threads (slots are
+    the parallelism). Batches are streamed out of one row group at a time, so a position is a row group and a
+    row in it.
     """
 
     def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
@@ -151,7 +155,12 @@ class ParquetReader:
         self._source = task.open_seekable()
         try:
             # INT96 counts nanoseconds, but of more years than nanoseconds in 64 bits reach
-            self._file = pq.ParquetFile(self._source, pre_buffer=False, coerce_int96_timestamp_unit="us")
+            self._file = pq.ParquetFile(
+                self._source,
+                pre_buffer=False,
+                buffer_size=_BUFFER_BYTES if isinstance(task.filesystem, LocalFileSystem) else 0,
+                coerce_int96_timestamp_unit="us",
+            )
         except (OSError, pa.ArrowInvalid) as error:
             self._source.close()
             raise unreadable(task.path, error) from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -57,6 +58,20 @@ from penstock.engine.task_manager.task_executor import TaskHandle, Workers
 from penstock.planner.physical.operator_specs import JobGraph
 
 Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
+
+
+FENCED_OFF, SUPERSEDED = "STA-3504", "STA-3002"
+# An earlier attempt that wakes fences its successor off once, and ends. Two jobs of copied state would go on
+# for ever.
+_FENCED_OFF_MOST = 3
+
+
+def _restore_point(store: CheckpointStore) -> RestorePointRead:
+    """Read the newest checkpoint of a job that is still this process's: an attempt that begins fences off
+    others.
+    """
+    store.check_owner()
+    return RestorePointRead(store.latest())
 
 
 class JobMaster:
@@ -114,6 +129,9 @@ class JobMaster:
         self._history = HistoryPhase(live)
         # The checkpoint that ends this deployment, once it was triggered.
         self._last: LastCheckpoint | None = None
+        # Restarts after a sink was fenced off, and the error of the one that is under way.
+        self._fenced_off = 0
+        self._fenced_error: PenstockError | None = None
         # Whether a client has rows of some attempt: then no attempt may repeat them.
         self._delivered = False
         # Set at the end, when the tasks and their figures go.
@@ -310,9 +328,10 @@ class JobMaster:
                 self._fail(storage_failure(error))
             # A cancellation that came while it was read has precedence.
             case RestorePointRead(manifest=manifest) if self._ending is None:
+                self._fenced_error = None
                 self._deploy(manifest)
             case RestorePointLost(error=error):
-                self._fail(storage_failure(error))
+                self._fail(self._fenced_off_by(storage_failure(error)))
             case FinishRecorded():
                 self._end(JobState.FINISHED)
 
@@ -405,8 +424,7 @@ class JobMaster:
             self._deploy(None)
         # Read again, not remembered: the newest checkpoint is what is durable, whatever this process knows.
         else:
-            store = self._store
-            self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
+            self._run_io(partial(_restore_point, self._store), RestorePointLost)
 
     def _switch_plan(self, wanted: RescaleRequested) -> None:
         self._deployer, self._plan = replace(self._deployer, graph=wanted.graph), wanted.plan
@@ -451,9 +469,13 @@ class JobMaster:
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
 
     def _may_restart(self, error: PenstockError) -> bool:
-        if (
-            not error.retriable
-        ):  # it depends on the data, the query or the code alone: every attempt would fail
+        # The attempt that fenced this one off may be an earlier one, woken late: the restart asks the store
+        # whose the job is.
+        if error.code == FENCED_OFF and self._store is not None and self._fenced_off < _FENCED_OFF_MOST:
+            self._fenced_off += 1
+            self._fenced_error = error
+        # it depends on the data, the query or the code alone: every attempt would fail
+        elif not error.retriable:
             return False
         # A client has rows of this attempt; a restart would send them again.
         if self._delivered or has_delivered(self._deployer.graph, self.tasks):
@@ -461,6 +483,13 @@ class JobMaster:
         # Without a store a restart begins from nothing. After sinks have committed that would repeat their
         # output.
         return self._store is not None or not self.coordinator.notified
+
+    def _fenced_off_by(self, error: PenstockError) -> PenstockError:
+        """Return the error of a restart that did not begin: that of the sink, where another process has the
+        job.
+        """
+        fenced, self._fenced_error = self._fenced_error, None
+        return fenced if fenced is not None and error.code == SUPERSEDED else error
 
     # The last checkpoint.
 

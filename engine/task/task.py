@@ -198,6 +198,7 @@ class Task:
         self._paused = self._history_reported = False
         self._ending = False
         self._poll_again_ms = 0.0
+        self._arrivals = self.operators[0].arrivals
         self._next_tick_ms = 0.0
         self._aligning_since_ms: float | None = None
 
@@ -394,7 +395,7 @@ class Task:
         """Poll the source unless the output is blocked or it asked for a pause; return whether it had
         something.
         """
-        if blocked or self._paused or now_ms < self._poll_again_ms:
+        if blocked or self._paused or (now_ms < self._poll_again_ms and not self._arrivals.pending):
             return False
         counters = self.chain.operators[0].metrics
         rows_before = counters.rows_out

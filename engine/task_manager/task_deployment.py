@@ -12,6 +12,7 @@ from penstock.engine.api.clock import Clock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.key_groups import key_group_range
 from penstock.engine.api.operator import BuildOperator, Context, RestoredFrom, Services
+from penstock.engine.api.row_arrivals import RowArrivals
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.restore import Restorer
 from penstock.engine.connectors.in_process.late_rows import late_log
@@ -124,7 +125,7 @@ class Deployer:
                     ]
                 )
                 specs = [
-                    self._operator(chain, spec, subtask, attempt, report, restored_from)
+                    self._operator(chain, spec, subtask, attempt, report, restored_from, wakeup(subtask))
                     for spec in chain.operators
                 ]
                 operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
@@ -272,6 +273,7 @@ class Deployer:
         attempt: int,
         report: Callable[[TaskReport], None],
         restored: RestoredFrom | None,
+        wake: Wakeup,
     ) -> ChainedOperator:
         context = Context(
             operator_id=spec.operator_id,
@@ -292,6 +294,7 @@ class Deployer:
             owner=self.owner,
             restored=restored,
             keeps_snapshots=self.keep_snapshots,
+            arrivals=RowArrivals(wake),
         )
         return ChainedOperator(self.build(spec, self.options), context)
 

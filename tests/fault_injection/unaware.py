@@ -1,5 +1,5 @@
 """The command line of a process that does not learn that another one has its job, unless a table's target says
-so: the lock is not looked at after the start.
+so: the lock is not looked at after the start, nor before a restart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _renew(_store: CheckpointStore) -> None:
 
 def forget_the_lock() -> None:
     """Plant it."""
-    CheckpointStore.renew = _renew  # type: ignore[method-assign]
+    CheckpointStore.renew = CheckpointStore.check_owner = _renew  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ _FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     ("rd_kafka_topic_destroy", None, (c_void_p,)),
     ("rd_kafka_queue_new", c_void_p, (c_void_p,)),
     ("rd_kafka_queue_destroy", None, (c_void_p,)),
+    ("rd_kafka_queue_io_event_enable", None, (c_void_p, c_int, c_char_p, c_size_t)),
     ("rd_kafka_consume_start_queue", c_int, (c_void_p, c_int32, c_int64, c_void_p)),
     ("rd_kafka_consume_stop", c_int, (c_void_p, c_int32)),
     ("rd_kafka_consume_batch_queue", c_int64, (c_void_p, c_int, POINTER(c_void_p), c_size_t)),

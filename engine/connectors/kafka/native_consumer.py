@@ -7,6 +7,7 @@ read without the messages of the others. No group is joined: the partitions are 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import c_int, c_int64, c_void_p
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.connectors.kafka.arrival_events import ArrivalEvents
 from penstock.engine.connectors.kafka.broker_errors import broker_error
 from penstock.engine.connectors.kafka.fetched_messages import (
     BATCH_BYTES,
@@ -38,9 +40,17 @@ _ERROR_CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_int, ctypes.c_char_p, c_voi
 
 
 class NativeConsumer:
-    """The client (``rd_kafka_t``). ``properties`` are librdkafka's."""
+    """The client (``rd_kafka_t``). ``properties`` are librdkafka's; ``arrived`` is called by a thread of its
+    own when messages come to a partition that had none.
+    """
 
-    def __init__(self, library: Librdkafka, properties: dict[str, str], wanted: Wanted) -> None:
+    def __init__(
+        self,
+        library: Librdkafka,
+        properties: dict[str, str],
+        wanted: Wanted,
+        arrived: Callable[[], None] | None = None,
+    ) -> None:
         self.library, self.wanted = library, wanted
         self._outage: str | None = None
         # kept here: the library calls it for as long as the client is there
@@ -60,6 +70,7 @@ class NativeConsumer:
             [library.address("rd_kafka_message_headers"), library.address("rd_kafka_header_get_all")],
             np.int64,
         )
+        self.events = None if arrived is None else ArrivalEvents(library, arrived)
         # shared by the partitions, which are read by one thread
         self.pointers = np.zeros(TAKEN_MOST, np.int64)
 
@@ -71,8 +82,12 @@ class NativeConsumer:
                 raise self.last_error(f"topic {topic}")
             self._topics[topic] = handle
         opened = NativePartition(self, self._topics[topic], topic, partition)
-        opened.begin(offset)
         self._partitions.append(opened)
+        try:
+            opened.begin(offset)
+        except PenstockError:
+            opened.close()
+            raise
         return opened
 
     def outage(self) -> str | None:
@@ -103,6 +118,8 @@ class NativeConsumer:
         if self.client:
             self.library.rd_kafka_destroy(self.client)
             self.client = 0
+            if self.events is not None:
+                self.events.close()
 
     def _on_error(self, _client: int, number: int, reason: bytes, _opaque: int) -> None:
         if self.library.rd_kafka_err2name(number).decode() == _ALL_DOWN:
@@ -116,6 +133,8 @@ class NativePartition:
         self._consumer, self._library, self._handle = consumer, consumer.library, handle
         self._topic, self._partition = topic, partition
         self._queue = self._library.rd_kafka_queue_new(consumer.client)
+        if consumer.events is not None:
+            consumer.events.watch(self._queue)
         # pointers to messages that were taken off the queue and not returned yet
         self._taken = np.zeros(0, np.int64)
         self._at = 0
@@ -165,6 +184,8 @@ class NativePartition:
     def close(self) -> None:
         if self._queue:
             self._stop()
+            if self._consumer.events is not None:
+                self._consumer.events.unwatch(self._queue)
             self._library.rd_kafka_queue_destroy(self._queue)
             self._queue = 0
             self._consumer.forget(self)

@@ -29,7 +29,7 @@ _LOOK_MS = 200
 _AHEAD_KIB = 64 << 10
 _AHEAD_LEAST_KIB = 1 << 10
 
-MakeConsumer = Callable[[dict[str, str], Wanted], KafkaConsumer]
+MakeConsumer = Callable[[dict[str, str], Wanted, Callable[[], None]], KafkaConsumer]
 
 
 class KafkaSource:
@@ -87,10 +87,17 @@ class KafkaSource:
         where = f"topic {topic}, partition {partition}"
         messages = MessageReader(self._request, split, where, "offset", self._keys)
         if self._consumer is None:
-            self._consumer = self._make_consumer(self._properties(), _wanted(messages))
+            self._consumer = self._make_consumer(
+                self._properties(), _wanted(messages), self._request.arrivals.notify
+            )
         self._open += 1
         start = PartitionStart(topic, partition, position or self.first_position(split))
-        return KafkaReader(start, self._consumer, messages, self._request, self)
+        try:
+            return KafkaReader(start, self._consumer, messages, self._request, self)
+        except PenstockError:
+            # nobody closes a reader that there is not: the client would stay, with its threads
+            self.closed()
+            raise
 
     def discover_every_ms(self) -> int | None:
         return min(self._interval_ms, _LOOK_MS) if self._interval_ms else None
@@ -167,12 +174,14 @@ def _discovered(table: CatalogTable) -> Iterator[list[Partition]]:
         client.close()
 
 
-def default_consumer(properties: dict[str, str], wanted: Wanted) -> KafkaConsumer:
-    """Return the consumer of the C library, else that of the package's objects."""
+def default_consumer(
+    properties: dict[str, str], wanted: Wanted, arrived: Callable[[], None]
+) -> KafkaConsumer:
+    """Return the consumer of the C library, else that of the package's objects, which reports no arrivals."""
     library = load()
     if library is None:
         return FallbackConsumer(properties, wanted)
-    return NativeConsumer(library, properties, wanted)
+    return NativeConsumer(library, properties, wanted, arrived)
 
 
 def _wanted(messages: MessageReader) -> Wanted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,13 @@ class RedisStreamReader:
         return not self._waiting and self._pump.ended
 
     def _read(self, last: str, added: int | None) -> Iterator[Entries]:
-        """Yield entries as they come, in a thread of their own. ``added``: how many were ever added up to the
-        last one.
+        """Yield entries as they come, in a thread of their own, which closes the connection at the end.
+        ``added``: how many were ever added up to the last one.
         """
+        with closing(self._server):
+            yield from self._entries(last, added)
+
+    def _entries(self, last: str, added: int | None) -> Iterator[Entries]:
         while not self._stopped.is_set() and (self._end is None or _key(last) < _key(self._end)):
             try:
                 with self._server.translated_errors():
@@ -225,9 +230,9 @@ class RedisStreamReader:
         return None
 
     def close(self) -> None:
+        """End the reading; a read that blocks ends within half a second."""
         self._stopped.set()
         self._pump.close()
-        self._server.close()
 
 
 def _key(entry_id: str) -> tuple[int, int]:

@@ -93,7 +93,7 @@ class SocketReader:
         self._skips = option(request.table, "on-error") == "skip"
         schema = request.table.source_schema
         self._parser = JsonParser(tuple(schema[index] for index in request.columns))
-        self._blocks = Pump(whole_lines(connection.recv, name), name, _BLOCKS_AHEAD)
+        self._blocks = Pump(_lines_of(connection, name), name, _BLOCKS_AHEAD)
         self._lines: int = (position or {}).get("row", 0)
         self._rows: pa.RecordBatch | None = None
 
@@ -115,11 +115,11 @@ class SocketReader:
         return {"row": self._lines}
 
     def close(self) -> None:
-        """Close the connection, which ends a read that blocks."""
+        """End the connection, and so a read that blocks. The thread that reads closes it: its number would
+        else be free for another file while that thread is in ``recv``.
+        """
         with contextlib.suppress(OSError):
-            # close() alone would not wake a thread in recv()
             self._connection.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
         self._blocks.close()
 
     def _decode(self) -> pa.RecordBatch | None:
@@ -152,6 +152,12 @@ class SocketReader:
             kind=Kind.EXTERNAL,
             sqlstate="22000",
         )
+
+
+def _lines_of(connection: socket.socket, name: str) -> Iterator[bytes]:
+    """Yield a connection's lines, and close it at their end."""
+    with connection:
+        yield from whole_lines(connection.recv, name)
 
 
 def whole_lines(receive: Receive, name: str) -> Iterator[bytes]:

@@ -145,7 +145,9 @@ class SourceOperator(HeadOperator, ListState):
             context.metrics,
         )
         self._skipping = Skipping(context.metrics) if self._facts.skips else None
-        self._connector = source_connector(ScanRequest(*request, self._skipping, context.keeps_snapshots))
+        self._connector = source_connector(
+            ScanRequest(*request, self._skipping, context.keeps_snapshots, context.arrivals)
+        )
         # a table that ends is listed once: a subtask that has read its splits ends, and could not read more
         endless = boundedness(table) is Boundedness.UNBOUNDED
         self._discover_ms = self._connector.discover_every_ms() if endless else None
@@ -186,6 +188,10 @@ class SourceOperator(HeadOperator, ListState):
     def poll(self, out: Output) -> SourceStatus:
         # Order: new splits are announced before any row is read. The watermark then waits for them.
         now_ms = self._context.clock.monotonic_ms()
+        # the connector does not say of which split
+        if self._context.arrivals.take():
+            for split in self._live:
+                split.again_ms = now_ms
         self._look()
         self._discover(now_ms)
         self._announce(out)

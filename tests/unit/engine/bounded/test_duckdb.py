@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend
-from penstock.engine.bounded.duckdb import connect, progress_of
+from penstock.engine.bounded.duckdb import SharedConnection, connect, progress_of
 from penstock.engine.bounded.registry import BoundedBackends
 from penstock.engine.connectors.in_process.registered import RegisteredTables
 from penstock.engine.storage.staged_rows import StagedRows
@@ -38,6 +39,7 @@ from penstock.planner.expressions.nodes import Cast
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan
+from tests.harness.patience import PATIENCE_S
 from tests.unit.engine.bounded.functions import differences, register
 from tests.unit.engine.bounded.plans import (
     agg,
@@ -388,3 +390,36 @@ def test_a_product_that_is_rounded_is_not_left_to_duckdb(duckdb: BoundedBackend)
     scan = Scan(CatalogTable("wide", schema, schema, {"connector": "registered", "name": "wide"}), (0,))
     with pytest.raises(PenstockError, match="BND-5101"):
         duckdb.explain(Project(scan, (checked_call("multiply", col(scan, 0), col(scan, 0)),), ("v",)))
+
+
+class _Watched:
+    """A connection that stays inside ``interrupt`` until it may leave."""
+
+    def __init__(self) -> None:
+        self.inside, self.may_leave = threading.Event(), threading.Event()
+        self.is_closed = self.was_closed_under_a_call = False
+
+    def interrupt(self) -> None:
+        assert not self.is_closed
+        self.inside.set()
+        self.may_leave.wait(PATIENCE_S)
+        self.was_closed_under_a_call = self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
+    watched = _Watched()
+    shared = SharedConnection(watched)
+    interrupting, closing = threading.Thread(target=shared.interrupt), threading.Thread(target=shared.close)
+    interrupting.start()
+    assert watched.inside.wait(PATIENCE_S)
+    closing.start()
+    closing.join(0.02)
+    watched.may_leave.set()
+    interrupting.join()
+    closing.join()
+    assert watched.is_closed and not watched.was_closed_under_a_call
+    shared.interrupt()
+    assert shared.progress() is None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 from datetime import UTC, date, datetime, time
 from decimal import Decimal as D
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -29,7 +31,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.formats import record_blocks
 from penstock.engine.formats.record_blocks import RecordBlocks
-from tests.harness.reading import as_rows, read, resume_everywhere, table_of
+from tests.harness.reading import Taken, as_rows, open_source, read, resume_everywhere, table_of
 
 COLUMNS = {
     "id": INT,
@@ -242,3 +244,27 @@ def test_a_record_longer_than_the_limit(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "a.csv").write_bytes(b"a,b\n1," + b"x" * (3 << 20))
     with pytest.raises(PenstockError, match="DAT-4207"):
         read(csv_table(tmp_path / "a.csv"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_a_file_that_is_cut_short_while_it_is_read_does_not_end_the_process(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"a.{kind}"
+    data = pa.table({"id": pa.array(range(50_000)), "name": [f"row {i:090}" for i in range(50_000)]})
+    if kind == "parquet":
+        pq.write_table(data, path, row_group_size=1_000)
+    elif kind == "csv":
+        pyarrow.csv.write_csv(data, path)
+    else:
+        with pa.ipc.new_file(path, data.schema) as writer:
+            writer.write_table(data, max_chunksize=1_000)
+    options = {"connector": "filesystem", "path": str(path), "format": kind, "csv.header": "true"}
+    source, out = open_source(table_of({"id": BIGINT, "name": STRING}, options), batch=100), Taken()
+    source.poll(out)
+    os.truncate(path, path.stat().st_size // 2)
+    # a page of a mapped file would be gone now: SIGBUS
+    with pytest.raises(PenstockError, match="DAT-4201" if kind == "csv" else "DAT-4105"):
+        while not source.poll(out).ended:
+            pass
+    source.close()

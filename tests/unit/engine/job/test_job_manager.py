@@ -97,6 +97,65 @@ def test_user_errors_fail_at_once() -> None:
     assert (job.error.code, job.error.operator) == ("RUN-2001", "window sum")
 
 
+FENCED_OFF = PenstockError("STA-3504", "a later attempt writes", kind=Kind.EXTERNAL)
+
+
+class TakenOver(Faults):
+    """Before the failure another process begins to write for the job of a directory."""
+
+    directory: Path
+
+    def check(self, name: str) -> None:
+        if self.after_batches.get(name) == 0:
+            (self.directory / "epoch-99").touch()
+        super().check(name)
+
+
+def test_a_job_that_an_earlier_attempt_has_fenced_off_restarts(tmp_path: Path) -> None:
+    ledger, faults = Ledger(), Faults({"ledger": 20}, FENCED_OFF)
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=1, restart=RETRY, buffer_timeout_ms=0)
+    job, metrics = run(window_job(SPLITS), options, ledger, faults)
+    assert (job.state, metrics.restarts) == (JobState.FINISHED, 1), job.error
+    assert ledger.rows() == expected(SPLITS, 10)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(FENCED_OFF, "STA-3504"), (ConnectionError("injected"), "STA-3002")]
+)
+def test_a_job_that_another_process_has_begins_no_attempt_that_would_fence_it_off(
+    error: Exception, code: str, tmp_path: Path
+) -> None:
+    made = TakenOver({"numbers": 5}, error)
+    made.directory = tmp_path / "job"
+    options = JobOptions(state_dir=tmp_path, restart=RETRY, buffer_timeout_ms=0)
+    opened: list[int] = []
+
+    def counted(spec: Any, given: JobOptions) -> Operator:
+        opened.append(1)
+        return build(spec, given)
+
+    graph = window_job(SPLITS)
+    manager = JobManager(services(Ledger(), made), SystemClock(), counted)
+    job = manager.submit(graph, options)
+    assert job.wait(PATIENCE_S)
+    manager.close()
+    assert job.state is JobState.FAILED and job.error is not None and job.error.code == code
+    # the operators of one deployment: none was made again
+    assert len(opened) == sum(len(chain.operators) * chain.parallelism for chain in graph.chains)
+
+
+def test_two_jobs_that_fence_each_other_off_do_not_go_on_for_ever(tmp_path: Path) -> None:
+    class Always(Faults):
+        def check(self, name: str) -> None:
+            if name == "ledger":
+                raise PenstockError("STA-3504", "a later attempt writes", kind=Kind.EXTERNAL)
+
+    options = JobOptions(state_dir=tmp_path, restart=FixedDelay(attempts=100, delay=1.0), buffer_timeout_ms=0)
+    job, metrics = run(window_job(SPLITS), options, Ledger(), Always())
+    assert (job.state, metrics.restarts) == (JobState.FAILED, 3)
+    assert job.error is not None and job.error.code == "STA-3504"
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -251,6 +251,22 @@ def test_busy_idle_and_backpressured_time_add_up() -> None:
     assert rig.task.metrics.batches == 2
 
 
+def test_a_source_whose_rows_arrive_is_polled_before_its_pause_ends() -> None:
+    source = Endless()
+    rig = Rig("", head=source, capacity=100)
+    rig.task.step()
+    source.statuses = [SourceStatus(wake_ms=1100)]
+    rig.task.step()
+    assert rig.task.step().did is Did.WAITING
+    assert rig.task.metrics.batches == 1
+    arrivals = rig.task.operators[0].arrivals
+    arrivals.notify()
+    rig.task.step()
+    assert rig.task.metrics.batches == 2
+    # whoever polls takes the notice
+    assert arrivals.take()
+
+
 def test_a_stopped_source_reads_nothing_after_its_barrier() -> None:
     rig = Rig("", head=Endless(), capacity=100)
     rig.task.step()

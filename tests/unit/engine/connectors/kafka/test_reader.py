@@ -17,8 +17,12 @@ from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.operator import Services
 from penstock.engine.api.source import LagReader, Position, ScanRequest, lag_of
 from penstock.engine.connectors.kafka import topic_partitions
+from penstock.engine.connectors.kafka.broker_errors import broker_error
+from penstock.engine.connectors.kafka.fetched_messages import PartitionConsumer, Wanted
+from penstock.engine.connectors.kafka.librdkafka import load
+from penstock.engine.connectors.kafka.native_consumer import NativeConsumer
 from penstock.engine.connectors.kafka.reader import KafkaReader
-from penstock.engine.connectors.kafka.source import KafkaSource
+from penstock.engine.connectors.kafka.source import KafkaSource, MakeConsumer
 from tests.harness.kafka_broker import KafkaBroker, KafkaTopics, new_broker, shared_topics
 from tests.harness.kafka_mock import FETCH, KAFKA_STORAGE_ERROR, TOPIC_AUTHORIZATION_FAILED, MockCluster
 from tests.harness.patience import await_that
@@ -42,7 +46,7 @@ def values(*numbers: int) -> list[tuple[None, bytes]]:
     return [(None, json.dumps({"a": number}).encode()) for number in numbers]
 
 
-def source(bootstrap: str, topic: str, **options: str) -> KafkaSource:
+def source(bootstrap: str, topic: str, consumer: MakeConsumer | None = None, **options: str) -> KafkaSource:
     schema = Schema((Field("a", BIGINT),))
     given = {
         "connector": "kafka",
@@ -53,7 +57,7 @@ def source(bootstrap: str, topic: str, **options: str) -> KafkaSource:
     given |= {"scan.startup.mode": "earliest-offset"}
     given |= {key.replace("_", "."): text for key, text in options.items()}
     table = CatalogTable("t", schema, schema, given)
-    return KafkaSource(ScanRequest(table, (0,), None, 1000, SystemClock(), Services()))
+    return KafkaSource(ScanRequest(table, (0,), None, 1000, SystemClock(), Services()), consumer)
 
 
 def opened(made: KafkaSource, topic: str, position: Position | None = None) -> KafkaReader:
@@ -267,3 +271,40 @@ def test_errors_of_a_broker_that_pass_cost_no_message(mock: MockCluster) -> None
     mock.refuse_requests(FETCH, *[KAFKA_STORAGE_ERROR] * 3)
     assert take(reader, 2) == [1, 2]
     reader.close()
+
+
+class _Refusing:
+    """A consumer that opens no partition."""
+
+    is_closed = False
+
+    def open(self, topic: str, partition: int, offset: int) -> PartitionConsumer:
+        raise broker_error("TOPIC_AUTHORIZATION_FAILED", "no", f"topic {topic}")
+
+    def outage(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_the_client_is_closed_where_no_partition_is_opened() -> None:
+    consumer = _Refusing()
+    made = source("localhost:1", "t", consumer=lambda *_: consumer)
+    with pytest.raises(PenstockError, match="DAT-5104"):
+        made.open("t-0", {"offset": 0})
+    # nobody has a reader that could close it
+    assert consumer.is_closed
+
+
+def test_a_partition_that_is_not_opened_leaves_no_queue(topics: KafkaTopics) -> None:
+    library = load()
+    assert library is not None
+    consumer = NativeConsumer(library, {"bootstrap.servers": topics.bootstrap, "group.id": "g"}, Wanted())
+    topic = topics.create()
+    first = consumer.open(topic, 0, 0)
+    # librdkafka reads a partition once
+    with pytest.raises(PenstockError, match="DAT-51"):
+        consumer.open(topic, -7, 0)
+    assert consumer._partitions == [first]
+    consumer.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 import penstock
 from penstock.catalog.connectors.registry import check_options
 from penstock.catalog.errors import PenstockError
-from tests.harness.patience import PATIENCE_S
+from penstock.engine.connectors.redis.client import RedisServer
+from tests.harness.patience import PATIENCE_S, await_that
 from tests.harness.redis_server import RedisProcess, redis_server
 from tests.unit.engine.connectors.redis.streams import (
     add,
@@ -106,3 +108,20 @@ def test_options_that_cannot_work_are_refused(options: dict[str, str], code: str
     written = {"connector": "redis-stream", "url": "redis://x", "stream": "s", "format": "json", **options}
     with pytest.raises(PenstockError, match=code):
         check_options(written, {})
+
+
+def test_the_connection_is_closed_by_the_thread_that_reads(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing: list[str] = []
+    close = RedisServer.close
+
+    def watched(connection: RedisServer) -> None:
+        closing.append(threading.current_thread().name)
+        close(connection)
+
+    reader = opened(server)
+    monkeypatch.setattr(RedisServer, "close", watched)
+    reader.close()
+    await_that(lambda: bool(closing), "the end of the reading thread")
+    assert set(closing) == {"pump stream s"}

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,13 @@ from hypothesis import strategies as st
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.engine.connectors.socket.source import MAX_LINE_BYTES, whole_lines
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import STRING
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.operator import Services
+from penstock.engine.api.source import ScanRequest
+from penstock.engine.connectors.socket.source import MAX_LINE_BYTES, SocketReader, whole_lines
 from tests.harness.patience import PATIENCE_S
 
 TABLE = "CREATE TABLE lines (k STRING, v INT) WITH ('connector'='socket','hostname'='localhost','port'='{port}'{more})"
@@ -129,3 +136,47 @@ def test_a_restored_job_says_that_lines_are_lost(server: socket.socket, tmp_path
             assert job.error is None
         else:
             assert "a socket cannot be read again" in str(job.error)
+
+
+class _Watched:
+    """A connection whose ``recv`` waits for ``shutdown``, and a moment for a ``close`` by another thread."""
+
+    def __init__(self) -> None:
+        self.receiving, self.is_shut, self.is_closed = (threading.Event() for _ in range(3))
+        self.was_closed_under_recv = False
+
+    def recv(self, _most: int) -> bytes:
+        self.receiving.set()
+        assert self.is_shut.wait(PATIENCE_S)
+        self.was_closed_under_recv = self.is_closed.wait(0.02)
+        return b""
+
+    def shutdown(self, _how: int) -> None:
+        self.is_shut.set()
+
+    def close(self) -> None:
+        self.is_closed.set()
+
+    def __enter__(self) -> _Watched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def test_a_connection_is_closed_by_the_thread_that_reads_it() -> None:
+    watched: Any = _Watched()
+    schema = Schema((Field("k", STRING),))
+    reader = SocketReader(
+        watched,
+        "here:1",
+        ScanRequest(
+            CatalogTable("t", schema, schema, {"connector": "socket"}),
+            *((0,), None, 10, ManualClock(), Services()),
+        ),
+        None,
+    )
+    assert watched.receiving.wait(PATIENCE_S)
+    reader.close()
+    assert watched.is_closed.wait(PATIENCE_S)
+    assert not watched.was_closed_under_recv

@@ -235,3 +235,20 @@ def test_a_reader_hears_of_the_position_of_each_durable_checkpoint() -> None:
     assert reader.told == [{"row": 1}, {"row": 2}]
     operator.on_checkpoint_complete(3)
     assert reader.told[2:] == [{"row": 3}] and not operator._reported
+
+
+def test_a_split_is_polled_at_once_when_rows_arrive() -> None:
+    operator, out, reader = open_source(numbers(1)), Taken(), Listening()
+    reader.poll = lambda max_rows: None  # type: ignore[method-assign]
+    operator._connector.open = lambda split, position: reader
+    operator.poll(out)
+    split = operator._splits[0]
+    paused_until_ms = split.again_ms
+    assert paused_until_ms > operator._context.clock.monotonic_ms()
+    operator._context.arrivals.notify()
+    operator._context.clock.advance(1)
+    operator.poll(out)
+    # the pause begins anew, at the time of this poll
+    assert split.again_ms == paused_until_ms + 1
+    operator.poll(out)
+    assert split.again_ms == paused_until_ms + 1
