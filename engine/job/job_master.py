@@ -484,12 +484,13 @@ class JobMaster:
         # output.
         return self._store is not None or not self.coordinator.notified
 
-    def _fenced_off_by(self, error: PenstockError) -> PenstockError:
+    def _fenced_off_by(self, error: Exception) -> Exception:
         """Return the error of a restart that did not begin: that of the sink, where another process has the
         job.
         """
         fenced, self._fenced_error = self._fenced_error, None
-        return fenced if fenced is not None and error.code == SUPERSEDED else error
+        lost = isinstance(error, PenstockError) and error.code == SUPERSEDED
+        return fenced if fenced is not None and lost else error
 
     # The last checkpoint.
 

@@ -85,14 +85,16 @@ class PlainStream:
 
 
 class KafkaProxy:
-    """A proxy in a thread of its own. ``tls``: the context of connections to it."""
+    """A proxy in a thread of its own. ``tls``: the context of connections to it from
+    now on."""
 
     def __init__(self, broker: KafkaBroker, tls: ssl.SSLContext | None = None) -> None:
         assert broker.host == BEHIND
-        self._broker, self._tls = broker, tls
+        self._broker, self.tls = broker, tls
         self._loop = asyncio.new_event_loop()
         self._passes = asyncio.Event()
         self._passes.set()
+        self._writers: set[asyncio.StreamWriter] = set()
         # how often answers that were kept back have been dropped
         self._drops = 0
         self._server: asyncio.Server | None = None
@@ -113,6 +115,14 @@ class KafkaProxy:
     def drop(self) -> None:
         """Drop what is kept back, with its connections, and pass answers on again."""
         asyncio.run_coroutine_threadsafe(self._set(True), self._loop).result(10)
+
+    def disconnect(self) -> None:
+        """End all connections there are."""
+        asyncio.run_coroutine_threadsafe(self._disconnect(), self._loop).result(10)
+
+    async def _disconnect(self) -> None:
+        for writer in tuple(self._writers):
+            writer.close()
 
     async def _set(self, passes: bool) -> None:
         if passes:
@@ -141,12 +151,14 @@ class KafkaProxy:
         self._loop.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = TlsStream(reader, writer, self._tls) if self._tls else PlainStream(reader, writer)
+        client = TlsStream(reader, writer, self.tls) if self.tls else PlainStream(reader, writer)
+        self._writers.add(writer)
         try:
             with contextlib.suppress(OSError, ssl.SSLError, asyncio.IncompleteReadError):
                 await client.accept()
                 await self._forward(client)
         finally:
+            self._writers.discard(writer)
             writer.close()
 
     async def _forward(self, client: TlsStream | PlainStream) -> None:

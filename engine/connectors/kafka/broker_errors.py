@@ -58,6 +58,9 @@ _BY_NAME |= {
         "'properties.ssl.certificate.location' and 'properties.ssl.key.location' where the client's is",
     ),
 }
+ALL_DOWN = "_ALL_BROKERS_DOWN"
+# refused so often in a row, it is no accident; librdkafka tries every 50 ms and later every 10 s
+_REFUSALS = 5
 _REFUSING = frozenset(("_SSL", "_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"))
 _UNREACHABLE = frozenset(
     (
@@ -93,7 +96,47 @@ def may_pass(name: str) -> bool:
 def refuses_connection(name: str, text: str) -> bool:
     """Return whether an error is one of TLS or SASL. Questions then get no answer, and do not say why."""
     # what a broker answers to the client's certificate comes after the handshake of TLS 1.3
-    return name in _REFUSING or ("SSL routines" in text and "alert" in text)
+    return name in _REFUSING or (
+        "SSL routines" in text and ("alert" in text or "certificate verify failed" in text)
+    )
+
+
+class ConnectionErrors:
+    """What a running client reports of its connections.
+
+    An outage is waited for. A certificate or a password that is refused is none: while all brokers are lost,
+    each attempt to connect has that end.
+    """
+
+    def __init__(self) -> None:
+        self._outage: str | None = None
+        self._refusal: tuple[str, str] | None = None
+        self._is_down, self._refusals = False, 0
+
+    def note(self, name: str, text: str) -> None:
+        """Take an error of the client: its name as ``rd_kafka_err2name`` has it, and its text."""
+        if name == ALL_DOWN:
+            self._outage, self._is_down = text, True
+        # "Disconnected": the broker went away in the middle of a handshake
+        elif refuses_connection(name, text) and "Disconnected" not in text:
+            self._refusal = ("_SSL" if may_pass(name) else name, text)
+            self._refusals += 1
+        else:
+            self._refusals = 0
+
+    def answered(self) -> None:
+        """Forget the refusals: a broker has answered."""
+        self._is_down, self._refusals = False, 0
+
+    def take_outage(self) -> str | None:
+        """Return what is wrong while no broker can be reached, once an outage."""
+        outage, self._outage = self._outage, None
+        return outage
+
+    @property
+    def refusal(self) -> tuple[str, str] | None:
+        """The name and the text of a refusal that lasts, ``None`` where there is none."""
+        return self._refusal if self._is_down and self._refusals >= _REFUSALS else None
 
 
 def unreachable(bootstrap: str, seconds: float, detail: str = "") -> PenstockError:

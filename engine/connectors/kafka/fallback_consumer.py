@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.connectors.kafka.broker_errors import kafka_exception
+from penstock.engine.connectors.kafka.broker_errors import ConnectionErrors, broker_error, kafka_exception
 from penstock.engine.connectors.kafka.fetched_messages import (
     HEADERS_TYPE,
     FetchedMessages,
@@ -21,7 +21,6 @@ from penstock.engine.connectors.kafka.librdkafka import refused_properties
 TAKEN_MOST = 10_000
 # A partition that nobody reads at the moment is fetched no further beyond so many messages.
 _WAITING_MOST = 2 * TAKEN_MOST
-_ALL_DOWN = "_ALL_BROKERS_DOWN"
 
 
 class FallbackConsumer:
@@ -33,7 +32,7 @@ class FallbackConsumer:
         from confluent_kafka import Consumer, KafkaException
 
         self.wanted = wanted
-        self._outage: str | None = None
+        self._errors = ConnectionErrors()
         self._partitions: dict[tuple[str, int], FallbackPartition] = {}
         try:
             self.client: Any = Consumer({**properties, "error_cb": self._on_error})
@@ -48,8 +47,9 @@ class FallbackConsumer:
         return opened
 
     def outage(self) -> str | None:
-        outage, self._outage = self._outage, None
-        return outage
+        if (refusal := self._errors.refusal) is not None:
+            raise broker_error(*refusal, "brokers")
+        return self._errors.take_outage()
 
     def fetch(self) -> None:
         """Hand the messages that have come to their partitions."""
@@ -58,8 +58,10 @@ class FallbackConsumer:
             error = message.error()
             if partition is not None:
                 partition.waiting.append(message)
-            elif error is not None and error.name() == _ALL_DOWN:
-                self._outage = str(error.str())
+                if error is None:
+                    self._errors.answered()
+            elif error is not None:
+                self._on_error(error)
         for partition in self._partitions.values():
             partition.pause_if_full()
 
@@ -73,8 +75,7 @@ class FallbackConsumer:
         self.client.close()
 
     def _on_error(self, error: Any) -> None:
-        if error.name() == _ALL_DOWN:
-            self._outage = str(error.str())
+        self._errors.note(str(error.name()), str(error.str()))
 
 
 class FallbackPartition:

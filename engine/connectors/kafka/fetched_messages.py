@@ -99,7 +99,9 @@ class KafkaConsumer(Protocol):
         """Begin to read a partition at an offset."""
 
     def outage(self) -> str | None:
-        """Return what is wrong while no broker can be reached, as the client says it, once an outage."""
+        """Return what is wrong while no broker can be reached, as the client says it, once an outage.
+        DAT-5105 once all of them refuse the connection.
+        """
 
     def close(self) -> None:
         """Close all partitions and the client."""

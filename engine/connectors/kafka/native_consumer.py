@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.connectors.kafka.arrival_events import ArrivalEvents
-from penstock.engine.connectors.kafka.broker_errors import broker_error
+from penstock.engine.connectors.kafka.broker_errors import ConnectionErrors, broker_error
 from penstock.engine.connectors.kafka.fetched_messages import (
     BATCH_BYTES,
     HEADERS_TYPE,
@@ -35,7 +35,6 @@ from penstock.engine.kernels.kafka_messages import (
 
 # Messages taken off a queue at once.
 TAKEN_MOST = 16_384
-_ALL_DOWN = "_ALL_BROKERS_DOWN"
 _ERROR_CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_int, ctypes.c_char_p, c_void_p)
 
 
@@ -52,7 +51,7 @@ class NativeConsumer:
         arrived: Callable[[], None] | None = None,
     ) -> None:
         self.library, self.wanted = library, wanted
-        self._outage: str | None = None
+        self.errors = ConnectionErrors()
         # kept here: the library calls it for as long as the client is there
         self._callback = _ERROR_CALLBACK(self._on_error)
         self.client = library.client(CONSUMER, properties, self._callback)
@@ -93,8 +92,9 @@ class NativeConsumer:
     def outage(self) -> str | None:
         # serves the callback, too
         self.library.rd_kafka_poll(self.client, 0)
-        outage, self._outage = self._outage, None
-        return outage
+        if (refusal := self.errors.refusal) is not None:
+            raise broker_error(*refusal, "brokers")
+        return self.errors.take_outage()
 
     def last_error(self, where: str) -> PenstockError:
         """Return the error of the call that failed last in this thread."""
@@ -122,8 +122,8 @@ class NativeConsumer:
                 self.events.close()
 
     def _on_error(self, _client: int, number: int, reason: bytes, _opaque: int) -> None:
-        if self.library.rd_kafka_err2name(number).decode() == _ALL_DOWN:
-            self._outage = (reason or b"").decode(errors="replace")
+        name = self.library.rd_kafka_err2name(number).decode()
+        self.errors.note(name, (reason or b"").decode(errors="replace"))
 
 
 class NativePartition:
@@ -160,6 +160,8 @@ class NativePartition:
         sizes = np.zeros(3, np.int64)
         end = min(len(self._taken), self._at + most)
         count = measure_messages(self._taken, self._at, end, BATCH_BYTES, sizes)
+        if count:
+            self._consumer.errors.answered()
         made = self._columns(count, int(sizes[0]), int(sizes[1]))
         destroy_messages(self._taken, self._at, self._at + count, self._consumer.destroy)
         self._at += count

@@ -15,6 +15,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.threads import EngineThread
 from penstock.engine.connectors.kafka.broker_errors import (
+    ALL_DOWN,
+    ConnectionErrors,
     broker_error,
     may_pass,
     refuses_connection,
@@ -42,7 +44,6 @@ _UNKNOWN_OFFSET = -1001
 _FENCED = frozenset(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"))
 _DELIVERY = ctypes.CFUNCTYPE(None, c_void_p, POINTER(Message), c_void_p)
 _ERROR = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
-_ALL_DOWN = "_ALL_BROKERS_DOWN"
 
 
 class _TopicPartition(Structure):
@@ -169,6 +170,7 @@ class NativeProducer:
         self._failures: list[KafkaFailure] = []
         self._failed = 0
         self._outages = 0
+        self._errors = ConnectionErrors()
         # kept here: librdkafka calls them as long as the client is there
         self._delivery, self._error = _DELIVERY(self._on_delivery), _ERROR(self._on_error)
         wanted = {
@@ -196,9 +198,11 @@ class NativeProducer:
 
     def _on_error(self, _client: int, number: int, reason: bytes, _opaque: int) -> None:
         name = self._library.rd_kafka_err2name(number).decode()
-        if name == _ALL_DOWN:
+        text = (reason or b"").decode(errors="replace")
+        self._errors.note(name, text)
+        if name == ALL_DOWN:
             self._outages += 1
-        elif refuses_connection(name, text := (reason or b"").decode(errors="replace")):
+        elif refuses_connection(name, text):
             self._refusal = KafkaFailure("_SSL" if may_pass(name) else name, text)
 
     @property
@@ -276,12 +280,16 @@ class NativeProducer:
     def flush(self) -> None:
         """Wait until all records are delivered. Raises KafkaFailed when some are not, and never will be."""
         self._await(lambda: self._library.rd_kafka_flush(self._client, 50) == 0)
+        self._errors.answered()
 
     def _await(self, reached: Callable[[], bool]) -> None:
         # records that are not delivered in time fail: it ends
         while not reached():
             self._library.rd_kafka_poll(self._client, 10)
             self._raise_failures()
+            # nothing is delivered by waiting for a broker that refuses us
+            if (refusal := self._errors.refusal) is not None:
+                raise KafkaFailed(KafkaFailure(*refusal))
         self._library.rd_kafka_poll(self._client, 0)
         self._raise_failures()
 

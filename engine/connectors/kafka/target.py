@@ -186,6 +186,10 @@ class KafkaTarget:
         if failure.name in _DROPPED:
             failure = producer.cause() or failure
         error = self._error(producer, failure)
+        if error.code == "DAT-5105":
+            # no broker lets us in any more, so none aborts either; a later start asks them what is committed
+            self._broken = error
+            return error
         if failure.is_fenced:
             # the broker answers the same when a transaction has been open for too long
             timed_out = took_ms >= self._transaction_ms

@@ -190,8 +190,8 @@ class SourceOperator(HeadOperator, ListState):
         now_ms = self._context.clock.monotonic_ms()
         # the connector does not say of which split
         if self._context.arrivals.take():
-            for split in self._live:
-                split.again_ms = now_ms
+            for live in self._live:
+                live.again_ms = now_ms
         self._look()
         self._discover(now_ms)
         self._announce(out)

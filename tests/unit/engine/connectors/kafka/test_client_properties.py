@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import trustme
 
 import penstock
 from penstock.catalog.connectors.kafka_properties import CONSUMER_PROPERTIES
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT
+from penstock.engine.api.operator import Services
+from penstock.engine.api.sink import SinkRequest
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.connectors.kafka import native_producer, topic_partitions
 from penstock.engine.connectors.kafka.client_properties import client_properties
+from penstock.engine.connectors.kafka.sink import KafkaSink
 from tests.harness.kafka_broker import KafkaTopics, new_broker
 from tests.harness.kafka_proxy import BEHIND, KafkaProxy
+from tests.harness.patience import PATIENCE_S, await_that
 
 
 def test_properties_have_the_names_and_words_of_librdkafka(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -70,6 +78,11 @@ class SecuredBroker:
 
     def options(self, topic: str, mechanism: str = "", **files: str) -> str:
         """Return the options of a table; ``mechanism``: of SASL; ``files``: ca, certificate, key."""
+        given = self.given(topic, mechanism, **files)
+        return ", ".join(f"'{key}' = '{text}'" for key, text in given.items())
+
+    def given(self, topic: str, mechanism: str = "", **files: str) -> dict[str, str]:
+        """Return the same as a dictionary."""
         options = {
             "connector": "kafka",
             "topic": topic,
@@ -85,7 +98,19 @@ class SecuredBroker:
                 "properties.sasl.username": "penstock",
                 "properties.sasl.password": "a secret",
             }
-        return ", ".join(f"'{key}' = '{text}'" for key, text in options.items())
+        return options
+
+    @contextmanager
+    def another_certificate(self) -> Iterator[None]:
+        """Show a certificate of another authority to all who connect, and drop the connections there are."""
+        trusted, other = self._proxy.tls, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(other)
+        self._proxy.tls = other
+        self._proxy.disconnect()
+        try:
+            yield
+        finally:
+            self._proxy.tls = trusted
 
     def close(self) -> None:
         self._proxy.close()
@@ -141,3 +166,40 @@ def test_connections_that_tls_refuses_have_a_sentence(
         db.execute(f"CREATE TABLE t (a BIGINT) WITH ({options})")
         with pytest.raises(penstock.Error, match=said):
             db.execute(statement).fetchall()
+
+
+def test_a_certificate_that_is_refused_while_a_job_runs_ends_it_with_a_sentence(
+    secured: SecuredBroker,
+) -> None:
+    trusted = {"ca": "ca", "certificate": "certificate", "key": "key"}
+    source, sink = secured.topics.create(), secured.topics.create()
+    endless = secured.options(source, **trusted).replace("latest-offset", "unbounded")
+    endless += ", 'scan.startup.mode' = 'earliest-offset'"
+    with penstock.connect(settings={"table.dml-sync": "false"}) as db:
+        db.execute(f"CREATE TABLE i (a BIGINT) WITH ({endless})")
+        db.execute(f"CREATE TABLE o (a BIGINT) WITH ({secured.options(sink, **trusted)})")
+        job = db.execute("INSERT INTO o SELECT a FROM i").job
+        assert job is not None
+        secured.topics.produce(source, [(None, b'{"a": 1}')])
+        await_that(lambda: bool(secured.topics.read(sink)), "a row")
+        with secured.another_certificate():
+            assert job.wait(PATIENCE_S)
+        assert job.error is not None and job.error.code == "DAT-5105"
+        assert "certificate" in str(job.error.detail)
+
+
+def test_a_certificate_that_is_refused_while_a_sink_writes_ends_it_with_a_sentence(
+    secured: SecuredBroker,
+) -> None:
+    schema = Schema((Field("a", BIGINT),))
+    given = secured.given(secured.topics.create(), ca="ca", certificate="certificate", key="key")
+    table = CatalogTable("o", schema, schema, given)
+    sink = KafkaSink(SinkRequest(table, schema, None, "s", "j", 0, 1, Services(), owner="o"))
+    rows = Batch(pa.record_batch({"a": [1]}))
+    sink.write(rows)
+    sink.prepare(1)
+    with secured.another_certificate():
+        sink.write(rows)
+        with pytest.raises(PenstockError, match=r"DAT-5105(?s:.*)certificate"):
+            sink.prepare(2)
+    sink.close()
