@@ -117,8 +117,8 @@ def file_relation(relation: ScannedTable, *, hadoop: bool = False) -> FileRelati
         return "its files are where only penstock's options lead"
     listed = _files(relation, listing)
     partitions = _partitions(relation, listing, listed)
-    # an empty file has no header and no footer, and no rows
-    files = [file for file in listed if file.size]
+    # an empty file has no header and no rows; one without a footer is damaged
+    files = [file for file in listed if file.size or file_format(table) == "parquet"]
     # backends go by a file's name; a declared codec must agree with it
     declared = option(table, "compression")
     if any(declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):

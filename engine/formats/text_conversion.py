@@ -20,6 +20,9 @@ from penstock.catalog.types import (
 )
 from penstock.engine.expressions.casts import from_text as casts_from_text
 
+# around a value; Unicode counts the separators \x1c to \x1f as blanks too
+_BLANKS = " \t\n\v\f\r"
+_CONTROL = r"[\x00-\x08\x0e-\x1f\x7f]"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
@@ -28,7 +31,8 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
     does not fit.
 
     A TIMESTAMP_LTZ without zone is UTC. A TIMESTAMP with a zone is refused, because the zone would be lost.
-    Surrounding blanks are part of a STRING and of BYTES, and of no other value.
+    Surrounding blanks are part of a STRING and of BYTES, and of no other value; other control characters are
+    an error there.
     """
     if isinstance(kind, String | Binary):
         return texts.cast(to_arrow(kind))
@@ -43,6 +47,10 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
     # then by the rule of CAST, value by value
     if isinstance(kind, Timestamp) and pc.any(pc.match_substring_regex(texts, _ZONE)).as_py():
         raise pa.ArrowInvalid("a TIMESTAMP has no zone, TIMESTAMP_LTZ has")
+    # CAST ignores these at the ends of a text, as Spark does; in a file they are damage, such as zeros where
+    # a disk was full
+    if pc.any(pc.match_substring_regex(texts, _CONTROL)).as_py():
+        raise pa.ArrowInvalid("a control character is no part of a value")
     values = casts_from_text.from_text(kind, "UTC")(texts)
     # the kernel of TRY_CAST returns NULL for a value that does not fit
     if values.null_count > texts.null_count:
@@ -73,12 +81,12 @@ def _plainly(texts: pa.Array, kind: DataType) -> pa.Array:
     """Parse texts in the common spellings, in one Arrow call."""
     arrow = to_arrow(kind)
     if isinstance(kind, TimestampLtz):
-        return _instants(pc.utf8_trim_whitespace(texts), arrow)
+        return _instants(pc.utf8_trim(texts, _BLANKS), arrow)
     if pa.types.is_time(arrow):
-        return _times(pc.utf8_trim_whitespace(texts))
+        return _times(pc.utf8_trim(texts, _BLANKS))
     if pa.types.is_duration(arrow):
         return texts.cast(pa.int64()).cast(arrow)
-    return pc.utf8_trim_whitespace(texts).cast(arrow)
+    return pc.utf8_trim(texts, _BLANKS).cast(arrow)
 
 
 def _instants(texts: pa.Array, arrow: pa.DataType) -> pa.Array:

@@ -145,10 +145,7 @@ class TopicPartitions:
 
     def _offsets(self, end: str, mode: str, partitions: list[Partition]) -> dict[Partition, int]:
         if mode == "specific-offsets":
-            named = specific_offsets(self._table.options[f"scan.{end}.specific-offsets"])
-            found = {p: named.get(p, named.get((None, p[1]), UNKNOWN)) for p in partitions}
-            # one that is not named begins at its first message, and ends there too
-            return {p: at if at >= 0 else self.range_of(p)[0] for p, at in found.items()}
+            return self._specific(end, partitions)
         if mode == "timestamp":
             time_ms = int(str(option(self._table, f"scan.{end}.timestamp-millis")))
             return self._at_time(time_ms, partitions)
@@ -156,6 +153,47 @@ class TopicPartitions:
             return self._committed(partitions)
         place = 0 if mode == "earliest-offset" else 1
         return {partition: self.range_of(partition)[place] for partition in partitions}
+
+    def _specific(self, end: str, partitions: list[Partition]) -> dict[Partition, int]:
+        """Return the offsets that an option names. DAT-5103 for a partition that there is not, DAT-5106 where
+        reading would begin behind the end.
+        """
+        key = f"scan.{end}.specific-offsets"
+        named = specific_offsets(self._table.options[key])
+        known = {*partitions, *((None, number) for _, number in partitions)}
+        if missing := [one for one in named if one not in known]:
+            topic, number = missing[0]
+            raise PenstockError(
+                "DAT-5103",
+                f"option '{key}' names partition {number}, which "
+                + (f"topic {topic} does not have" if topic is not None else "no topic of the table has"),
+                hint=f"there are {', '.join(f'{topic}-{number}' for topic, number in partitions[:10])}",
+                kind=Kind.USER,
+            )
+        found = {p: named.get(p, named.get((None, p[1]), UNKNOWN)) for p in partitions}
+        # one that is not named begins at its first message, and ends there too
+        return {p: self._in_range(end, p, at) for p, at in found.items()}
+
+    def _in_range(self, end: str, partition: Partition, at: int) -> int:
+        # an end that is not there yet is waited for
+        if at >= 0 and end == "bounded":
+            return at
+        first, behind = self.range_of(partition)
+        if 0 <= at <= behind:
+            return at
+        reset = option(self._table, PROPERTIES + "auto.offset.reset")
+        if at < 0 or reset == "earliest":
+            return first
+        if reset == "latest":
+            return behind
+        raise PenstockError(
+            "DAT-5106",
+            f"topic {partition[0]}, partition {partition[1]} ends before offset {at}: "
+            f"its next one is {behind}",
+            hint="correct 'scan.startup.specific-offsets', or say where to begin then by "
+            "'properties.auto.offset.reset' = 'latest' or 'earliest'",
+            kind=Kind.USER,
+        )
 
     def _at_time(self, time_ms: int, partitions: list[Partition]) -> dict[Partition, int]:
         from confluent_kafka import TopicPartition

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import (
     BIGINT,
@@ -27,6 +28,7 @@ from penstock.catalog.types import (
     TIMESTAMP,
     TIMESTAMP_LTZ,
     Array,
+    DataType,
     Decimal,
 )
 from penstock.engine.formats import record_blocks
@@ -268,3 +270,29 @@ def test_a_file_that_is_cut_short_while_it_is_read_does_not_end_the_process(
         while not source.poll(out).ended:
             pass
     source.close()
+
+
+@pytest.mark.parametrize("kind", [INT, DOUBLE, Decimal(10, 2), BOOLEAN, DATE])
+@pytest.mark.parametrize("character", ["\0", "\x01", "\x1c", "\x7f"])
+def test_a_control_character_is_no_part_of_a_value(tmp_path: Path, kind: DataType, character: str) -> None:
+    text = {"BOOLEAN": "true", "DATE": "2020-01-02"}.get(str(kind), "2")
+    (tmp_path / "a.csv").write_text(f"{text},x\n{text}{character},y\n")
+    options = {"connector": "filesystem", "path": str(tmp_path), "format": "csv", "csv.header": "false"}
+    with pytest.raises(PenstockError, match="DAT-4201"):
+        read(table_of({"a": kind, "b": STRING}, options))
+    options["on-error"] = "skip"
+    assert len(read(table_of({"a": kind, "b": STRING}, options))) == 1
+
+
+@pytest.mark.parametrize("mode", ["streaming", "batch"])
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_file_without_a_byte_is_damaged_where_files_have_a_footer(
+    tmp_path: Path, kind: str, mode: str
+) -> None:
+    (tmp_path / f"a.{kind}").touch()
+    with penstock.connect(settings={"execution.runtime-mode": mode}) as db:
+        db.execute(
+            f"CREATE TABLE t (a INT) WITH ('connector'='filesystem','path'='{tmp_path}','format'='{kind}')"
+        )
+        with pytest.raises(PenstockError, match="DAT-4105"):
+            db.execute("SELECT * FROM t").fetchall()

@@ -46,6 +46,37 @@ def read(topics: KafkaTopics, topic: str, **options: str) -> list[int]:
     return sorted(row[0] for row in rows_of(statement, "SELECT a FROM t"))
 
 
+@pytest.mark.parametrize(
+    ("end", "offsets", "code", "said"),
+    [
+        (
+            "startup",
+            "partition:0,offset:11",
+            "DAT-5106",
+            "partition 0 ends before offset 11: its next one is 10",
+        ),
+        ("startup", "partition:7,offset:0", "DAT-5103", "names partition 7, which no topic"),
+        ("bounded", "partition:0,offset:1;partition:2,offset:0", "DAT-5103", "names partition 2"),
+        ("startup", "topic:other,partition:0,offset:1", "DAT-5103", "which topic other does not have"),
+    ],
+)
+def test_offsets_that_there_are_not_are_refused(
+    topics: KafkaTopics, numbers: str, end: str, offsets: str, code: str, said: str
+) -> None:
+    given = {f"scan_{end}_mode": "specific-offsets", f"scan_{end}_specific__offsets": offsets}
+    with pytest.raises(PenstockError, match=f"{code}(?s:.*){said}"):
+        read(topics, numbers, **given)
+
+
+@pytest.mark.parametrize(("reset", "rows"), [("earliest", [*range(10)]), ("latest", [])])
+def test_an_offset_behind_the_end_is_reset_where_the_table_says_so(
+    topics: KafkaTopics, numbers: str, reset: str, rows: list[int]
+) -> None:
+    given = {"scan_startup_mode": "specific-offsets", "properties_auto_offset_reset": reset}
+    offsets = "partition:0,offset:11;partition:1,offset:5"
+    assert read(topics, numbers, scan_startup_specific__offsets=offsets, **given) == rows
+
+
 def test_ids_of_splits_name_topic_and_partition() -> None:
     assert split_id(("orders-eu.v1", 12)) == "orders-eu.v1-12"
     assert partition_of("orders-eu.v1-12") == ("orders-eu.v1", 12)
