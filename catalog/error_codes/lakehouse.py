@@ -21,7 +21,7 @@ LAKEHOUSE: dict[str, tuple[str, str]] = {
         "Read its words in the detail of the message.",
     ),
     "DAT-5305": (
-        "A lakehouse table has a feature that penstock cannot read.",
+        "A lakehouse table has a feature that penstock cannot read or write.",
         "Take the feature out as the hint says.",
     ),
     "DAT-5306": (
@@ -51,5 +51,9 @@ LAKEHOUSE: dict[str, tuple[str, str]] = {
     "DAT-5313": (
         "Other writers of a lakehouse table got ahead of each commit.",
         "It is tried again; commit less often, or from fewer jobs.",
+    ),
+    "DAT-5314": (
+        "A row breaks a constraint of a lakehouse table: NOT NULL, CHECK, a generated column.",
+        "Filter or mend such rows in the query, or change the table's constraint.",
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +23,10 @@ _DUMP = re.compile(r": \w+ \{ .*")
 _LOG_GONE = re.compile(r"not found\b.*/_delta_log/", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"Unsupported: Feature '(\w+)'")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-# what object stores say of a failure that may pass
-_STORE = re.compile(r"Generic \w+ error|error sending request|timed out|connection", re.IGNORECASE)
+# what object stores say of a failure that may pass; the library's own errors are "Generic DeltaTable error"
+_STORE = re.compile(
+    r"Generic (?!DeltaTable)\w+ error|error sending request|timed out|connection", re.IGNORECASE
+)
 
 
 def library() -> Any:
@@ -111,7 +114,7 @@ def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
     """Return a failure of the library as ours: DAT-5303 of the store, which may pass, else DAT-5304."""
     name, words = redact_url(path_of(table)), words_of(error)
     if feature := _UNSUPPORTED.search(words):
-        return _unreadable(name, feature[1])
+        return unsupported(f"the Delta table at {name}", "read", feature[1])
     if _LOG_GONE.search(words):
         return PenstockError(
             "DAT-5301",
@@ -135,7 +138,9 @@ def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
         "DAT-5304",
         f"the Delta table at {name} cannot be {what}",
         detail=words,
-        hint="correct 'table-path'; where its log is damaged, restore the table's directory",
+        hint="the detail says why: change the rows, the query or the table"
+        if what == "written"
+        else "correct 'table-path'; where its log is damaged, restore the table's directory",
         kind=Kind.EXTERNAL,
         sqlstate="58000",
     )
@@ -149,19 +154,25 @@ def words_of(error: Exception) -> str:
 
 def check_readable(table: CatalogTable, found: Any) -> None:
     """Refuse a table whose data files need a feature that our reader has not. DAT-5305."""
-    protocol = found.protocol()
-    unknown = sorted(set(protocol.reader_features or ()) - _READ)
+    check_features(path_of(table), found.protocol().reader_features or ())
     if found.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
-        unknown = sorted({*unknown, "columnMapping"})
-    if unknown:
-        raise _unreadable(redact_url(path_of(table)), ", ".join(unknown))
+        check_features(path_of(table), ("columnMapping",))
 
 
-def _unreadable(name: str, features: str) -> PenstockError:
+def check_features(path: str, features: Iterable[str]) -> None:
+    """Refuse features that change how data files are read, and that our reader has not. DAT-5305."""
+    if unknown := sorted(set(features) - _READ):
+        raise unsupported(f"the Delta table at {redact_url(path)}", "read", ", ".join(unknown))
+
+
+def unsupported(where: str, verb: str, features: str) -> PenstockError:
+    """Return the error of a table that has features which penstock cannot read, or cannot write. DAT-5305."""
     return PenstockError(
         "DAT-5305",
-        f"the Delta table at {name} has features that penstock cannot read: {features}",
-        hint="write its rows to a table without them, such as CREATE TABLE .. AS SELECT in Spark",
+        f"{where} has features that penstock cannot {verb}: {features}",
+        hint="write its rows to a table without them, such as CREATE TABLE .. AS SELECT in Spark"
+        if verb == "read"
+        else "write to a table without them; ALTER TABLE .. DROP FEATURE in Spark takes one out",
         kind=Kind.EXTERNAL,
         sqlstate="0A000",
     )

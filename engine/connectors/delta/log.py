@@ -19,7 +19,12 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
-from penstock.engine.connectors.delta.delta_table import TableStore, path_of, refused
+from penstock.engine.connectors.delta.delta_table import (
+    TableStore,
+    check_features,
+    path_of,
+    refused,
+)
 from penstock.engine.connectors.lakehouse.data_files import DataFile
 
 _LOG = "_delta_log"
@@ -101,6 +106,8 @@ def parse_version(number: int, lines: Iterable[str], where: str) -> LogVersion:
         ((kind, action),) = json.loads(line).items()
         if kind == "cdc" or (kind in kinds and action.get("dataChange", True)):
             kinds[kind].append(_data_file(action, where))
+        elif kind == "protocol":
+            check_features(where, action.get("readerFeatures") or ())
         elif kind == "commitInfo":
             operation, time_ms = str(action.get("operation", "")), int(action.get("timestamp", 0))
         elif kind == "metaData":
@@ -158,7 +165,9 @@ def snapshot_files(table: CatalogTable, found: Any, pruning: Any = None) -> tupl
     """
     where = path_of(table)
     try:
-        vectors = pa.table(found.deletion_vectors()).num_rows
+        # of a table without that feature the library has no answer
+        mayhap = "deletionVectors" in (found.protocol().reader_features or ())
+        vectors = pa.table(found.deletion_vectors()).num_rows if mayhap else 0
         actions = pa.table(found.get_add_actions())
         kept = None if pruning is None else _unpruned_names(found, pruning)
     except Exception as error:  # the library's own classes

@@ -20,6 +20,13 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.api.epoch_target import DELETED, EpochWriter, StagedForm
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.operator import OperatorEvent, Recovered, Warned
+from penstock.engine.connectors.delta.constraints import (
+    check_partitions,
+    generated_columns,
+    refuse_empty_texts,
+    refused_commit,
+    strict_partitions,
+)
 from penstock.engine.connectors.delta.delta_table import (
     arrow_schema,
     library,
@@ -77,6 +84,8 @@ class DeltaTarget:
         # the columns of the table that rows are fitted to, and the fitter for them
         self._there: pa.Schema | None = None
         self._fitter: RowsFitter | None = None
+        # partition columns that take no empty text
+        self._strict: tuple[str, ...] = ()
         self._commits = 0
         # whether the last piece of maintenance failed
         self._neglected = False
@@ -213,7 +222,13 @@ class DeltaTarget:
         refuse_missing(self._fields, there, self._where, written=True)
         check_types(self._fields, there, self._where)
         self._check_partitions()
-        self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._key else 0)
+        check_partitions(self._delta, there, self._key, self._where)
+        self._strict = strict_partitions(self._delta, there, self._key)
+        # the library computes generated columns that the rows have not
+        declared = {field.name.lower() for field in self._fields}
+        computed = {name for name in generated_columns(self._delta) if name.lower() not in declared}
+        written = pa.schema([column for column in there if column.name not in computed])
+        self._fitter = RowsFitter(self._fields, written, self._where, keep=1 if self._key else 0)
         self._there = there
 
     def _check_partitions(self) -> None:
@@ -258,16 +273,39 @@ class DeltaTarget:
             commit_properties=self._properties(marks),
         )
 
+    def _fit(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        assert self._fitter is not None
+        fitted = self._fitter.fit(rows)
+        refuse_empty_texts(fitted, self._strict, self._where)
+        return fitted
+
     def _append(self, rows: Iterator[pa.RecordBatch], marks: list[tuple[str, int]]) -> None:
         assert self._fitter is not None
-        fitted = pa.RecordBatchReader.from_batches(self._fitter.schema, map(self._fitter.fit, rows))
-        self._library.write_deltalake(
-            self._delta, fitted, mode="append", commit_properties=self._properties(marks)
-        )
+        refusals: list[PenstockError] = []
+
+        def fit(batch: pa.RecordBatch) -> pa.RecordBatch:
+            try:
+                return self._fit(batch)
+            except PenstockError as error:
+                refusals.append(error)
+                raise
+
+        fitted = pa.RecordBatchReader.from_batches(self._fitter.schema, map(fit, rows))
+        try:
+            self._library.write_deltalake(
+                self._delta, fitted, mode="append", commit_properties=self._properties(marks)
+            )
+        except Exception as error:
+            # the library pulls the rows, and makes its own error of what that raises
+            if not refusals:
+                raise
+            raise refusals[0] from error
 
     def _merge(self, rows: pa.Table, marks: list[tuple[str, int]]) -> None:
         assert self._fitter is not None
-        fitted = pa.Table.from_batches([self._fitter.fit(batch) for batch in rows.to_batches()])
+        fitted = pa.Table.from_batches([self._fit(batch) for batch in rows.to_batches()])
+        # a deleted row has its key only: NULL elsewhere, also where the table allows none
+        fitted = fitted.cast(pa.schema([field.with_nullable(True) for field in fitted.schema]))
         names = {name.lower(): name for name in self._fitter.schema.names}
         keys = [names[name.lower()] for name in self._key]
         declared = {field.name.lower() for field in self._fields}
@@ -322,15 +360,6 @@ class DeltaTarget:
         cause = refused(self._table, "maintained", error)
         self._report_event(Warned(cause.code, f"{self._where}: {what}: {words_of(error)}"))
 
-    def _append_only(self) -> PenstockError:
-        return PenstockError(
-            "DAT-5304",
-            f"{self._where} takes no updates and deletions: its property delta.appendOnly is true",
-            hint="declare the table without PRIMARY KEY and write inserts only, or unset the property",
-            kind=Kind.EXTERNAL,
-            sqlstate="55000",
-        )
-
     def _again(self, act: Callable[[], None], tries: int | None = None) -> None:
         """Do what another commit may get ahead of; each try reads the table anew. DAT-5313."""
         most = self._tries if tries is None else tries
@@ -342,11 +371,11 @@ class DeltaTarget:
                 raise
             except Exception as error:
                 self._delta = None
+                # not another writer: the commit contradicts the table
+                if (contradiction := refused_commit(self._where, error)) is not None:
+                    raise contradiction from error
                 if type(error).__name__ != _FAILED:
                     raise refused(self._table, "written", error) from error
-                # not another writer: the commit contradicts a property of the table
-                if "append-only" in str(error):
-                    raise self._append_only() from error
                 self._metrics.count("commit_conflicts")
                 if not left:
                     raise conflicts_persist(self._where, error) from error

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from penstock.catalog.connectors.iceberg import ICEBERG_TYPE
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import from_arrow, to_arrow
-from penstock.engine.connectors.iceberg.iceberg_table import opened_catalog, refused
+from penstock.engine.connectors.iceberg.iceberg_table import arrow_schema, opened_catalog, refused
 
 _MISSING = ("NoSuchTableError", "NoSuchNamespaceError")
 
@@ -66,7 +64,7 @@ class IcebergCatalog:
 
     def _table(self, full_name: str, name: str, there: Any) -> CatalogTable:
         schema = there.schema()
-        arrow = pa.schema(schema.as_arrow())
+        arrow = arrow_schema(there)
         fields = tuple(Field(field.name, from_arrow(field.type), field.nullable) for field in arrow)
         for field in fields:
             to_arrow(field.type)

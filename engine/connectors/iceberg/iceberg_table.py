@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from penstock.catalog.connectors.iceberg import CATALOG_SETTING
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
+from penstock.engine.connectors.iceberg.stored_types import is_uuid
 
 # errors that may pass: the catalog or the store is down, or another commit has a lock
 _PASSING = (
@@ -21,6 +23,11 @@ _PASSING = (
     "ConnectionError",
     "ConnectTimeout",
     "ReadTimeout",
+)
+
+# equality deletes, tables of format version 3 that are written, types of columns
+_UNSUPPORTED = re.compile(
+    r"not yet support|Cannot write manifest|Unsupported field type|not a valid FormatVersion|format-version"
 )
 
 
@@ -101,6 +108,24 @@ def refused(name: str, what: str, error: Exception) -> PenstockError:
     DAT-5304.
     """
     words = " ".join(str(error).split())[:300]
+    if type(error).__name__ == "NotInstalledError":
+        return PenstockError(
+            "DAT-5300",
+            f"{name} cannot be {what} without another library",
+            detail=words,
+            hint="pip install 'penstock[iceberg]'",
+            kind=Kind.EXTERNAL,
+        )
+    if _UNSUPPORTED.search(words):
+        return PenstockError(
+            "DAT-5305",
+            f"{name} cannot be {what}: it has a feature that its library has not",
+            detail=words,
+            hint="rewrite it without the feature: rewrite_data_files in Spark applies delete files; "
+            "'format-version' = '2'",
+            kind=Kind.EXTERNAL,
+            sqlstate="0A000",
+        )
     if isinstance(error, FileNotFoundError):
         return PenstockError(
             "DAT-5310",
@@ -125,16 +150,21 @@ def refused(name: str, what: str, error: Exception) -> PenstockError:
         "DAT-5304",
         f"{name} cannot be {what}",
         detail=f"{type(error).__name__}: {words}",
-        hint="correct 'catalog-type', 'uri' and 'table-name': another server or file may be there",
+        hint="the detail says why: change the rows, the query or the table"
+        if what == "written"
+        else "correct 'catalog-type', 'uri' and 'table-name': another server or file may be there",
         kind=Kind.EXTERNAL,
         sqlstate="58000",
     )
 
 
 def arrow_schema(found: Any) -> pa.Schema:
-    """Return the table's columns."""
+    """Return the table's columns as the engine has them."""
     schema = found.schema().as_arrow()
-    return pa.schema([pa.field(field.name, field.type, field.nullable) for field in schema])
+    kinds = (pa.string() if is_uuid(field.type) else field.type for field in schema)
+    return pa.schema(
+        [pa.field(field.name, kind, field.nullable) for field, kind in zip(schema, kinds, strict=True)]
+    )
 
 
 def partition_columns(found: Any) -> tuple[str, ...]:

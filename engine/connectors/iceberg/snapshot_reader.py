@@ -20,6 +20,7 @@ from penstock.engine.connectors.iceberg.filters import row_filter
 from penstock.engine.connectors.iceberg.iceberg_table import arrow_schema, refreshed, refused, where
 from penstock.engine.connectors.lakehouse.columns import check_types, column_named, missing, refuse_missing
 from penstock.engine.formats.decoded_batch import batch_of
+from penstock.engine.formats.file_types import read_as
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,9 @@ class SnapshotReader:
         arrays = []
         for field in self._fields:
             place, kind = column_named(batch.schema, field.name), to_arrow(field.type)
-            arrays.append(pa.nulls(batch.num_rows, kind) if place is None else batch.column(place).cast(kind))
+            arrays.append(
+                pa.nulls(batch.num_rows, kind) if place is None else read_as(batch.column(place), field.type)
+            )
         return batch_of(arrays, self._fields, batch.num_rows)
 
     def _following(self) -> int | None:

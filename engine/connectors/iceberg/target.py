@@ -29,6 +29,7 @@ from penstock.engine.connectors.iceberg.iceberg_table import (
     refused,
     where,
 )
+from penstock.engine.connectors.iceberg.stored_types import as_stored, is_special, refuse_uuid_keys
 from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
     check_types,
@@ -70,6 +71,8 @@ class IcebergTarget:
         self._iceberg: Any = None
         self._schema_id: int | None = None
         self._fitter: RowsFitter | None = None
+        # the columns of the table, in the engine's layouts but for those that it has not
+        self._stored = pa.schema([])
 
     def fence(self, writers: list[EpochWriter]) -> None:
         """Give this attempt a number for each writer, in one snapshot without rows. DAT-53xx."""
@@ -161,6 +164,12 @@ class IcebergTarget:
         check_types(self._fields, there, self._where)
         self._check_partitions()
         self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._key else 0)
+        kinds = {column.name: column.type for column in self._iceberg.schema().as_arrow()}
+        refuse_uuid_keys(kinds, self._key, self._where)
+        special = {name: kind for name, kind in kinds.items() if is_special(kind)}
+        self._stored = pa.schema(
+            [column.with_type(special.get(column.name, column.type)) for column in self._fitter.schema]
+        )
         self._schema_id = number
 
     def _check_partitions(self) -> None:
@@ -187,7 +196,7 @@ class IcebergTarget:
         """Commit rows and marks in one transaction. It always adds a snapshot, so that others see it."""
         assert self._fitter is not None
         texts = {name: str(number) for name, number in marks.items()}
-        fitted = [self._fitter.fit(batch) for batch in rows or ()]
+        fitted = [self._fit(batch) for batch in rows or ()]
         transaction = self._iceberg.transaction()
         transaction.set_properties(texts)
         with warnings.catch_warnings():
@@ -198,11 +207,25 @@ class IcebergTarget:
                 gone = table.column(0)
                 table = table.drop_columns([table.schema.names[0]])
                 transaction.delete(self._keys_of(table), snapshot_properties=texts)
-                fitted_table = table.filter(pc.invert(gone)).cast(self._fitter.schema)
+                fitted_table = table.filter(pc.invert(gone)).cast(self._stored)
             else:
-                fitted_table = pa.Table.from_batches(fitted, schema=self._fitter.schema)
+                fitted_table = pa.Table.from_batches(fitted, schema=self._stored)
             transaction.append(fitted_table, snapshot_properties=texts)
             transaction.commit_transaction()
+
+    def _fit(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows as the table has them, in the layouts of its columns."""
+        assert self._fitter is not None
+        fitted = self._fitter.fit(rows)
+        leading = fitted.num_columns - len(self._stored)
+        arrays = fitted.columns[:leading] + [
+            as_stored(array, column.type, column.name, self._where)
+            for array, column in zip(fitted.columns[leading:], self._stored, strict=True)
+        ]
+        fields = [fitted.schema.field(place) for place in range(leading)]
+        # a deleted row has its key only: NULL elsewhere, also where the table allows none
+        stored = [column.with_nullable(True) if leading else column for column in self._stored]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields, *stored]))
 
     def _keys_of(self, rows: pa.Table) -> Any:
         from pyiceberg.table.upsert_util import create_match_filter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
@@ -65,12 +66,13 @@ def engine_type(arrow: pa.DataType) -> pa.DataType:
 class RowsFitter:
     """Puts rows into the columns of a table: by name, in its order, NULL where nothing is declared.
 
-    DAT-5306 for a column that allows no NULL and is not declared. ``keep``: leading columns of the rows that
-    are none of the table's.
+    DAT-5306 for a column that allows no NULL and is not declared, DAT-5314 for a NULL in one. ``keep``:
+    leading columns of the rows that are none of the table's; the first of them marks rows that are deleted.
     """
 
     def __init__(self, fields: Sequence[Field], there: pa.Schema, where: str, keep: int = 0) -> None:
         self._keep = keep
+        self._where = where
         names = [field.name.lower() for field in fields]
         self._places = [names.index(name.lower()) if name.lower() in names else None for name in there.names]
         for place, column in zip(self._places, there, strict=True):
@@ -94,8 +96,26 @@ class RowsFitter:
             pa.nulls(rows.num_rows, column.type) if place is None else rows.column(self._keep + place)
             for place, column in zip(self._places, self.schema, strict=True)
         ]
+        self._refuse_nulls(rows, arrays)
         leading = [rows.schema.field(place) for place in range(self._keep)]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*leading, *self.schema]))
+
+    def _refuse_nulls(self, rows: pa.RecordBatch, arrays: Sequence[pa.Array]) -> None:
+        """Refuse a NULL where the table allows none: the libraries do so in words of their own, or abort.
+
+        A row that is deleted has its key only.
+        """
+        for array, column in zip(arrays[self._keep :], self.schema, strict=True):
+            if column.nullable or not array.null_count:
+                continue
+            if not self._keep or pc.any(pc.and_not(array.is_null(), rows.column(0))).as_py():
+                raise PenstockError(
+                    "DAT-5314",
+                    f"column {column.name} of {self._where} allows no NULL, and a row has one",
+                    hint=f"leave such rows out: WHERE {column.name} IS NOT NULL; or give COALESCE a value",
+                    kind=Kind.USER,
+                    sqlstate="23502",
+                )
 
 
 def partitioning(columns: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
-from penstock.catalog.types import to_arrow
+from penstock.catalog.types import Binary, to_arrow
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import Position
 from penstock.engine.formats.decoded_batch import Decoded, batch_of
@@ -124,6 +124,15 @@ def constant(field: Field, value: Any, path: str) -> pa.Scalar:
     """Return the value of a column that is the same in all rows of a file. DAT-5306 when it is of another
     type.
     """
+    if isinstance(field.type, Binary) and value is not None and not _is_null(value):
+        raise PenstockError(
+            "DAT-5305",
+            f"the table of {redact_url(path)} is partitioned by {field.name}, of {field.type}: writers spell "
+            "such values differently",
+            hint=f"leave {field.name} out; or write the table's rows to one that is partitioned otherwise",
+            kind=Kind.EXTERNAL,
+            sqlstate="0A000",
+        )
     try:
         if isinstance(value, pa.Scalar):
             return value.cast(to_arrow(field.type))
@@ -135,6 +144,10 @@ def constant(field: Field, value: Any, path: str) -> pa.Scalar:
             hint="declare the column as the table has it",
             kind=Kind.EXTERNAL,
         ) from error
+
+
+def _is_null(value: Any) -> bool:
+    return isinstance(value, pa.Scalar) and not value.is_valid
 
 
 def _gone(path: str) -> PenstockError:
