@@ -143,6 +143,10 @@ class Catalog:
         external = self.databases.external.get(self.current.catalog)
         return [] if external is None else sorted(external.tables(self.current.database))
 
+    def external_connector(self) -> str:
+        """Return the connector of the tables of the current catalog, which is an external one."""
+        return self.databases.external[self.current.catalog].system.lower()
+
     def keep_late_rows(self, table: CatalogTable) -> None:
         """Let the late rows of a job be read by name; they are listed nowhere."""
         with self.lock:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness, takes_changes
-from penstock.catalog.connectors.spark import SPARK
 from penstock.catalog.functions.registry import function_kinds
 from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.schema import Role
@@ -125,8 +124,8 @@ def _list(state: SessionState, kind: nodes.ShowKind, like: str | None, here: Obj
                 if matches(catalog.written(t.name), like)
             ]
             rows += [
-                (name, SPARK, str(Boundedness.BOUNDED), "no")
-                # tables of a Spark catalog
+                (name, catalog.external_connector(), str(Boundedness.BOUNDED), "no")
+                # tables of a catalog of Spark or Iceberg
                 for name in catalog.external_tables()
                 if matches(name, like)
             ]

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.catalog.catalog import Catalog
 from penstock.catalog.connectors.registry import left_behind
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.namespaces import WritableCatalog
@@ -135,7 +136,7 @@ def declare_table_as(
     state: SessionState, pipeline: QueryPipeline, node: nodes.CreateTableAs, params: Parameters = ()
 ) -> PlannedQuery:
     """Create the table of a query and return the planned query that fills it."""
-    state.catalog.refuse_external(node.table.name.text, node.table.name.span)
+    _refuse_there(state.catalog, node.table.name)
     sink = Binder(state.catalog, state.settings).bind_create_table_as(node, params)
     planned = pipeline.plan(sink)
     assert sink.table is not None
@@ -143,6 +144,20 @@ def declare_table_as(
     state.catalog.create_table(sink.table, False, node.table.name.span)
     state.warm_backend_for(sink.table)
     return planned
+
+
+def _refuse_there(catalog: Catalog, name: nodes.Name) -> None:
+    """Raise SQL-1358 for a table of a query in a catalog of another system."""
+    if catalog.databases.writable(ObjectPath.of(catalog.qualified(name.text))) is None:
+        catalog.refuse_external(name.text, name.span)
+        return
+    raise PenstockError(
+        "SQL-1358",
+        f"{name.text} cannot be created from a query: its catalog belongs to another system",
+        hint=f"write CREATE TABLE {name.text} (..) with its columns, then INSERT INTO {name.text} SELECT ..",
+        span=name.span,
+        sqlstate="0A000",
+    )
 
 
 def _create_there(state: SessionState, node: nodes.CreateTable, there: WritableCatalog) -> Result:

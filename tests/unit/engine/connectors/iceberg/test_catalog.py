@@ -24,7 +24,8 @@ def test_tables_of_a_catalog(tmp_path: Path) -> None:
             "CREATE TABLE ice.db.t (k BIGINT, v STRING, PRIMARY KEY (k) NOT ENFORCED) PARTITIONED BY (v)"
         )
         assert "db" in str(connection.execute("SHOW DATABASES IN ice").fetchall())
-        assert "t" in str(connection.execute("SHOW TABLES IN ice.db").fetchall())
+        listed = connection.execute("SHOW TABLES IN ice.db").fetchall()
+        assert listed == [("t", "iceberg", "bounded", "no")]
         assert "BIGINT" in str(connection.execute("DESCRIBE ice.db.t").fetchall())
         # the key is the table's own: rows are replaced by it
         connection.execute("INSERT INTO ice.db.t VALUES (1, 'a'), (2, 'b')")
@@ -47,6 +48,8 @@ def test_tables_of_a_catalog(tmp_path: Path) -> None:
     [
         ("CREATE TABLE ice.db.t (k BIGINT) WITH ('scan.mode' = 'full')", "SQL-1358"),
         ("CREATE TABLE ice.db.t (k TIME)", "SQL-1509"),
+        ("CREATE TABLE ice.db.t AS SELECT 1 AS k", "then INSERT INTO ice.db.t SELECT"),
+        ("CREATE VIEW ice.db.v AS SELECT 1 AS k", "SQL-1358"),
         ("CREATE CATALOG c WITH ('type' = 'iceberg')", "SQL-1503"),
         ("CREATE CATALOG c WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop')", "SQL-1505"),
         ("CREATE CATALOG c WITH ('type' = 'iceberg', 'catalog-type' = 'sql', 'path' = 'x')", "SQL-1502"),
