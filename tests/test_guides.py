@@ -97,6 +97,22 @@ def test_every_query_of_a_comparison_answers_as_it_says(connection: Connection, 
     assert not wrong
 
 
+def test_the_blocks_of_the_guide_to_lakehouses_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("deltalake", reason="the extra delta is not installed")
+    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "LAKEHOUSE.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sql\n(.*?)^```\n\n```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == page.count("```sql") > 4
+    with penstock.connect(settings={"bounded.backend": "duckdb"}) as connection:
+        for script, expected in blocks:
+            *before, query = [statement for statement in script.split(";\n") if statement.strip()]
+            for statement in before:
+                connection.execute(statement)
+            header, *found = rows(connection, query, ",")
+            assert [header, *sorted(found)] == expected.splitlines(), query
+
+
 def test_the_unit_of_systemd_starts_penstock() -> None:
     page = (DOCS / "OPERATIONS.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^ExecStart=(.+)$", page, re.MULTILINE)
