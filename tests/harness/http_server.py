@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -46,9 +47,18 @@ class Server:
 def http_server(port: int = 0) -> Iterator[Server]:
     """Run a server until the block ends."""
     server: Server
+    connections: set[socket.socket] = set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            connections.add(self.connection)
+
+        def finish(self) -> None:
+            connections.discard(self.connection)
+            super().finish()
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -63,7 +73,7 @@ def http_server(port: int = 0) -> Iterator[Server]:
             self.wfile.write(answer.body)
             self.close_connection = answer.broken
 
-        do_GET = do_POST = do_PUT = _serve
+        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -78,3 +88,7 @@ def http_server(port: int = 0) -> Iterator[Server]:
         finally:
             listener.shutdown()
             thread.join()
+            # what is kept alive would go on being answered
+            for connection in list(connections):
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)

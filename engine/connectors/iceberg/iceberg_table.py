@@ -19,6 +19,7 @@ _PASSING = (
     "OperationalError",
     "ServerError",
     "ServiceUnavailableError",
+    "TooManyRequestsError",
     "CommitStateUnknownException",
     "ConnectionError",
     "ConnectTimeout",
