@@ -4,7 +4,7 @@ being expanded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -19,8 +19,8 @@ from penstock.catalog.python_functions import PythonAggregate
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import View
 from penstock.planner.binder.parameters import Parameters
-from penstock.planner.binder.scope import FromClause, JoinSides, Relation
-from penstock.planner.expressions.nodes import Expression
+from penstock.planner.binder.scope import FromClause, JoinSides, Relation, Scope
+from penstock.planner.expressions.nodes import Expression, OuterColumn
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.parser.syntax_nodes import LateralQuery
 
@@ -62,7 +62,8 @@ class BindContext:
 
     ``follows``: materialized views are read as changelogs, not as their current rows. ``text`` is the query's
     text; it begins ``text_start`` characters into the statement. ``notes``: what is said to the user of
-    clauses that have no effect; all contexts of a statement share it.
+    clauses that have no effect; all contexts of a statement share it. ``enclosing``: the scopes of the queries
+    around this one, the outermost first.
     """
 
     catalog: Catalog
@@ -75,6 +76,7 @@ class BindContext:
     text_start: int = 0
     follows: bool = False
     notes: list[str] = field(default_factory=list, compare=False)
+    enclosing: tuple[Scope, ...] = ()
 
     def written(self, span: Span | None) -> str:
         """Return the text of a span on one line, the name of a column without an alias."""
@@ -97,6 +99,29 @@ class BindContext:
         """Bind a nested query."""
         return self.binder.query(tree, self)
 
+    def inside(self, scope: Scope) -> BindContext:
+        """Return the context of a subquery that may read the columns of ``scope``."""
+        return replace(self, enclosing=(*self.enclosing, scope))
+
+    @property
+    def level(self) -> int:
+        """The number of queries around this one; it is the level of this query's columns in a subquery."""
+        return len(self.enclosing)
+
+    def outer_column(
+        self, parts: Sequence[exp.Identifier], span: Span | None
+    ) -> tuple[OuterColumn, int] | None:
+        """Return the column of a path in the nearest query around this one that knows it, and how many parts
+        of the path it consumed; ``None`` if no query does.
+        """
+        for level in reversed(range(self.level)):
+            if self.enclosing[level].resolves(parts):
+                column, used = self.enclosing[level].resolve(parts)
+                field = column.field
+                place = {"level": level, "index": column.index, "name": field.name, "span": span}
+                return OuterColumn(field.type, field.nullable, **place), used
+        return None
+
     def with_table(self, name: str, relation: Relation) -> BindContext:
         """Return the context with one more common table expression."""
         return replace(self, common_tables={**self.common_tables, name.lower(): relation})
@@ -112,6 +137,7 @@ class BindContext:
             catalog=catalog,
             common_tables={},
             parameters=(),
+            enclosing=(),
             views=(*self.views, name.lower()),
             text=text,
             text_start=0,

@@ -158,6 +158,10 @@ class Scope:
             or self._qualified_table(parts) > 0
         )
 
+    def sees(self, parts: Sequence[exp.Identifier]) -> bool:
+        """Return whether a path begins with a column or table of this scope or of the outer one."""
+        return self.resolves(parts) or (self.outer is not None and self.outer.resolves(parts))
+
     def _qualified_table(self, parts: Sequence[exp.Identifier]) -> int:
         return max((column.table_path_length(parts) for column in self.columns), default=0)
 

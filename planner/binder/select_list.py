@@ -17,7 +17,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.expressions.nested_access import row_fields
 from penstock.planner.binder.relations.table_functions import bind_table_function
 from penstock.planner.binder.scope import FromClause, Scope, check_readable
-from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.expressions.nodes import Column, Expression, OuterColumn
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
     ColumnAt,
@@ -84,7 +84,19 @@ def _star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str,
     # t.* of a table that only the outer query has
     if scope.outer is not None and not _is_known(node, scope) and _is_known(node, scope.outer):
         scope = scope.outer
+    # t.* of a table of a query around this one: its columns are constant here
+    if not _is_known(node, scope):
+        for level, outer in reversed(list(enumerate(binder.context.enclosing))):
+            if _is_known(node, outer) and outer.has_table(node.this.name):
+                return [(name, _outer(value, level)) for name, value in _of_tables(node, outer)]
     return _fields_of(node, binder) if _names_row(node, scope) else _of_tables(node, scope)
+
+
+def _outer(value: Expression, level: int) -> Expression:
+    assert isinstance(value, Column)
+    return OuterColumn(
+        value.type, value.nullable, span=value.span, level=level, index=value.index, name=value.name
+    )
 
 
 def _is_known(node: AllColumns, scope: Scope) -> bool:

@@ -84,6 +84,22 @@ class Column(Expression):
 
 
 @dataclass(frozen=True)
+class OuterColumn(Expression):
+    """A column of a query around the subquery that is being bound, constant over the subquery's rows.
+    ``level`` counts the enclosing queries from the outermost, 0.
+
+    Decorrelation replaces it; it never leaves the binder.
+    """
+
+    level: int = 0
+    index: int = 0
+    name: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.name or f"outer{self.level}${self.index}"
+
+
+@dataclass(frozen=True)
 class Literal(Expression):
     """A constant. TIMESTAMP and DATE values are ``datetime``/``date``, day-time intervals ``timedelta``,
     year-month intervals months (int).

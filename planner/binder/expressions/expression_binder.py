@@ -233,7 +233,11 @@ class ExpressionBinder:
                     sqlstate="54001",
                 )
             return replace(alias, span=span_of(tree)), 1
-        column, used = self.scope.resolve(tree.expressions)
+        # A name that only a query around this one knows
+        parts = tree.expressions
+        if not self.scope.sees(parts) and (outer := self.context.outer_column(parts, span_of(tree))):
+            return outer
+        column, used = self.scope.resolve(parts)
         known = column.field
         return Column(
             known.type, known.nullable, index=column.index, name=known.name, span=span_of(tree)

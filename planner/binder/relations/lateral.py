@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
 from penstock.planner.binder.context import BindContext
@@ -19,22 +18,33 @@ from penstock.planner.binder.relations.tables import bounded, renamed
 from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColumn
 from penstock.planner.binder.select_list import item_name, star_columns
 from penstock.planner.binder.subqueries.correlation import (
+    ORDERED,
     InnerRows,
     aggregates,
     bound_rows,
-    correlation_error,
     is_plain,
+    unordered,
+    whole_rows,
 )
-from penstock.planner.binder.subqueries.dependent_join import DomainRows, first_rows, with_domain
-from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, attach, column
+from penstock.planner.binder.subqueries.dependent_join import (
+    DomainRows,
+    first_rows,
+    self_contained,
+    takes_first,
+    with_domain,
+)
+from penstock.planner.binder.subqueries.scalar_subqueries import (
+    SubqueryValues,
+    attach,
+    column,
+    keeps_one_row,
+)
 from penstock.planner.binder.subqueries.semi_joins import filtered
 from penstock.planner.expressions.nodes import Case, Expression, Literal, conjunction, conjuncts
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Project
+from penstock.planner.logical.projection import Project, select_columns
 from penstock.planner.parser.syntax_nodes import AllColumns, LateralQuery, span_of
-
-_ORDERED = ("order", "limit", "offset")
 
 
 @dataclass(frozen=True)
@@ -59,12 +69,9 @@ def bind_lateral(
     """
     query = tree.this
     # Unwrap redundant parentheses.
-    while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*_ORDERED, "with_")):
+    while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*ORDERED, "with_")):
         query = query.this
-    try:
-        plan, fields = _joined(left, query, kind, context, () if condition is None else conjuncts(condition))
-    except PenstockError as error:
-        raise correlation_error(error, query, left.scope) from None
+    plan, fields = _joined(left, query, kind, context, () if condition is None else conjuncts(condition))
     alias = tree.args.get("alias")
     name = None if alias is None else alias.this.name
     names = alias.args.get("columns") if alias is not None else None
@@ -90,33 +97,40 @@ def _joined(
     left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext, on: tuple[Expression, ...]
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
     # ORDER BY and LIMIT are per outer row; FROM, WHERE and the list are bound first
-    bare = _without(query, _ORDERED)
-    # GROUP BY, DISTINCT, UNION: such a query cannot read the outer rows; it is joined as it is.
-    if not is_plain(bare) or bare.args.get("distinct"):
-        relation = context.query(query)
-        plan = join_on(left.plan, relation.plan, kind, on)
-        return plan, plan.schema.fields[len(left.plan.schema) :]
+    bare, distinct = unordered(query), bool(query.args.get("distinct"))
     # SELECT MAX(x) FROM t WHERE t.k = outer.k: one row per outer row
-    if aggregates(query, context):
-        return _aggregated(left, query, context, on)
+    if is_plain(bare) and not distinct and aggregates(query, context):
+        grouped = _aggregated(left, query, context, on) if keeps_one_row(query, context) else None
+        return grouped or _whole(left, query, kind, context, on)
+    # GROUP BY, DISTINCT, UNION, OFFSET: the dependent join
+    if distinct or not takes_first(query, context):
+        return _whole(left, query, kind, context, on)
     rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
     listed = _list(rows.scope, query, context)
+    # Above a LEFT JOIN an item over both sides would not be NULL for a padded row.
+    if kind is JoinKind.LEFT and any(i < rows.width for item in listed for i in item.value.columns()):
+        return _whole(left, query, kind, context, on)
     # ORDER BY .. LIMIT n: a Top-N per outer row
-    if any(query.args.get(key) for key in _ORDERED):
+    if query.args.get("limit") is not None:
         rows = first_rows(rows, query, context)
-        rows = (
-            replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain))
-            if isinstance(rows, DomainRows)
-            else rows
-        )
-    return _with_list(left, rows, listed, kind, on, span_of(query))
+        if isinstance(rows, DomainRows):
+            rows = replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain))
+    return _with_list(left, self_contained(rows, left.plan, span_of(query)), listed, kind, on)
 
 
-def _without(query: exp.Expr, keys: Sequence[str]) -> exp.Expr:
-    bare = query.copy()
-    for key in keys:
-        bare.set(key, None)
-    return bare
+def _whole(
+    left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext, on: tuple[Expression, ...]
+) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """Join a query that was bound whole and may read the outer rows anywhere."""
+    width = len(left.plan.schema)
+    relation = context.inside(left.scope).query(query)
+    rows = whole_rows(relation, left.scope, width, context)
+    rows = self_contained(rows, left.plan, span_of(query))
+    plan = join_on(left.plan, rows.plan, kind, (*rows.shared, *on))
+    plan = select_columns(plan, range(width + len(relation.plan.schema)))
+    fields = plan.schema.fields[width : width + len(relation.fields)]
+    # names are the relation's: a WITH or a view may have renamed the plan's columns
+    return plan, tuple(field.renamed(name) for field, name in zip(fields, relation.names, strict=True))
 
 
 def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
@@ -133,12 +147,14 @@ def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
 
 def _aggregated(
     left: FromClause, query: exp.Expr, context: BindContext, on: tuple[Expression, ...]
-) -> tuple[LogicalPlan, tuple[Field, ...]]:
+) -> tuple[LogicalPlan, tuple[Field, ...]] | None:
     """Join an aggregate query: one row per outer row, grouped by the equalities with the outer query. Columns
-    are NULL where ``on`` is not TRUE.
+    are NULL where ``on`` is not TRUE. ``None`` if the query is to be bound whole.
     """
     binder = ExpressionBinder(left.scope, context, "LATERAL")
-    values = SubqueryValues(filtered).aggregated(query, binder, span_of(query), "LATERAL")
+    values = SubqueryValues(filtered).aggregated(query, binder, span_of(query))
+    if values is None:
+        return None
     names = [
         item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
         for item in query.expressions
@@ -173,7 +189,6 @@ def _with_list(
     listed: Sequence[_Listed],
     kind: JoinKind,
     on: tuple[Expression, ...],
-    span: Span | None,
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
     """Return the join with its select list. Items over the query's own columns are projected below it, items
     over both sides above it.
@@ -181,16 +196,6 @@ def _with_list(
     own = len(rows.plan.schema)
     # Items over the query's own columns are computed beneath the join.
     inner = [item.value for item in listed if all(i >= rows.width for i in item.value.columns())]
-    # Above a LEFT JOIN an item over both sides would not be NULL for a padded row.
-    if kind is JoinKind.LEFT and len(inner) < len(listed):
-        hint = "select the query's own columns, and compute with them outside of it"
-        raise PenstockError(
-            "SQL-1601",
-            "the list of a LEFT JOIN LATERAL reads the rows before it",
-            span=span,
-            hint=hint,
-            sqlstate="0A000",
-        )
     below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
     names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
     projected = {id(value): rows.width + own + i for i, value in enumerate(inner)}

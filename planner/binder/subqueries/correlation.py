@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import field, replace
 
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.functions.table import is_table_function
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.group_by import has_aggregate
-from penstock.planner.binder.relations.join_conditions import Roles, time_roles
+from penstock.planner.binder.relations.join_conditions import Roles, key_pair, time_roles
 from penstock.planner.binder.relations.joins import bind_from, push_time_conditions
 from penstock.planner.binder.relations.tables import one_row
-from penstock.planner.binder.scope import FromClause, Scope
+from penstock.planner.binder.scope import FromClause, Relation, Scope
 from penstock.planner.binder.select_hints import BlockHints
 from penstock.planner.binder.select_list import star_columns
+from penstock.planner.binder.subqueries.decorrelation import outer_columns
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
-from penstock.planner.parser.syntax_nodes import AllColumns, Reference, span_of
+from penstock.planner.parser.syntax_nodes import AllColumns, FunctionCall, span_of
 
 Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
 """Filters a FROM clause by conditions that may contain subqueries."""
@@ -32,15 +34,24 @@ class InnerRows:
     """The rows of a subquery, filtered by its own conditions. ``shared`` conditions, ``items`` and ``scope``
     are over the outer rows' ``width`` columns ++ the own ones.
 
-    ``times``: the time roles of the own columns.
+    ``times``: the time roles of the own columns. ``level``: that of the outer query, whose columns the plan
+    may read too.
     """
 
     plan: LogicalPlan
     width: int
     scope: Scope
+    level: int
     shared: tuple[Expression, ...] = ()
     items: tuple[Expression, ...] = ()
     times: Roles = field(default_factory=dict)
+
+    def needs_domain(self, reads: Collection[int] = ()) -> bool:
+        """Return whether the rows must be joined to the distinct outer values: something besides equalities
+        with own columns reads outer columns. ``reads`` are outer columns that other expressions read.
+        """
+        keyed = all(key_pair(part, self.width) is not None for part in self.shared)
+        return bool(reads) or not keyed or bool(outer_columns(self.plan, self.level))
 
     def own(self, expression: Expression) -> Expression:
         """Return an expression that reads own columns only, shifted to the own plan."""
@@ -73,9 +84,30 @@ def tested_values(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def is_plain(tree: exp.Expr) -> bool:
-    """Return whether a subquery is only SELECT, FROM and WHERE: no groups, order, limit or WITH."""
-    between = ("group", "having", "limit", "offset", "with_", "order")
-    return isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in between)
+    """Return whether a subquery is only SELECT, FROM and WHERE: no groups, order, limit or WITH, and no list
+    that subqueries, OVER or table functions compute.
+    """
+    between = ("group", "group_window", "having", "qualify", "limit", "offset", "with_", "order")
+    if not isinstance(tree, exp.Select) or any(tree.args.get(key) for key in between):
+        return False
+    return not any(_is_computed_above(node) for item in tree.expressions for node in item.walk())
+
+
+def _is_computed_above(node: exp.Expr) -> bool:
+    if isinstance(node, FunctionCall):
+        return node.args.get("over") is not None or is_table_function(str(node.this))
+    return isinstance(node, exp.Subquery)
+
+
+ORDERED = ("order", "limit", "offset")
+
+
+def unordered(query: exp.Expr) -> exp.Expr:
+    """Return a query without ORDER BY, LIMIT and OFFSET, which may be bound for each outer row afterwards."""
+    bare = query.copy()
+    for key in ORDERED:
+        bare.set(key, None)
+    return bare
 
 
 def aggregates(tree: exp.Expr, context: BindContext) -> bool:
@@ -98,24 +130,23 @@ def inner_rows(
     whether it has rows.
     """
     tree = subquery.this
-    try:
-        # GROUP BY, UNION and so on: the query is bound by itself and cannot be correlated.
-        if not is_plain(tree) or aggregates(tree, context):
-            relation = context.query(tree)
-            columns = (
-                Column(f.type, f.nullable, index=width + i, name=f.name)
-                for i, f in enumerate(relation.fields)
-            )
-            return InnerRows(
-                relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None))
-            )
-        rows = bound_rows(tree, outer, width, context, filtering)
-        # EXISTS (SELECT * ..): the list is not read; EXISTS (SELECT nonsense ..) still has its error
-        if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
-            return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
-        return rows
-    except PenstockError as error:
-        raise correlation_error(error, tree, outer) from None
+    # GROUP BY, UNION and so on: the query is bound whole; its plan may read outer columns anywhere.
+    if not is_plain(tree) or aggregates(tree, context):
+        return whole_rows(context.inside(outer).query(tree), outer, width, context)
+    rows = bound_rows(tree, outer, width, context, filtering)
+    # EXISTS (SELECT * ..): the list is not read; EXISTS (SELECT nonsense ..) still has its error
+    if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
+        return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
+    return rows
+
+
+def whole_rows(relation: Relation, outer: Scope, width: int, context: BindContext) -> InnerRows:
+    """Return the rows of a subquery that was bound whole, inside of the outer query."""
+    columns = tuple(
+        Column(f.type, f.nullable, index=width + i, name=f.name) for i, f in enumerate(relation.fields)
+    )
+    times = time_roles(Scope.of(relation, None))
+    return InnerRows(relation.plan, width, Scope((), outer), context.level, (), columns, times)
 
 
 def bound_rows(
@@ -124,6 +155,7 @@ def bound_rows(
     """Bind FROM and WHERE of a plain subquery. Conditions on its own columns filter its rows, the others are
     shared.
     """
+    level, context = context.level, context.inside(outer)
     from_ = tree.args.get("from_")
     hints = BlockHints.of(tree)
     source = (
@@ -154,7 +186,7 @@ def bound_rows(
     rows = FromClause(Filter(source.plan, conjunction(remaining)) if remaining else source.plan, source.scope)
     if nested:
         rows = filtering(rows, nested, context)
-    return InnerRows(rows.plan, width, seen, tuple(shared), times=time_roles(rows.scope))
+    return InnerRows(rows.plan, width, seen, level, tuple(shared), times=time_roles(rows.scope))
 
 
 def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:
@@ -183,37 +215,3 @@ def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
 def has_subquery(tree: exp.Expr) -> bool:
     """Return whether an expression's tree has a subquery."""
     return any(isinstance(node, exp.Subquery) for node in tree.walk())
-
-
-def _resolves(scope: Scope, node: exp.Expr) -> bool:
-    # outer.*
-    if isinstance(node, AllColumns):
-        return node.this is not None and scope.has_table(node.this.name)
-    try:
-        scope.resolve(node.expressions)
-    except PenstockError:
-        return False
-    return True
-
-
-def correlation_error(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
-    """Return the error of an unknown name in a subquery. If the name is an outer column that the subquery may
-    not read, SQL-1601 says so.
-    """
-    # Only an unknown column or table can be a misplaced correlation.
-    if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
-        return error
-    for node in tree.find_all(Reference, AllColumns):
-        parts = (
-            node.expressions if isinstance(node, Reference) else [node.this] if node.this is not None else []
-        )
-        inside = any(span_of(part) == error.span for part in (node, *parts))
-        if inside and _resolves(outer, node):
-            name = ".".join(part.name for part in parts) + (".*" if isinstance(node, AllColumns) else "")
-            message = f'a subquery cannot read "{name}" of an outer query here'
-            hint = (
-                "a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, "
-                "WITH or UNION"
-            )
-            return PenstockError("SQL-1601", message, span=error.span, hint=hint, sqlstate="0A000")
-    return error

@@ -6,44 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from decimal import Decimal as PyDecimal
 
 from sqlglot import exp
 
-from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.types import (
-    BIGINT,
-    BOOLEAN,
-    STRING,
-    Array,
-    BigInt,
-    Binary,
-    DataType,
-    Decimal,
-    Double,
-    Float,
-    Int,
-    Map,
-    Row,
-    SmallInt,
-    TimestampLtz,
-    TinyInt,
-)
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
 from penstock.planner.binder.relations.joins import join_on
 from penstock.planner.binder.scope import Scope
-from penstock.planner.binder.subqueries.correlation import InnerRows
-from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal, SortKey
+from penstock.planner.binder.subqueries.correlation import ORDERED, InnerRows, is_plain, unordered
+from penstock.planner.binder.subqueries.decorrelation import DependentJoin, outer_columns
+from penstock.planner.binder.subqueries.outer_values import OuterValues, alike, equal
+from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal, SortKey, conjunction
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Project
+from penstock.planner.logical.projection import Filter, Project, select_columns
 from penstock.planner.logical.sort import TopN
 from penstock.planner.parser.syntax_nodes import span_of
 
@@ -62,19 +45,6 @@ _STRICT = (
     "negate",
     "like",
 )
-
-
-@dataclass(frozen=True)
-class OuterValues(LogicalPlan):
-    """A placeholder for the distinct values of outer columns, until the plan of the outer rows replaces it.
-    It never leaves the binder.
-    """
-
-    values: Schema
-
-    @property
-    def schema(self) -> Schema:
-        return self.values
 
 
 @dataclass(frozen=True)
@@ -102,7 +72,8 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     where its type has no such comparison.
     """
     # The domain: every outer column that the subquery reads.
-    wanted = sorted({i for part in rows.shared for i in part.columns() if i < rows.width} | set(reads))
+    below = outer_columns(rows.plan, rows.level)
+    wanted = sorted({i for part in rows.shared for i in part.columns() if i < rows.width} | {*reads, *below})
     seen = {c.index: c.field for c in (rows.scope.outer.columns if rows.scope.outer is not None else ())}
     fields = [seen[i] for i in wanted]
     values = OuterValues(
@@ -110,13 +81,15 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
     )
     positions = {i: n for n, i in enumerate(wanted)}
     own = len(rows.plan.schema)
-    # Conditions over outer ++ own are renumbered to domain ++ own.
-    beneath = {**positions, **{rows.width + i: len(wanted) + i for i in range(own)}}
-    met = join_on(values, rows.plan, JoinKind.INNER, tuple(part.remap(beneath) for part in rows.shared))
-    # Own columns first, as in the subquery before, then the domain.
-    order = (*range(len(wanted), len(wanted) + own), *range(len(wanted)))
-    columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i in order for f in (met.schema[i],))
-    plan = Project(met, columns, tuple(c.name for c in columns))
+    if below:
+        # An outer column is read below FROM and WHERE, in groups, unions or joins.
+        plan = DependentJoin(rows.level, values, positions, span).push(rows.plan)
+        places = {i: own + n for i, n in positions.items()}
+        places |= {rows.width + i: i for i in range(own)}
+        parts = tuple(part.remap(places) for part in rows.shared)
+        plan = Filter(plan, conjunction(parts)) if parts else plan
+    else:
+        plan = _joined_to_values(rows, values, positions)
     domain = tuple(
         Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(wanted, fields, strict=True)
     )
@@ -125,13 +98,33 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
         # The outer query finds its rows by equality with the domain, NULL equal to NULL.
         mine = Column(value.type, value.nullable, index=rows.width + own + n, name=value.name)
         # i.x > o.y is never TRUE for a NULL y, so a plain = finds the same rows
-        if value.nullable and not any(_refuses_null(part, value.index) for part in rows.shared):
-            shared += _alike(value, mine, span)
+        refused = not below and any(_refuses_null(part, value.index) for part in rows.shared)
+        if value.nullable and not refused:
+            shared += alike(value, mine, span)
         else:
-            shared.append(_equal(value, mine))
+            shared.append(equal(value, mine))
     # Outer columns that the select list reads come from the domain.
     outer = {i: own + n for n, i in enumerate(wanted)}
-    return DomainRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, outer, domain)
+    return DomainRows(
+        plan, rows.width, rows.scope, rows.level, tuple(shared), rows.items, {}, outer, domain
+    )
+
+
+def _joined_to_values(rows: InnerRows, values: OuterValues, positions: dict[int, int]) -> LogicalPlan:
+    """Return the rows joined to the outer values by the shared conditions: own columns, then the domain."""
+    own, size = len(rows.plan.schema), len(positions)
+    # Conditions over outer ++ own are renumbered to domain ++ own.
+    beneath = {**positions, **{rows.width + i: size + i for i in range(own)}}
+    met = join_on(values, rows.plan, JoinKind.INNER, tuple(part.remap(beneath) for part in rows.shared))
+    return select_columns(met, (*range(size, size + own), *range(size)))
+
+
+def self_contained(rows: InnerRows, plan: LogicalPlan, span: Span | None) -> InnerRows:
+    """Return the rows of a subquery of ``plan`` without outer columns below their shared conditions."""
+    if not outer_columns(rows.plan, rows.level):
+        return rows
+    joined = by_outer_values(rows, span=span)
+    return replace(joined, plan=with_domain(joined.plan, plan, joined.domain))
 
 
 def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expression]) -> LogicalPlan:
@@ -157,71 +150,31 @@ def _refuses_null(part: Expression, index: int) -> bool:
     return False
 
 
-def _equal(left: Expression, right: Expression) -> Call:
-    return Call(BOOLEAN, left.nullable or right.nullable, function="equal", args=(left, right))
+def is_positive(limit: Expression) -> bool:
+    """Return whether a bound LIMIT is a whole number above zero."""
+    return isinstance(limit, Literal) and isinstance(limit.value, int) and limit.value > 0
 
 
-def _alike(left: Expression, right: Expression, span: Span | None) -> list[Expression]:
-    """Return two equalities that both hold exactly where two values are equal or both NULL."""
-    flags = [Call(BOOLEAN, False, function="is_null", args=(side,)) for side in (left, right)]
-    # COALESCE(a, 0) = COALESCE(b, 0); the flags tell a NULL from a real 0
-    filled = [_filled(side, span) for side in (left, right)]
-    return [_equal(*flags), _equal(*filled)]
-
-
-def _filled(value: Expression, span: Span | None) -> Expression:
-    zero = _zero(value.type)
-    if zero is None:
-        if isinstance(value.type, Array | Map | Row | Binary):
-            hint = "say that the column is NOT NULL, or join with a query in FROM"
-            message = f"a scalar subquery cannot be correlated by a {value.type} that may be NULL"
-            raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
-        # Types without a zero are compared by a value that maps one to one: microseconds or text.
-        if isinstance(value.type, TimestampLtz):  # as text two instants of an hour that comes twice are one
-            value, zero = (
-                Call(BIGINT, True, function="unix_micros", args=(value,)),
-                Literal(BIGINT, False, value=0),
-            )
-        else:
-            value, zero = Cast(STRING, True, arg=value), Literal(STRING, False, value="")
-    null = Call(BOOLEAN, False, function="is_null", args=(value,))
-    return Case(value.type, False, whens=((null, zero),), default=value)
-
-
-def _zero(kind: DataType) -> Literal | None:
-    match kind:
-        case TinyInt() | SmallInt() | Int() | BigInt():
-            return Literal(kind, False, value=0)
-        case Float() | Double():
-            return Literal(kind, False, value=0.0)
-        case Decimal(scale=scale):
-            return Literal(kind, False, value=PyDecimal(0).scaleb(-scale))
-        case _:
-            return None
+def takes_first(query: exp.Expr, context: BindContext) -> bool:
+    """Return whether a query is SELECT, FROM and WHERE with ORDER BY and LIMIT together, or with neither. Its
+    rows per outer row are then found by key; any other query is bound whole.
+    """
+    words = [query.args.get(key) is not None for key in ORDERED]
+    if not is_plain(unordered(query)) or words not in ([True, True, False], [False, False, False]):
+        return False
+    limit = query.args.get("limit")
+    return limit is None or is_positive(ExpressionBinder(Scope(), context, "LIMIT").bind(limit))
 
 
 def first_rows(
     rows: InnerRows, query: exp.Expr, context: BindContext, listed: Sequence[Expression] = ()
 ) -> InnerRows:
-    """Return the Top-N of a correlated subquery: its first rows per value of the correlating columns.
-    ``listed`` expressions may read outer columns too.
-
-    Raises SQL-1601 for ORDER BY or LIMIT alone, and for OFFSET.
+    """Return the Top-N of a correlated subquery that ``takes_first``: its first rows per value of the
+    correlating columns. ``listed`` expressions may read outer columns too.
     """
     span = span_of(query)
-    limit = query.args.get("limit")
-    # Top-N per outer row: LIMIT without an order would choose rows at random.
-    if limit is None or query.args.get("offset") is not None or query.args.get("order") is None:
-        message = "a correlated subquery needs ORDER BY and LIMIT together, without OFFSET"
-        raise PenstockError(
-            "SQL-1601", message, span=span, hint="write ORDER BY .. LIMIT n", sqlstate="0A000"
-        )
-    bound = ExpressionBinder(Scope(), context, "LIMIT").bind(limit)
-    # LIMIT 0 would be no partition at all
-    if not isinstance(bound, Literal) or not isinstance(bound.value, int) or bound.value < 1:
-        raise PenstockError(
-            "SQL-1012", "LIMIT takes a whole number above zero here", span=span_of(limit), sqlstate="2201W"
-        )
+    bound = ExpressionBinder(Scope(), context, "LIMIT").bind(query.args["limit"])
+    assert isinstance(bound, Literal) and isinstance(bound.value, int)
     binder = ExpressionBinder(rows.scope, context, "ORDER BY")
     # ORDER BY may read the outer row: nearest to o.x first
     order = [(binder.bind(node.this), node) for node in query.args["order"].expressions]
@@ -232,7 +185,7 @@ def first_rows(
         if i < rows.width
     }
     # Equalities partition the rows by themselves; other conditions need the domain.
-    if reads or any(key_pair(part, rows.width) is None for part in rows.shared):
+    if rows.needs_domain(reads):
         rows = by_outer_values(rows, reads, span)
     # own() is asked after the join to the domain: outer columns are then columns of the rows
     keys = tuple(_sort_key(rows.own(expression), node) for expression, node in order)

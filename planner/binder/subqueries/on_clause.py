@@ -4,17 +4,23 @@ side that they read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, Span
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.scope import FromClause, JoinSides
-from penstock.planner.binder.subqueries.correlation import conjunct_trees, has_subquery
+from penstock.planner.binder.relations.joins import join_on
+from penstock.planner.binder.scope import FromClause, JoinSides, Scope
+from penstock.planner.binder.subqueries.correlation import InnerRows, conjunct_trees, has_subquery
+from penstock.planner.binder.subqueries.dependent_join import self_contained
 from penstock.planner.binder.subqueries.scalar_subqueries import Attached, ScalarSubquery, SubqueryValues
 from penstock.planner.binder.subqueries.semi_joins import filtered, roles_above
 from penstock.planner.expressions.nodes import Column, Expression, conjuncts
 from penstock.planner.logical.joins.join import JoinKind
+from penstock.planner.logical.projection import select_columns
+from penstock.planner.parser.syntax_nodes import span_of
 
 
 def join_with_subqueries(
@@ -36,10 +42,47 @@ def join_with_subqueries(
     binder = ExpressionBinder(scope, context, "ON", subqueries=SubqueryValues(filtered))
     # An outer join's ON decides what is padded, so its subqueries are joined beneath the join.
     parts += [binder.condition(tree) for tree in nested]
+    if any(_reads_both(part, width) for part in parts):
+        return _dependent(left, right, kind, trees, context, span_of(nested[0]))
     sides = _Sides(left, right)
     # all parts first: each may widen the left side, and right columns are behind it
     placed = [sides.over(part) for part in parts]
     return join(sides.left, sides.right, tuple(_numbered(part, sides.added) for part in placed))
+
+
+def _reads_both(part: Expression, width: int) -> bool:
+    """Return whether a subquery of a condition reads both sides, and so can be joined to neither."""
+    read = (node.columns() for node in part.walk() if isinstance(node, ScalarSubquery))
+    return any(columns and min(columns) < width <= max(columns) for columns in read)
+
+
+def _dependent(
+    left: FromClause,
+    right: FromClause,
+    kind: JoinKind,
+    trees: Sequence[exp.Expr],
+    context: BindContext,
+    span: Span | None,
+) -> FromClause:
+    """Return an outer join whose condition has a subquery over both sides: each row of the preserved side
+    with the rows of the other that pass the condition. Raises SQL-1601 for FULL JOIN.
+    """
+    if kind not in (JoinKind.LEFT, JoinKind.RIGHT):
+        hint = "write a LEFT JOIN, and UNION ALL of the rows of the other side for which NOT EXISTS"
+        message = f"a subquery in the ON of a {kind.value.upper()} JOIN reads both sides"
+        raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+    swapped = kind is JoinKind.RIGHT
+    kept, tested = (right, left) if swapped else (left, right)
+    width, added = len(kept.plan.schema), len(tested.plan.schema)
+    # LEFT JOIN LATERAL (SELECT * FROM tested WHERE condition) ON TRUE
+    passed = filtered(tested, trees, context.inside(kept.scope))
+    rows = InnerRows(passed.plan, width, Scope((), kept.scope), context.level)
+    rows = self_contained(rows, kept.plan, span)
+    joined = join_on(kept.plan, rows.plan, JoinKind.LEFT, rows.shared)
+    order = (*range(width, width + added), *range(width)) if swapped else range(width + added)
+    plan = select_columns(joined, order)
+    sides = (left.scope.nullable(), right.scope) if swapped else (left.scope, right.scope.nullable())
+    return FromClause(plan, sides[0].beside(sides[1], len(left.plan.schema)).without_roles())
 
 
 class _Sides:
@@ -81,11 +124,6 @@ class _Sides:
 
     def _value(self, node: ScalarSubquery) -> Expression:
         read = node.columns()
-        # It can be joined to neither side.
-        if read and min(read) < self._width <= max(read):
-            hint = "read one side only, or join first and filter the rows in WHERE"
-            message = "a subquery in the ON of an outer join reads both sides"
-            raise PenstockError("SQL-1601", message, span=node.span, hint=hint, sqlstate="0A000")
         if read and max(read) < self._width:
             return self._attached[0].over(node)
         # Correlated with the right side, or uncorrelated

@@ -4,7 +4,7 @@ expressions. A check proves that a subquery has at most one row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,21 +18,27 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.group_by import AggregateList, AggregateResult
 from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
 from penstock.planner.binder.scope import Scope
+from penstock.planner.binder.subqueries.cardinality import one_row_at_most, one_row_for
 from penstock.planner.binder.subqueries.correlation import (
+    ORDERED,
     Filtering,
     InnerRows,
     aggregates,
     bound_list,
     bound_rows,
-    correlation_error,
     inner_rows,
     is_plain,
     tested_values,
+    unordered,
+    whole_rows,
 )
+from penstock.planner.binder.subqueries.decorrelation import outer_aggregate
 from penstock.planner.binder.subqueries.dependent_join import (
     DomainRows,
     by_outer_values,
     first_rows,
+    is_positive,
+    takes_first,
     with_domain,
 )
 from penstock.planner.expressions.nodes import (
@@ -47,12 +53,8 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.joins.join import Join, JoinKind
-from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.logical.scan import Scan, Values
-from penstock.planner.logical.sort import Limit, TopN
-from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.parser.syntax_nodes import span_of
 
 
@@ -134,56 +136,9 @@ def column(plan: LogicalPlan, index: int, *, padded: bool = False) -> Column:
     return Column(field.type, field.nullable or padded, index=index, name=field.name)
 
 
-def one_row_at_most(plan: LogicalPlan) -> bool:
-    """Return whether a plan has at most one row."""
-    match plan:
-        # Aggregates without GROUP BY: exactly one row
-        case Aggregate(keys=keys):
-            return not keys
-        # (VALUES 1)
-        case Values(rows=rows):
-            return len(rows) <= 1
-        # ORDER BY .. LIMIT 1
-        case TopN(limit=limit) if limit <= 1:
-            return True
-        case Limit(limit=limit) if limit is not None and limit <= 1:
-            return True
-        # they never emit more rows than they read
-        case Project() | Filter() | Limit() | TopN():
-            return one_row_at_most(plan.inputs[0])
-    return False
-
-
-def one_row_for(plan: LogicalPlan, columns: Collection[int]) -> bool:
-    """Return whether ``columns`` are unique: they include a primary key, the group keys, or the partition of
-    a Top-1.
-    """
-    match plan:
-        # A table's primary key
-        case Scan(table=table):
-            names = [field.name.lower() for field in plan.schema]
-            key = [name.lower() for name in table.primary_key]
-            return bool(key) and all(name in names and names.index(name) in columns for name in key)
-        # GROUP BY: the keys come first in the output
-        case Aggregate(keys=keys):
-            return bool(keys) and set(range(len(keys))) <= set(columns)
-        # ROW_NUMBER() = 1 per partition
-        case PartitionTop(partition=partition, limit=1, rank="row_number"):
-            return set(partition) <= set(columns)
-        # Trace the columns through the projection; computed ones prove nothing.
-        case Project(input=below, expressions=expressions):
-            read = {e.index for i in columns for e in (expressions[i],) if isinstance(e, Column)}
-            return one_row_for(below, read)
-        case Filter() | WatermarkAssign():
-            return one_row_for(plan.inputs[0], columns)
-    # any node: one row in all is one row for each key
-    return one_row_at_most(plan)
-
-
 # COUNT(*)
 _COUNT = AggregateCall("count", (), BIGINT, False)
 _ZERO = Literal(BIGINT, False, value=0)
-_ORDERED = ("order", "limit", "offset")
 
 
 def logical(function: str, *args: Expression) -> Call:
@@ -288,61 +243,62 @@ class SubqueryValues:
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return a scalar subquery: NULL where it has no row. Raises SQL-1086 where it may have several."""
-        query, span = tree.this, span_of(tree)
+        query, span, context = tree.this, span_of(tree), binder.context
         # (SELECT MAX(x) FROM t WHERE t.k = outer.k): one row by construction, correlated or not
-        if is_plain(query) and aggregates(query, binder.context) and not query.args.get("distinct"):
+        if is_plain(query) and aggregates(query, context) and not query.args.get("distinct"):
             _one_column(len(query.expressions), span)
-            try:
-                return self.aggregated(query, binder, span)[0]
-            except PenstockError as error:
-                raise correlation_error(error, query, binder.scope) from None
-        try:
-            # Try it as an uncorrelated query. An unknown name may be a column of the outer query.
-            relation = binder.context.query(query)
-        except PenstockError as error:
-            refused = correlation_error(error, query, binder.scope)
-            if refused is error or not is_plain(_unordered(query)):
-                raise refused from None
-            # SELECT MAX(i.x) .. LIMIT 1, or SELECT DISTINCT MAX(i.x): as without these words
-            if aggregates(query, binder.context):
-                _one_column(len(query.expressions), span)
-                return self.aggregated(query, binder, span, "a correlated subquery")[0]
-            return self._one_of(query, binder, span)
-        # (SELECT a FROM t), not correlated
+            if (values := self.aggregated(query, binder, span)) is not None:
+                return values[0]
+        relation = context.inside(binder.scope).query(query)
         _one_column(len(relation.fields), span)
-        if not one_row_at_most(relation.plan):
+        rows = whole_rows(relation, binder.scope, _width(binder), context)
+        if not rows.needs_domain():
+            # (SELECT a FROM t), not correlated
+            if not one_row_at_most(relation.plan):
+                raise _several(span)
+            return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
+        if aggregates(query, context):
+            # SELECT MAX(i.x) .. LIMIT 1, or SELECT DISTINCT MAX(i.x): as without these words
+            bare = is_plain(unordered(query)) and keeps_one_row(query, context)
+            if bare and (values := self.aggregated(query, binder, span)) is not None:
+                return values[0]
+        if not one_row_for(relation.plan, ()):
             raise _several(span)
-        return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
+        if takes_first(query, context) and not aggregates(query, context):
+            return self._one_of(query, binder, span)
+        # GROUP BY, UNION, OFFSET, WITH ..: the dependent join
+        rows, keys = _equality_pairs(rows, span)
+        wide, positions = with_keys(rows.plan, [key for _, key in keys])
+        outputs = (*(column(wide, position) for position in positions), column(wide, 0))
+        facts = Project(wide, outputs, (*(f"key{i + 1}" for i in range(len(keys))), "value"))
+        return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
 
     def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
-        """Bind a correlated subquery without aggregates: the first row by its ORDER BY, or the only row of a
-        unique key.
+        """Bind a correlated subquery without aggregates that has one row: the first by its ORDER BY, or the
+        only row of a unique key.
         """
-        rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
+        rows = bound_rows(unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
         items = bound_list(rows.scope, query, binder.context)
         _one_column(len(items), span)
         listed = items[0]
         # ORDER BY .. LIMIT 1 chooses a row; without it a unique key must.
-        first = any(query.args.get(key) for key in _ORDERED)
+        first = any(query.args.get(key) for key in ORDERED)
         if first:
             rows = first_rows(rows, query, binder.context, [listed])
         # ``first_rows`` has already joined the outer values that it needs.
         rows, keys = (rows, _pairs(rows)) if first else _equality_pairs(rows, span, [listed])
-        # a table's primary key or GROUP BY keys among the equalities allow one row per outer row
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
-        if not (_is_first(rows.plan) if first else one_row_for(wide, positions)):
-            raise _several(span)
         outputs = (*(column(wide, position) for position in positions), rows.own(listed))
         facts = Project(wide, outputs, (*(f"key{i + 1}" for i in range(len(keys))), "value"))
         return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
 
     def aggregated(
-        self, query: exp.Expr, binder: ExpressionBinder, span: Span | None, place: str = "a subquery"
-    ) -> list[Expression]:
+        self, query: exp.Expr, binder: ExpressionBinder, span: Span | None
+    ) -> list[Expression] | None:
         """Return the values of a list of aggregates without GROUP BY, grouped by the equalities with the
-        outer query. ``place`` names the query in messages.
+        outer query; ``None`` if the list reads something else too, and the query is to be bound whole.
         """
-        rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
+        rows = bound_rows(unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
         calls = AggregateList()
         inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
         listed = [
@@ -351,7 +307,9 @@ class SubqueryValues:
         # MAX(outer.x) inside the subquery would be an aggregate of the outer query.
         for call in calls.calls:
             _refuse_outer(call, rows.width, span)
-        _refuse_order(query, binder.context, place)
+        # SELECT MAX(x) + outer.y: without rows it is not NULL as a padded row is
+        if any(i < rows.width for value in listed for i in value.columns()):
+            return None
         rows, keys = _equality_pairs(
             rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None]
         )
@@ -378,36 +336,20 @@ class SubqueryValues:
         return [made(value.type, value.nullable, value=value) for value in values]
 
 
-def _refuse_order(query: exp.Expr, context: BindContext, place: str) -> None:
-    """Refuse what a list of aggregates, which is one row, is not ordered or cut by. LIMIT n and DISTINCT
-    change nothing of one row.
+def keeps_one_row(query: exp.Expr, context: BindContext) -> bool:
+    """Return whether the ORDER BY, LIMIT and OFFSET of a list of aggregates, which is one row, change nothing
+    of it.
     """
     limit = query.args.get("limit")
-    count = None if limit is None else ExpressionBinder(Scope(), context, "LIMIT").bind(limit)
-    kept = count is None or (isinstance(count, Literal) and isinstance(count.value, int) and count.value > 0)
-    if kept and query.args.get("order") is None and query.args.get("offset") is None:
-        return
-    raise PenstockError(
-        "SQL-1601",
-        f"ORDER BY, OFFSET or LIMIT 0 with aggregates in {place} is not supported",
-        span=span_of(query),
-        hint="leave ORDER BY, OFFSET and LIMIT out: a list of aggregates is one row",
-        sqlstate="0A000",
-    )
+    kept = limit is None or is_positive(ExpressionBinder(Scope(), context, "LIMIT").bind(limit))
+    return kept and query.args.get("order") is None and query.args.get("offset") is None
 
 
 def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
-    """Refuse an aggregate over outer columns only. By the SQL standard it belongs to the outer query,
-    whatever rows the subquery has.
-    """
+    """Refuse an aggregate over outer columns only."""
     read = {i for e in (*call.args, call.filter) if e is not None for i in e.columns()}
     if read and max(read) < width:
-        message = f"{call} is an aggregate of the query around the subquery: it reads only columns of that"
-        hint = (
-            "write the aggregate in the query around it; for the value of its row, select the column "
-            "without an aggregate"
-        )
-        raise PenstockError("SQL-1601", message, span=call.span or span, hint=hint, sqlstate="0A000")
+        raise outer_aggregate(call, span)
 
 
 def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:
@@ -441,28 +383,13 @@ def _equality_pairs(
     """
     # Equalities alone need no join: the outer row finds its group by key.
     outer = {i for expression in reads for i in expression.columns() if i < rows.width}
-    if outer or any(key_pair(part, rows.width) is None for part in rows.shared):
+    if rows.needs_domain(outer):
         rows = by_outer_values(rows, outer, span)
     return rows, _pairs(rows)
 
 
 def _pairs(rows: InnerRows) -> list[tuple[Expression, Expression]]:
     return [pair for part in rows.shared if (pair := key_pair(part, rows.width)) is not None]
-
-
-def _unordered(query: exp.Expr) -> exp.Expr:
-    # WHERE is bound first, and ORDER BY .. LIMIT per outer row afterwards, by first_rows
-    bare = query.copy()
-    for key in _ORDERED:
-        bare.set(key, None)
-    return bare
-
-
-def _is_first(plan: LogicalPlan) -> bool:
-    """Return whether a plan has one row per correlation key, chosen by order."""
-    # ORDER BY .. LIMIT 1 per key is a Top-1 per partition; without keys a Top-1 of all rows
-    top = plan.input if isinstance(plan, Project) else plan
-    return isinstance(top, PartitionTop | TopN) and top.limit == 1
 
 
 def _several(span: Span | None) -> PenstockError:

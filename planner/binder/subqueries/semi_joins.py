@@ -21,6 +21,7 @@ from penstock.planner.binder.subqueries.correlation import (
     inner_rows,
     tested_values,
 )
+from penstock.planner.binder.subqueries.dependent_join import self_contained
 from penstock.planner.binder.subqueries.scalar_subqueries import (
     SubqueryValues,
     any_row,
@@ -34,6 +35,7 @@ from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
+from penstock.planner.parser.syntax_nodes import span_of
 
 
 def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:
@@ -93,6 +95,7 @@ def _tested(plan: LogicalPlan, scope: Scope, tree: exp.Expr, context: BindContex
     # [NOT] EXISTS (SELECT ..)
     if isinstance(core, exp.Exists):
         rows = inner_rows(core.this, scope, len(plan.schema), context, filtered, list_matters=False)
+        rows = self_contained(rows, plan, span_of(core))
         return _whether_any(plan, scope, rows, negated)
     # x [NOT] IN (SELECT ..)
     if isinstance(core, exp.In) and core.args.get("query") is not None:
@@ -118,6 +121,7 @@ def _whether_in(plan: LogicalPlan, tree: exp.Expr, negated: bool, binder: Expres
     # x may contain a subquery itself: (SELECT MAX(a) ..) IN (SELECT ..)
     plan, values = attach(plan, [binder.bind(part) for part in tested_values(tree)])
     rows = inner_rows(tree.args["query"], binder.scope, len(plan.schema), binder.context, filtered)
+    rows = self_contained(rows, plan, span_of(tree))
     pairs = rows.pairs(values, tree, binder)
     times = _times(binder.scope, rows, plan)
     if not negated:

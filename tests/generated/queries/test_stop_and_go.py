@@ -28,6 +28,11 @@ QUERIES = {
     "in": "SELECT k, count(*) AS n FROM t WHERE v IN (SELECT v FROM u WHERE u.k = t.k) GROUP BY k",
     "not-in": "SELECT k, s, v FROM t WHERE v NOT IN (SELECT n FROM (SELECT k, count(*) + 600 AS n FROM u GROUP BY k) AS g)",
     "scalar": "SELECT k, v - (SELECT min(v) FROM u WHERE u.k = t.k) AS x FROM t WHERE v < (SELECT max(v) FROM u) - 900",
+    "correlated-groups": "SELECT k, s, v FROM t WHERE EXISTS (SELECT u.s FROM u WHERE u.k = t.k AND u.v > t.v AND u.v > 990 GROUP BY u.s HAVING count(*) > 1)",
+    "correlated-set": "SELECT k, v FROM t WHERE v IN (SELECT u.v FROM u WHERE u.k = t.k AND u.v < 20 EXCEPT SELECT u.v FROM u WHERE u.s = t.s AND u.v < 9)",
+    "correlated-rows": "SELECT t.k, l.v FROM t LEFT JOIN LATERAL (SELECT u.v FROM u WHERE u.k = t.k ORDER BY u.v NULLS FIRST LIMIT 2 OFFSET 1) AS l ON TRUE",
+    "correlated-levels": "SELECT k, v FROM t WHERE EXISTS (SELECT 1 FROM (SELECT k, max(v) AS m FROM u GROUP BY k) AS g WHERE g.k = t.k"
+    " AND EXISTS (SELECT 1 FROM u WHERE u.v = t.v AND u.v < g.m - 900))",
     "except-all": "SELECT k, s FROM t EXCEPT ALL SELECT k, s FROM u",
     "intersect": "SELECT k, v FROM t INTERSECT SELECT k, v FROM u WHERE s = 'b'",
     "cube": "SELECT k, s, sum(v), count(*), grouping(k) FROM t GROUP BY CUBE (k, s)",

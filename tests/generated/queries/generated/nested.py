@@ -90,6 +90,10 @@ class Nested:
                 True,
             ),
             "rows": (f"SELECT {b}.v, {b}.x {inner} AND {b}.v > 1", True),
+            "groups": (f"SELECT count(*) AS v, max({b}.x) AS x {inner} GROUP BY {b}.s", True),
+            "union": (f"SELECT {b}.v, {b}.x {inner} UNION SELECT {a}.v, {a}.x", True),
+            "own columns": (f"SELECT {b}.v + {a}.k AS v, {b}.x {inner}", True),
+            "distinct": (f"SELECT DISTINCT {b}.v, {a}.x {inner}", True),
         }
         text, optional = self.dice.feature(
             "lateral", {name: lambda way=way: way for name, way in ways.items()}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.generated.queries.generated.correlated import Correlated
 from tests.generated.queries.generated.pieces import Piece, made
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ class Subqueries:
     def __init__(self, queries: Queries) -> None:
         self.queries = queries
         self.dice = queries.dice
+        self.correlated = Correlated(queries)
 
     def condition(self, outer: str) -> Piece:
         ways = {
@@ -27,6 +29,7 @@ class Subqueries:
             "exists": lambda: self._exists(outer),
             "not exists": lambda: self._exists(outer, "NOT "),
             "exists or": lambda: self._either(outer),
+            "correlated": lambda: self.correlated.condition(outer),
             "compared with scalar": lambda: made(
                 "condition",
                 f"{outer}.v {self.dice.one('=', '<', '>=')} {{x}}",
@@ -66,6 +69,7 @@ class Subqueries:
             "exists value": lambda: self._exists(outer),
             "in value": lambda: self._in(outer),
             "first value": lambda: self._first(outer),
+            "correlated value": lambda: self.correlated.value(outer),
         }
         return self.dice.feature("subquery", ways)
 

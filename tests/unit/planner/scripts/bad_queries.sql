@@ -28,10 +28,10 @@ hint: list one column
 ====
 SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
 ---
-error[SQL-1601]: a subquery cannot read "bid.channel" of an outer query here
+error[SQL-1086]: a scalar subquery may return one row only
   1 | SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
-    |                                                 ^^^
-hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1
 ====
 SELECT (SELECT max(size) FROM city WHERE name = bid.chanel) FROM bid
 ---
@@ -39,13 +39,6 @@ error[SQL-1042]: column "chanel" does not exist in bid
   1 | SELECT (SELECT max(size) FROM city WHERE name = bid.chanel) FROM bid
     |                                                     ^^^^^^
 hint: did you mean "channel"?
-====
-SELECT * FROM bid WHERE EXISTS (SELECT 1 FROM city WHERE name IN (SELECT name FROM airline WHERE carrier = bid.channel))
----
-error[SQL-1601]: a subquery cannot read "bid.channel" of an outer query here
-  1 |  * FROM bid WHERE EXISTS (SELECT 1 FROM city WHERE name IN (SELECT name FROM airline WHERE carrier = bid.channel))
-    |                                                                                                      ^^^
-hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
 ====
 SELECT channel, count(*) FROM bid GROUP BY (SELECT max(size) FROM city)
 ---
@@ -297,3 +290,17 @@ TABLE bid WHERE price > 1
 error[SQL-1001]: unexpected "WHERE": the end of the query or its next part was expected
   1 | TABLE bid WHERE price > 1
     |           ^^^^^
+====
+SELECT b.price FROM bid AS b FULL JOIN person AS p ON p.id = b.auction AND EXISTS (SELECT 1 FROM city AS c WHERE c.size > p.id + b.auction)
+---
+error[SQL-1601]: a subquery in the ON of a FULL JOIN reads both sides
+  1 | S b FULL JOIN person AS p ON p.id = b.auction AND EXISTS (SELECT 1 FROM city AS c WHERE c.size > p.id + b.auction)
+    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write a LEFT JOIN, and UNION ALL of the rows of the other side for which NOT EXISTS
+====
+SELECT price, (SELECT count(*) FROM TUMBLE(TABLE (SELECT * FROM bid AS c WHERE c.auction = b.auction), DESCRIPTOR(ts), INTERVAL '1' MINUTE)) AS n FROM bid AS b
+---
+error[SQL-1601]: a correlated subquery cannot read the outer query below tumble windows
+  1 | BLE (SELECT * FROM bid AS c WHERE c.auction = b.auction), DESCRIPTOR(ts), INTERVAL '1' MINUTE)) AS n FROM bid AS b
+    |                                               ^^^^^^^^^
+hint: compute this in a query of WITH or a view without the outer column, and compare with the outer column in the WHERE of the subquery
