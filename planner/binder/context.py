@@ -118,8 +118,11 @@ class BindContext:
             if self.enclosing[level].resolves(parts):
                 column, used = self.enclosing[level].resolve(parts)
                 field = column.field
-                place = {"level": level, "index": column.index, "name": field.name, "span": span}
-                return OuterColumn(field.type, field.nullable, **place), used
+                kind, nullable = field.type, field.nullable
+                outer = OuterColumn(
+                    kind, nullable, span=span, level=level, index=column.index, name=field.name
+                )
+                return outer, used
         return None
 
     def with_table(self, name: str, relation: Relation) -> BindContext:

@@ -263,9 +263,7 @@ class DependentJoin:
         parts: list[Expression] = []
         for n in range(self.size):
             first = column_of(left, mine + n)
-            second = replace(
-                column_of(right, theirs + n), index=len(left.schema) + theirs + n
-            )
+            second = replace(column_of(right, theirs + n), index=len(left.schema) + theirs + n)
             nullable = first.nullable or second.nullable
             parts += alike(first, second, self.span) if nullable else [equal(first, second)]
         return tuple(parts)
@@ -305,9 +303,7 @@ class DependentJoin:
         numbered = Over(below, domain, keys, RUNNING, (number,), ("position",))
         position = column_of(numbered, width + self.size)
         after = Literal(BIGINT, False, value=offset)
-        kept: LogicalPlan = Filter(
-            numbered, Call(BOOLEAN, False, function="greater", args=(position, after))
-        )
+        kept: LogicalPlan = Filter(numbered, Call(BOOLEAN, False, function="greater", args=(position, after)))
         if limit is not None:
             last = Literal(BIGINT, False, value=offset + limit)
             kept = Filter(kept, Call(BOOLEAN, False, function="less_equal", args=(position, last)))

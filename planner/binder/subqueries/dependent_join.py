@@ -105,9 +105,7 @@ def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | Non
             shared.append(equal(value, mine))
     # Outer columns that the select list reads come from the domain.
     outer = {i: own + n for n, i in enumerate(wanted)}
-    return DomainRows(
-        plan, rows.width, rows.scope, rows.level, tuple(shared), rows.items, {}, outer, domain
-    )
+    return DomainRows(plan, rows.width, rows.scope, rows.level, tuple(shared), rows.items, {}, outer, domain)
 
 
 def _joined_to_values(rows: InnerRows, values: OuterValues, positions: dict[int, int]) -> LogicalPlan:
