@@ -62,8 +62,9 @@ class BindContext:
 
     ``follows``: materialized views are read as changelogs, not as their current rows. ``text`` is the query's
     text; it begins ``text_start`` characters into the statement. ``notes``: what is said to the user of
-    clauses that have no effect; all contexts of a statement share it. ``enclosing``: the scopes of the queries
-    around this one, the outermost first.
+    clauses that have no effect; all contexts of a statement share it.
+
+    ``enclosing``: the scopes of the queries around this one, the outermost first.
     """
 
     catalog: Catalog

@@ -85,14 +85,7 @@ hint: write the aggregate in the query around it; for the value of its row, sele
 ====
 SELECT (SELECT DISTINCT max(channel) FROM city ORDER BY 1 OFFSET 1) FROM bid
 ---
-error[SQL-1064]: ORDER BY in a subquery orders nothing without LIMIT
+error[SQL-1086]: a scalar subquery may return one row only
   1 | SELECT (SELECT DISTINCT max(channel) FROM city ORDER BY 1 OFFSET 1) FROM bid
-    |                                                ^^^^^^^^^^
-hint: order the outer query, or add LIMIT
-====
-SELECT * FROM bid AS b, LATERAL (SELECT max(size) AS s FROM city WHERE name = b.channel ORDER BY s) AS c
----
-error[SQL-1064]: ORDER BY in a subquery orders nothing without LIMIT
-  1 | SELECT * FROM bid AS b, LATERAL (SELECT max(size) AS s FROM city WHERE name = b.channel ORDER BY s) AS c
-    |                                                                                         ^^^^^^^^^^
-hint: order the outer query, or add LIMIT
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1
