@@ -2,11 +2,19 @@
 miss finds a key.
 
 ``table`` int64[2 * 2**bits]: a pair's home is the top ``bits`` bits of the word's hash. Probing is linear;
-removal shifts entries back (no tombstones). A free slot is reused. ``state`` int64[5] has, in this order:
+removal shifts entries back (no tombstones). A free slot is reused. ``state`` int64[7] has, in this order:
 
 - the number of live keys, of slots ever allocated, and of free slots in ``free``;
 - slot + 1 of the NULL key;
-- the number of slots in ``fresh``.
+- the number of slots in ``fresh``;
+- of a growing index: the place in ``old`` its migration began at, and how many places it has passed.
+
+A large index grows while it is used, so that no step waits for all its keys: the table before stays as
+``old`` (empty: it does not grow), and each step migrates some of its pairs into ``table``, in the order of
+their homes. Migration begins and stops at empty places: each run of pairs is wholly in one of the two.
+A word belongs to ``table`` when its home in ``old`` was passed, else to ``old``, also a new one. So memory of
+``table`` is written to in order. A new table of 268 MB that is written to at random needs all its pages at
+once.
 """
 
 from __future__ import annotations
@@ -18,7 +26,7 @@ from penstock.engine.kernels.kernel import I64, IN_I64, IN_U8, OUT_I64, VOID, ke
 from penstock.engine.kernels.stable_hash import mix
 
 # The entries of ``state``.
-LIVE, ALLOCATED, FREE, NULL, FRESH = 0, 1, 2, 3, 4
+LIVE, ALLOCATED, FREE, NULL, FRESH, ORIGIN, PASSED, STATE_WORDS = 0, 1, 2, 3, 4, 5, 6, 7
 
 # Words whose homes are touched before they are searched, so that their cache misses overlap.
 _AHEAD = 64
@@ -42,28 +50,65 @@ def take_slot(free, state):
     return state[ALLOCATED] - 1
 
 
+@njit(nogil=True, inline="always")
+def is_in_old(home, bits, old, state):
+    """Return whether a word with this home belongs to the old table, which has half of the places."""
+    return old.size and (((home >> 1) - state[ORIGIN]) & ((1 << (bits - 1)) - 1)) >= state[PASSED]
+
+
 @njit(nogil=True)
-def _look_ahead(words, start, end, table, bits, homes, seen):
-    """Write the homes of words, and prefetch the table there. It is a separate loop so that cache misses
+def _look_ahead(words, start, end, table, bits, old, state, homes, seen):
+    """Write the homes of words, and prefetch the tables there. Each is a separate loop so that cache misses
     overlap.
     """
     for i in range(start, end):
         homes[i - start] = _home(words[i], bits)
     for i in range(end - start):
-        seen[i] = table[2 * homes[i]]
+        if is_in_old(homes[i], bits, old, state):
+            seen[i] = old[2 * (homes[i] >> 1)]
+        else:
+            seen[i] = table[2 * homes[i]]
 
 
-@kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
-def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
+@kernel(I64(OUT_I64, OUT_I64, I64, OUT_I64, I64))
+def migrate(old, table, bits, state, count):
+    """Move the pairs of ``count`` further places of the old table, and of the run of pairs behind them.
+    Return 1 when none is left, else 0.
+    """
+    mask = (1 << bits) - 1
+    places = 1 << (bits - 1)
+    stop = min(state[PASSED] + count, places)
+    if state[PASSED] == 0:
+        # five eighths are filled, so there is an empty place
+        while old[2 * state[ORIGIN] + 1] != 0:
+            state[ORIGIN] += 1
+    while True:
+        place = (state[ORIGIN] + state[PASSED]) & (places - 1)
+        entry = old[2 * place + 1]
+        # an empty place ends a run, also the last one, which may have grown beyond the first place
+        if entry == 0 and state[PASSED] >= stop:
+            return I64(state[PASSED] >= places)
+        if entry != 0:
+            word = old[2 * place]
+            at = _home(word, bits)
+            while table[2 * at + 1] != 0:
+                at = (at + 1) & mask
+            table[2 * at] = word
+            table[2 * at + 1] = entry
+            old[2 * place + 1] = 0
+        state[PASSED] += 1
+
+
+@kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
+def insert(words, valid, start, table, bits, old, keys, free, state, out, fresh):
     """Write the slot of every row from ``start`` on. New keys get a slot, which is also written to ``fresh``.
     Return the number of rows done, fewer when slots ran out.
     """
-    mask = (1 << bits) - 1
     homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, words.size):
         nth = (i - start) % _AHEAD
         if nth == 0:
-            _look_ahead(words, i, min(i + _AHEAD, words.size), table, bits, homes, seen)
+            _look_ahead(words, i, min(i + _AHEAD, words.size), table, bits, old, state, homes, seen)
         word = words[i]
         # NULL is no word of the table: it has a slot of its own
         if valid.size and not valid[i]:
@@ -75,44 +120,47 @@ def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
                 state[FRESH] += 1
             out[i] = state[NULL] - 1
             continue
-        at = homes[nth]
+        at, pairs, mask = homes[nth], table, (1 << bits) - 1
+        if is_in_old(at, bits, old, state):
+            at, pairs, mask = at >> 1, old, mask >> 1
         while True:
-            entry = table[2 * at + 1]
+            entry = pairs[2 * at + 1]
             # an empty entry: the key is new
             if entry == 0:
                 # No slot left: the caller grows the table and calls again from this row.
                 if state[FREE] == 0 and state[ALLOCATED] == keys.size:
                     return i
                 slot = take_slot(free, state)
-                table[2 * at] = word
-                table[2 * at + 1] = slot + 1
+                pairs[2 * at] = word
+                pairs[2 * at + 1] = slot + 1
                 keys[slot] = word
                 fresh[state[FRESH]] = slot
                 state[FRESH] += 1
                 out[i] = slot
                 break
             # The word itself is compared: there is no tag.
-            if table[2 * at] == word:
+            if pairs[2 * at] == word:
                 out[i] = entry - 1
                 break
             at = (at + 1) & mask
     return words.size
 
 
-@kernel(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64))
-def find(words, valid, table, bits, state, out):
+@kernel(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64))
+def find(words, valid, table, bits, old, state, out):
     """Write the slot of every row, -1 when its key has none."""
-    mask = (1 << bits) - 1
     for i in range(words.size):
         if valid.size and not valid[i]:
             out[i] = state[NULL] - 1  # -1 while NULL has no slot
             continue
         word = words[i]
-        at = _home(word, bits)
+        at, pairs, mask = _home(word, bits), table, (1 << bits) - 1
+        if is_in_old(at, bits, old, state):
+            at, pairs, mask = at >> 1, old, mask >> 1
         # An empty pair ends the search; its slot + 1 is 0, so the result is -1.
-        while table[2 * at + 1] != 0 and table[2 * at] != word:
+        while pairs[2 * at + 1] != 0 and pairs[2 * at] != word:
             at = (at + 1) & mask
-        out[i] = table[2 * at + 1] - 1
+        out[i] = pairs[2 * at + 1] - 1
 
 
 @kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
@@ -134,27 +182,35 @@ def rebuild(old, old_bits, table, bits, dead):
         table[2 * at + 1] = entry
 
 
-@kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64))
-def remove(words, table, bits, state):
-    """Remove keys from the table, one by one. Each must be in the table."""
+@njit(nogil=True)
+def _shift_back(table, bits, hole):
+    """Empty a place of a table. Pairs behind it move back into it if probing reaches them from their home."""
     mask = (1 << bits) - 1
+    at = hole
+    while True:
+        at = (at + 1) & mask
+        if table[2 * at + 1] == 0:
+            break
+        home = _home(table[2 * at], bits)
+        # The pair's home is not behind the hole: move it there, and its old position is the hole.
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            table[2 * hole] = table[2 * at]
+            table[2 * hole + 1] = table[2 * at + 1]
+            hole = at
+    # Only the slot marks an empty pair: the word may be any number.
+    table[2 * hole + 1] = 0
+
+
+@kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64, OUT_I64))
+def remove(words, table, bits, old, state):
+    """Remove keys from the tables, one by one. Each must be in one of them."""
     for i in range(words.size):
         word = words[i]
-        hole = _home(word, bits)
+        hole, pairs, its_bits = _home(word, bits), table, bits
+        if is_in_old(hole, bits, old, state):
+            hole, pairs, its_bits = hole >> 1, old, bits - 1
+        mask = (1 << its_bits) - 1
         # The word alone may be left over from a removed key: only with a slot is it one.
-        while table[2 * hole] != word or table[2 * hole + 1] == 0:
+        while pairs[2 * hole] != word or pairs[2 * hole + 1] == 0:
             hole = (hole + 1) & mask
-        at = hole
-        # Pairs behind the hole move back into it if probing reaches them from their home.
-        while True:
-            at = (at + 1) & mask
-            if table[2 * at + 1] == 0:
-                break
-            home = _home(table[2 * at], bits)
-            # The pair's home is not behind the hole: move it there, and its old position is the hole.
-            if ((at - home) & mask) >= ((at - hole) & mask):
-                table[2 * hole] = table[2 * at]
-                table[2 * hole + 1] = table[2 * at + 1]
-                hole = at
-        # Only the slot marks an empty pair: the word may be any number.
-        table[2 * hole + 1] = 0
+        _shift_back(pairs, its_bits, hole)

@@ -11,8 +11,10 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.kernels.index import slots as kernel
 from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
-from penstock.engine.storage.spill_files import SpillFiles, pages_of, zeros_beside
+from penstock.engine.storage.reserved_memory import LEAST_BYTES
+from penstock.engine.storage.spill_files import SpillFiles, pages_of
 
 
 class Part(Protocol):
@@ -133,16 +135,16 @@ class SlotTable:
     def reserve(self, capacity: int) -> bool:
         """Reserve rows for slots below ``capacity``; return whether the table moved for it."""
         if capacity <= len(self.rows):
-            # New rows are zeros, which is empty; the other rows are copied.
             return False
+        # New rows are zeros, which is empty.
         wide = padded(self.width)
-        wider = (
-            line_aligned(capacity, wide)
-            if pages_of(self.rows) is None
-            else zeros_beside(self.rows, (capacity, wide))
-        )
-        wider[: len(self.rows)] = self.rows
-        self.rows = wider
+        if pages_of(self.rows) is None and 8 * capacity * wide < LEAST_BYTES:
+            wider = line_aligned(capacity, wide)
+            wider[: len(self.rows)] = self.rows
+            self.rows = wider
+        else:
+            # large arrays begin a page, so a cache line too
+            self.rows = grown(self.rows, capacity)
         return True
 
     def in_memory_bytes(self) -> int:

@@ -6,13 +6,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.engine.kernels.arrow_views import NO_BYTES
+from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
 from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state.mapped_arrays import Mapped
-from penstock.engine.storage.spill_files import zeros_beside
+from penstock.engine.storage.reserved_memory import grown_in_place, reserved_zeros
+from penstock.engine.storage.spill_files import pages_of, zeros_beside
 
 # 64 pairs for up to 40 keys.
 _FIRST_BITS = 6
+GRADUAL_BITS = 16
+"""From so many places on (2 to the power) a table grows while it is used. A rebuild takes a millisecond
+there, and half a second at ten million keys.
+"""
+MIGRATED_PER_ROW = 6
+"""Places migrated for each row. Until its last pair is migrated, the table before gets new keys of a sixth of
+its places at most: it is never filled by more than four fifths.
+"""
+MIGRATED_LEAST = 4_096
+"""Places migrated in a step of few rows: 20 microseconds."""
 
 
 def slots_of(bits: int) -> int:
@@ -45,7 +56,7 @@ class WordIndex(Mapped):
     ``fresh`` are the slots that the last ``lookup_or_insert`` assigned to new keys.
     """
 
-    MAPPED = ("_table", "keys", "_free")
+    MAPPED = ("_table", "_old", "keys", "_free")
 
     def __init__(self) -> None:
         self._reset(_FIRST_BITS)
@@ -54,10 +65,12 @@ class WordIndex(Mapped):
         self._bits = bits
         # (word, slot + 1) pairs side by side; slot + 1 is 0 in an empty pair.
         self._table = np.zeros(2 << bits, np.int64)
+        # The table before, while the index grows: pairs that were not migrated yet.
+        self._old = NO_WORDS
         self.keys = np.zeros(slots_of(bits), np.int64)
         self._free = np.zeros(slots_of(bits), np.int64)
-        # LIVE, ALLOCATED, FREE, NULL, FRESH: see ``engine/kernels/index/word_index.py``.
-        self._state = np.zeros(5, np.int64)
+        # LIVE, ALLOCATED ..: see ``engine/kernels/index/word_index.py``.
+        self._state = np.zeros(kernel.STATE_WORDS, np.int64)
         self.fresh = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -79,30 +92,57 @@ class WordIndex(Mapped):
         """
         out, fresh = np.empty(words.size, np.int64), np.empty(words.size, np.int64)
         self._state[kernel.FRESH] = 0
+        self._migrate(words.size)
         done = 0
         while (
             done := kernel.insert(
-                words, valid, done, self._table, self._bits, self.keys, self._free, self._state, out, fresh
+                words,
+                valid,
+                done,
+                self._table,
+                self._bits,
+                self._old,
+                self.keys,
+                self._free,
+                self._state,
+                out,
+                fresh,
             )
         ) < words.size:
             self._grow()
+            self._migrate(words.size - done)
         self.fresh = fresh[: self._state[kernel.FRESH]]
         return out
 
     def lookup(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
         """Return the slot of each word, -1 where it is no key."""
         out = np.empty(words.size, np.int64)
-        kernel.find(words, valid, self._table, self._bits, self._state, out)
+        kernel.find(words, valid, self._table, self._bits, self._old, self._state, out)
         return out
 
     def _grow(self) -> None:
+        self._finish_growing()
         # Small tables grow fourfold, large ones double: few rebuilds, little unused memory.
-        bits = self._bits + (2 if self._bits < 16 else 1)
+        bits = self._bits + (2 if self._bits < GRADUAL_BITS else 1)
         table = zeros_beside(self._table, 2 << bits)
-        kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
+        if self._bits < GRADUAL_BITS:
+            kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
+        else:
+            self._old = self._table
+            self._state[[kernel.ORIGIN, kernel.PASSED]] = 0
         self.keys = grown(self.keys, slots_of(bits))
         self._free = grown(self._free, slots_of(bits))
         self._table, self._bits = table, bits
+
+    def _migrate(self, rows: int) -> None:
+        """Move some pairs of the table before, ahead of so many rows that may be new keys."""
+        places = max(MIGRATED_LEAST, MIGRATED_PER_ROW * rows)
+        if self._old.size and kernel.migrate(self._old, self._table, self._bits, self._state, places):
+            self._old = NO_WORDS
+
+    def _finish_growing(self) -> None:
+        """Move all that is left."""
+        self._migrate(self._old.size)
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their keys."""
@@ -115,13 +155,14 @@ class WordIndex(Mapped):
         if keyed.size < slots.size:
             state[kernel.NULL] = 0
         if pays_to_rebuild(slots.size, len(self)):
+            self._finish_growing()
             dead = np.zeros(self.keys.size, np.uint8)
             dead[keyed] = 1
             table = zeros_beside(self._table, self._table.size)
             kernel.rebuild(self._table, self._bits, table, self._bits, dead)
             self._table = table
         else:
-            kernel.remove(self.keys[keyed], self._table, self._bits, state)
+            kernel.remove(self.keys[keyed], self._table, self._bits, self._old, state)
         # Reversed: the stack returns the slots in the order they were freed in.
         self._free[state[kernel.FREE] : state[kernel.FREE] + slots.size] = slots[::-1]
         state[kernel.FREE] += slots.size
@@ -134,9 +175,13 @@ class WordIndex(Mapped):
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:
-    """Return a copy of an array with ``size`` first elements, the new ones zero. A spilled array is copied
-    into a mapped file too.
+    """Return an array with ``size`` first elements, the new ones zero: a large one where it is, another one
+    copied. A spilled array is copied into a mapped file too. The given array must not be used any more.
     """
-    wider = zeros_beside(array, (size, *array.shape[1:]))
+    if (wider := grown_in_place(array, size)) is not None:
+        return wider
+    shape = (size, *array.shape[1:])
+    reserved = reserved_zeros(shape, array.dtype) if pages_of(array) is None else None
+    wider = zeros_beside(array, shape) if reserved is None else reserved
     wider[: len(array)] = array
     return wider

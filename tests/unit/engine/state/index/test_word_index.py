@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index import word_index
 from penstock.engine.state.index.word_index import WordIndex, grown, pays_to_rebuild, slots_of
 from penstock.engine.storage.spill_files import SpillFiles, pages_of
 
@@ -40,9 +41,13 @@ def check(index: WordIndex, model: dict[Word, int]) -> None:
     assert index.lookup(*arrays(asked)).tolist() == [model.get(word, -1) for word in asked]
 
 
+@pytest.mark.parametrize("gradual", [False, True])
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_like_a_dict(on_disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_like_a_dict(on_disk: bool, gradual: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
+    if gradual:
+        monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
+        monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
     for seed in range(10 if on_disk else 40):
         random, index = Random(seed), WordIndex()
         model: dict[Word, int] = {}
@@ -56,6 +61,27 @@ def test_like_a_dict(on_disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: P
                 index.spill(SpillFiles(tmp_path))
                 assert index.spillable_bytes() == 0
             check(index, model)
+
+
+def test_a_large_index_grows_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of each step are looked up, removed and inserted again while pairs are in both tables."""
+    monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
+    monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
+    random, index, model = Random(5), WordIndex(), dict[Word, int]()
+    grows = 0
+    for _ in range(6_000):
+        insert(index, model, [random.randrange(20_000)])
+        grows += index._old.size > 0
+        if random.random() < 0.2:
+            gone = random.choice(list(model))
+            index.remove(np.array([model.pop(gone)], np.int64))
+        if random.random() < 0.02:
+            check(index, model)
+    # a step of one row migrates six places of hundreds or thousands
+    assert grows > 300
+    # a batch larger than the index, which grows several times within it
+    insert(index, model, [*range(20_000, 60_000)])
+    check(index, model)
 
 
 def test_a_word_takes_the_slot_that_was_freed_last() -> None:
