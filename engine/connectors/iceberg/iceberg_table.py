@@ -25,6 +25,8 @@ _PASSING = (
     "ConnectTimeout",
     "ReadTimeout",
 )
+# a new catalog of SQL has two tables, and each may be made by another program just before ours
+_OPENINGS = 4
 
 # equality deletes, tables of format version 3 that are written, types of columns
 _UNSUPPORTED = re.compile(
@@ -56,12 +58,22 @@ def opened_catalog(options: Mapping[str, str]) -> Any:
     }
     named = {"type": "catalog-type", "uri": "uri", "warehouse": "warehouse"}
     properties |= {name: options[key] for name, key in named.items() if key in options}
-    try:
-        return library().load_catalog("penstock", **properties)
-    except PenstockError:
-        raise
-    except Exception as error:  # the library's own classes
-        raise refused(_catalog_name(options), "opened", error) from error
+    for tries_left in reversed(range(_OPENINGS)):
+        try:
+            return library().load_catalog("penstock", **properties)
+        except PenstockError:
+            raise
+        except Exception as error:  # the library's own classes
+            if not (tries_left and _made_by_another(error)):
+                raise refused(_catalog_name(options), "opened", error) from error
+    raise AssertionError("a catalog is opened, or its failure is raised")
+
+
+def _made_by_another(error: Exception) -> bool:
+    """Return whether another program has made the tables of a SQL catalog since the library looked for
+    them.
+    """
+    return any(words in str(error) for words in ("already exists", "duplicate key", "database is locked"))
 
 
 def _catalog_name(options: Mapping[str, str]) -> str:

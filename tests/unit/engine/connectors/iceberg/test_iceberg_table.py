@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from penstock.engine.connectors.iceberg.iceberg_table import (
     partition_columns,
     refused,
 )
-from tests.unit.engine.connectors.iceberg.iceberg_files import declared, loaded, target
+from tests.harness.patience import PATIENCE_S
+from tests.unit.engine.connectors.iceberg.iceberg_files import catalog_options, declared, loaded, target
 
 
 def test_a_table_that_is_not_there(tmp_path: Path) -> None:
@@ -37,6 +40,39 @@ def test_a_catalog_that_is_not_there(tmp_path: Path) -> None:
         )
     assert (raised.value.code, raised.value.retriable) == ("DAT-5303", True)
     assert "hush" not in f"{raised.value} {raised.value.detail}"
+
+
+def test_two_programs_that_make_one_catalog_at_once_both_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
+
+    both_look = threading.Barrier(2)
+    create, found = SqlCatalogBaseTable.metadata.create_all, list[object]()
+
+    def create_tables(catalog: SqlCatalog) -> None:
+        if not both_look.broken:
+            # neither finds the tables, and both create them: a check of the first statement is too late
+            with contextlib.suppress(threading.BrokenBarrierError):
+                both_look.wait(PATIENCE_S)
+            both_look.abort()
+            create(catalog.engine, checkfirst=False)
+        create(catalog.engine)
+
+    monkeypatch.setattr(SqlCatalog, "create_tables", create_tables)
+
+    def open_it() -> None:
+        try:
+            found.append(opened_catalog(catalog_options(tmp_path)).list_namespaces())
+        except PenstockError as error:
+            found.append(error)
+
+    programs = [threading.Thread(target=open_it) for _ in range(2)]
+    for program in programs:
+        program.start()
+    for program in programs:
+        program.join()
+    assert found == [[], []]
 
 
 def test_errors_that_may_pass() -> None:
