@@ -124,6 +124,28 @@ def _holds(kind: DataType, which: object) -> bool:
     return isinstance(kind, which)  # type: ignore[arg-type]
 
 
+def _avro_registry_options(prefix: str) -> tuple[Option, ...]:
+    """Return the options of Avro whose schemas are in a registry."""
+    at_first = Option(
+        f"{prefix}.schema",
+        help="the schema rows are written in, or the reader's schema with defaults and aliases; "
+        "by default that of the columns",
+    )
+    url, subject, *others = _registry_options(prefix)
+    return (url, subject, at_first, *others)
+
+
+def _message_options(prefix: str) -> tuple[Option, ...]:
+    """Return the options that say what message protobuf holds."""
+    return (
+        Option(
+            f"{prefix}.descriptor-file",
+            help="a file that protoc wrote with --include_imports --descriptor_set_out",
+        ),
+        Option(f"{prefix}.message", help="the message, with its package, such as shop.Order"),
+    )
+
+
 def _registry_options(prefix: str) -> tuple[Option, ...]:
     """Return the options of a format whose schemas are in a Confluent Schema Registry."""
     return (
@@ -131,11 +153,6 @@ def _registry_options(prefix: str) -> tuple[Option, ...]:
         Option(
             f"{prefix}.subject",
             help="the subject that the schema is registered under; by default <topic>-value or <topic>-key",
-        ),
-        Option(
-            f"{prefix}.schema",
-            help="the schema rows are written in, or the reader's schema with defaults and aliases; "
-            "by default that of the columns",
         ),
         Option(f"{prefix}.auto-register", OptionKind.BOOL, True, "whether a writer may register its schema"),
         Option(f"{prefix}.basic-auth.user-info", help="user:password", secret=True),
@@ -190,27 +207,31 @@ _FORMATS = (
     ),
     DeclaredFormat(
         "avro-confluent",
-        _registry_options("avro-confluent"),
+        _avro_registry_options("avro-confluent"),
         required=("avro-confluent.url",),
         refused=_no_avro,
     ),
     DeclaredFormat(
         "debezium-avro-confluent",
-        _registry_options("debezium-avro-confluent"),
+        _avro_registry_options("debezium-avro-confluent"),
         required=("debezium-avro-confluent.url",),
         emits_changes=True,
         refused=_no_avro,
     ),
     DeclaredFormat(
         "protobuf",
-        (
-            Option(
-                "protobuf.descriptor-file",
-                help="a file that protoc wrote with --include_imports --descriptor_set_out",
-            ),
-            Option("protobuf.message", help="the message, with its package, such as shop.Order"),
-        ),
+        _message_options("protobuf"),
         required=("protobuf.descriptor-file", "protobuf.message"),
+        refused=_no_protobuf,
+    ),
+    DeclaredFormat(
+        "protobuf-confluent",
+        (*_message_options("protobuf-confluent"), *_registry_options("protobuf-confluent")),
+        required=(
+            "protobuf-confluent.url",
+            "protobuf-confluent.descriptor-file",
+            "protobuf-confluent.message",
+        ),
         refused=_no_protobuf,
     ),
     DeclaredFormat(

@@ -20,11 +20,11 @@ from penstock.engine.formats.avro.writer_program import schema_text, table_schem
 from penstock.engine.formats.debezium import EnvelopeParser, well_formed
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded
 from penstock.engine.formats.messages.changes import row_ops
+from penstock.engine.formats.messages.confluent_head import HEAD_BYTES, NO_HEAD, schema_ids, with_head
 from penstock.engine.formats.messages.message_values import MessageValues, message_values
 from penstock.engine.formats.messages.schema_registry import SchemaRegistryClient, registry_options
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
-_HEAD_BYTES = 5
 _NO_CHANGE = "the change lacks the row before or after that its op needs, or its op is none of c, r, u and d"
 Finish = Callable[[MessageValues, DecodedValues], Decoded]
 
@@ -50,7 +50,7 @@ class ConfluentAvroDeserializer:
 
     def deserialize(self, values: pa.Array) -> Decoded:
         messages = message_values(values)
-        ids = _schema_ids(messages)
+        ids = schema_ids(messages)
         bad: list[BadRecord] = []
         parts: list[tuple[np.ndarray, DecodedValues]] = []
         for schema_id in np.unique(ids).tolist():
@@ -59,13 +59,13 @@ class ConfluentAvroDeserializer:
             if decoder is None:
                 error = f"schema {schema_id} is not in the registry {self._client.name}"
                 if schema_id < 0:
-                    error = "the value does not begin with a zero and the four bytes of a schema's id"
+                    error = NO_HEAD
                 bad += [messages.bad(position, error, None, 0) for position in chosen.tolist()]
                 continue
             part = messages if len(chosen) == len(messages) else messages.select(chosen)
-            rows = decoder.decode(part.without_prefix(_HEAD_BYTES))
+            rows = decoder.decode(part.without_prefix(HEAD_BYTES))
             parts.append((chosen[rows.kept], rows))
-            bad += [_whole(messages, record) for record in rows.bad]
+            bad += [with_head(messages, record) for record in rows.bad]
         return self._finish(messages, self._in_order(parts, bad))
 
     def _in_order(self, parts: list[tuple[np.ndarray, DecodedValues]], bad: list[BadRecord]) -> DecodedValues:
@@ -94,26 +94,6 @@ class ConfluentAvroDeserializer:
             program = compile_reader(writer, self._fields, where, self._reader)
             found = self._decoders[schema_id] = ValueDecoder(program)
         return found
-
-
-def _schema_ids(messages: MessageValues) -> np.ndarray:
-    """Return the schema id of each value, -1 where there is no head."""
-    ids = np.full(len(messages), -1, np.int64)
-    long = np.flatnonzero(messages.ends - messages.starts >= _HEAD_BYTES)
-    starts = messages.starts[long]
-    headed = messages.data[starts] == 0 if len(long) else np.zeros(0, np.bool_)
-    long, starts = long[headed], starts[headed]
-    if len(long):
-        octets = messages.data[starts[:, None] + np.arange(1, _HEAD_BYTES)].astype(np.int64)
-        ids[long] = octets @ np.array([1 << 24, 1 << 16, 1 << 8, 1])
-    return ids
-
-
-def _whole(messages: MessageValues, record: BadRecord) -> BadRecord:
-    """Return a bad record of a value without its head as one of the whole value."""
-    position = int(np.searchsorted(messages.index, record.ordinal))
-    byte = None if record.byte is None else record.byte + _HEAD_BYTES
-    return messages.bad(position, record.error, record.column, byte)
 
 
 def confluent_avro_deserializer(

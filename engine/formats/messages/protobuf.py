@@ -46,7 +46,8 @@ class ProtobufMessage:
                 hint="pip install 'penstock[protobuf]'",
                 kind=Kind.EXTERNAL,
             ) from None
-        path, self.name = str(form.option("protobuf.descriptor-file")), str(form.option("protobuf.message"))
+        path = str(form.option(f"{form.name}.descriptor-file"))
+        self.name = str(form.option(f"{form.name}.message"))
         files = descriptor_pb2.FileDescriptorSet()
         pool = descriptor_pool.DescriptorPool()
         try:
@@ -72,6 +73,7 @@ class ProtobufMessage:
                 kind=Kind.EXTERNAL,
             ) from None
         self._refuse_recursion(self._descriptor, ())
+        self.file: Any = next(file for file in files.file if file.name == self._descriptor.file.name)
         config = ptars.PtarsConfig(
             timestamp_unit="us", time_unit="us", duration_unit="us", enum_repr="string"
         )
@@ -111,6 +113,16 @@ class ProtobufMessage:
             kind=Kind.EXTERNAL,
         )
 
+    @property
+    def indexes(self) -> list[int]:
+        """The position of the message in its file; of an inner one those of the messages around it first."""
+        path, inside = list[int](), self.file.message_type
+        inner = self.name.removeprefix(f"{self.file.package}." if self.file.package else "")
+        for name in inner.split("."):
+            path.append([one.name for one in inside].index(name))
+            inside = inside[path[-1]].nested_type
+        return path
+
     def symbols(self, name: str) -> list[str] | None:
         """Return the names of an enum's values; ``None`` for a field that is no enum."""
         enum = self._descriptor.fields_by_name[name].enum_type
@@ -132,8 +144,16 @@ class ProtobufDeserializer:
                     f"it has no field {field.name}, and column {field.name} is NOT NULL"
                 )
 
+    @property
+    def message(self) -> str:
+        """The name of the message, with its package."""
+        return self._message.name
+
     def deserialize(self, values: pa.Array) -> Decoded:
-        messages = message_values(values)
+        return self.decode(message_values(values))
+
+    def decode(self, messages: MessageValues) -> Decoded:
+        """Return the rows of values."""
         bad: list[BadRecord] = []
         pieces: list[pa.RecordBatch] = []
         kept: list[np.ndarray] = []
@@ -183,6 +203,11 @@ class ProtobufSerializer:
         for field in fields:
             if self._message.position(field) is None:
                 raise self._message.refusal(f"it has no field {field.name}")
+
+    @property
+    def message(self) -> ProtobufMessage:
+        """The message that rows are written as."""
+        return self._message
 
     def serialize(self, batch: Batch) -> pa.Array:
         """Return one value a row."""

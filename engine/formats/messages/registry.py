@@ -71,6 +71,14 @@ def _protobuf_in(
     return ProtobufDeserializer(form, wanted)
 
 
+def _confluent_protobuf_in(
+    form: MessageFormat, wanted: _Fields, _declared: _Fields, metrics: _Metrics
+) -> Deserializer:
+    from penstock.engine.formats.messages.confluent_protobuf import ConfluentProtobufDeserializer
+
+    return ConfluentProtobufDeserializer(form, wanted, metrics)
+
+
 def _envelope_in(
     form: MessageFormat, wanted: _Fields, _declared: _Fields, _metrics: _Metrics
 ) -> Deserializer:
@@ -133,6 +141,12 @@ def _protobuf_out(form: MessageFormat, fields: _Fields, _subject: str) -> Serial
     return ProtobufSerializer(form, fields)
 
 
+def _confluent_protobuf_out(form: MessageFormat, fields: _Fields, subject: str) -> Serializer:
+    from penstock.engine.formats.messages.confluent_protobuf import ConfluentProtobufSerializer
+
+    return ConfluentProtobufSerializer(form, fields, subject)
+
+
 DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields, _Metrics], Deserializer]] = {
     "json": _json_in,
     "csv": _csv_in,
@@ -141,6 +155,7 @@ DESERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, _Fields, _Metrics], D
     "avro-confluent": _confluent_avro_in,
     "debezium-avro-confluent": _debezium_avro_in,
     "protobuf": _protobuf_in,
+    "protobuf-confluent": _confluent_protobuf_in,
     "debezium-json": _debezium_json_in,
     "maxwell-json": _envelope_in,
     "canal-json": _envelope_in,
@@ -154,6 +169,7 @@ SERIALIZERS: dict[str, Callable[[MessageFormat, _Fields, str], Serializer]] = {
     "avro-confluent": _confluent_avro_out,
     "debezium-avro-confluent": _debezium_avro_out,
     "protobuf": _protobuf_out,
+    "protobuf-confluent": _confluent_protobuf_out,
     "debezium-json": _debezium_json_out,
     "maxwell-json": _envelope_out,
     "canal-json": _envelope_out,

@@ -92,31 +92,49 @@ class SchemaRegistryClient:
         """
         found = self._schemas.get(schema_id)
         if found is None:
-            status, answer = self._ask("GET", f"/schemas/ids/{schema_id}", None)
-            # another server's 404 would make bad records of all messages
-            if status == 404 and isinstance(answer, dict) and answer.get("error_code") == _NO_SCHEMA:
+            answer = self._definition(schema_id, "AVRO", "no Avro")
+            if answer is None:
                 return None
-            where = f"schema {schema_id} of the registry {self.name}"
-            answer = self._expected(status, answer, where)
-            kind = answer.get("schemaType", "AVRO")
-            if kind != "AVRO":
-                raise PenstockError(
-                    "DAT-5222",
-                    f"{where} is {kind}, no Avro",
-                    hint="read the topic with the format that its messages are in",
-                    kind=Kind.EXTERNAL,
-                )
             known: dict[str, AvroType] = {}
             self._references(answer, known, set())
-            found = self._schemas[schema_id] = parse_schema(str(answer.get("schema")), where, known)
+            found = self._schemas[schema_id] = parse_schema(
+                str(answer.get("schema")), self._where(schema_id), known
+            )
         return found
 
-    def register(self, subject: str, schema: str, new: bool) -> int:
+    def protobuf_file(self, schema_id: int) -> str | None:
+        """Return the file of an id, in base64 where the registry can write it so; else as its text. ``None``
+        when the registry has none, DAT-5222 for one that is not protobuf.
+        """
+        answer = self._definition(schema_id, "PROTOBUF", "no protobuf", "?format=serialized")
+        return None if answer is None else str(answer.get("schema"))
+
+    def _where(self, schema_id: int) -> str:
+        return f"schema {schema_id} of the registry {self.name}"
+
+    def _definition(self, schema_id: int, kind: str, no_kind: str, query: str = "") -> dict[str, Any] | None:
+        status, answer = self._ask("GET", f"/schemas/ids/{schema_id}{query}", None)
+        # another server's 404 would make bad records of all messages
+        if status == 404 and isinstance(answer, dict) and answer.get("error_code") == _NO_SCHEMA:
+            return None
+        made = self._expected(status, answer, self._where(schema_id))
+        if (there := made.get("schemaType", "AVRO")) != kind:
+            raise PenstockError(
+                "DAT-5222",
+                f"{self._where(schema_id)} is {there}, {no_kind}",
+                hint="read the topic with the format that its messages are in",
+                kind=Kind.EXTERNAL,
+            )
+        return made
+
+    def register(self, subject: str, schema: str, new: bool, kind: str = "AVRO") -> int:
         """Return the id of a schema under a subject, registered when ``new`` ones may be. DAT-5223 when the
         registry refuses it, or does not have it.
         """
         path = f"/subjects/{urllib.parse.quote(subject, safe='')}" + ("/versions" if new else "")
-        status, answer = self._ask("POST", path, {"schema": schema})
+        # without a kind it is Avro, also for registries that know no other
+        typed = {} if kind == "AVRO" else {"schemaType": kind}
+        status, answer = self._ask("POST", path, {"schema": schema} | typed)
         if status in (404, 409, 422):
             said = answer.get("message") if isinstance(answer, dict) else None
             reason = "does not have" if status == 404 else "refuses"
