@@ -19,6 +19,10 @@ from penstock.engine.formats.json_text import json_lines
 
 # librdkafka's default of message.max.bytes
 _DEFAULT_BYTES = 1_000_000
+# librdkafka takes no lower limit
+_LEAST_BYTES = 1_000
+# of a request with one record, beside its key and value: 61 of the batch, at most 31 of the record
+_REQUEST_BYTES = 100
 _SHOWN = 200
 # the class of SQLSTATE of errors that are about a value
 _OF_VALUES = "22"
@@ -29,10 +33,21 @@ class RecordLimits:
     format has. ``begin``, ``accepted`` for each batch, ``publish`` once the records are there.
     """
 
-    def __init__(self, request: SinkRequest, properties: dict[str, str]) -> None:
+    def __init__(
+        self, request: SinkRequest, properties: dict[str, str], topic_bytes: int | None = None
+    ) -> None:
+        """``topic_bytes``: what the topic takes, where that is known."""
         assert request.table is not None, "a Kafka sink has a table"
         self._table, self._request = request.table, request
         self._bytes = int(properties.get("message.max.bytes", _DEFAULT_BYTES))
+        self.properties = properties
+        """Those of the producer: no request of it is larger than the topic takes."""
+        if topic_bytes is not None and topic_bytes < self._bytes:
+            self._bytes = topic_bytes - _REQUEST_BYTES
+            self.properties = properties | {
+                "message.max.bytes": str(max(topic_bytes, _LEAST_BYTES)),
+                "batch.size": str(topic_bytes),
+            }
         self._policy = str(option(request.table, "on-error") or "fail").lower()
         self._split, self._position = "", 0
         self._refused: list[RejectedRecord] = []

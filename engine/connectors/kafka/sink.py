@@ -17,6 +17,7 @@ from penstock.engine.connectors.kafka.native_producer import KafkaFailed, Native
 from penstock.engine.connectors.kafka.record_encoder import RecordEncoder, pieces_of, staged_form
 from penstock.engine.connectors.kafka.record_limits import RecordLimits
 from penstock.engine.connectors.kafka.target import KafkaTarget, producer_properties
+from penstock.engine.connectors.kafka.topic_limit import topic_limit
 
 
 def kafka_sink(request: SinkRequest) -> SinkWriter:
@@ -41,9 +42,9 @@ class KafkaSink(DirectSink):
         self._request = request
         self._form = staged_form(request.table)
         properties = producer_properties(request.table)
-        self._limits = RecordLimits(request, properties)
+        self._limits = RecordLimits(request, properties, topic_limit(request.table))
         self._producer = NativeProducer(
-            request.table.options["topic"].strip(), properties, f"table {request.table.name}"
+            request.table.options["topic"].strip(), self._limits.properties, f"table {request.table.name}"
         )
         self._encoder: RecordEncoder | None = None
         self._name = f"{writer_name(request.owner, request.operator_id)}-{request.subtask}"

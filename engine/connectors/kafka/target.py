@@ -26,6 +26,7 @@ from penstock.engine.connectors.kafka.native_producer import (
 )
 from penstock.engine.connectors.kafka.record_encoder import RecordEncoder, pieces_of, staged_form
 from penstock.engine.connectors.kafka.record_limits import RecordLimits
+from penstock.engine.connectors.kafka.topic_limit import topic_limit
 
 # librdkafka's own default of transaction.timeout.ms
 _TRANSACTION_MS = 60_000
@@ -85,7 +86,8 @@ class KafkaTarget:
             min(int(self._properties["message.timeout.ms"]), self._transaction_ms)
         )
         self._properties |= {"enable.idempotence": "true"}
-        self._limits = RecordLimits(request, self._properties)
+        self._limits = RecordLimits(request, self._properties, topic_limit(request.table))
+        self._properties = self._limits.properties
         self._producers: dict[EpochWriter, NativeProducer] = {}
         self._committed: dict[EpochWriter, int] = {}
         self._encoder: RecordEncoder | None = None
