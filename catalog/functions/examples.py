@@ -291,6 +291,9 @@ AGGREGATE_EXAMPLES: dict[str, tuple[str, str]] = {
     "bool_and": ("bool_and(x > 1)", "false"),
     "bool_or": ("bool_or(x > 1)", "true"),
     "any_value": ("any_value('a')", "a"),
+    "try_sum": ("try_sum(9223372036854775800 + x)", "NULL"),
+    "json_arrayagg": ("json_arrayagg(s ORDER BY x)", '["a","b","a"]'),
+    "json_objectagg": ("json_objectagg(KEY x VALUE s)", '{"1":"a","2":"b","4":"a"}'),
     "count_if": ("count_if(x > 1)", "2"),
     "approx_count_distinct": ("approx_count_distinct(s)", "2"),
     "bit_and": ("bit_and(x)", "0"),
@@ -331,6 +334,9 @@ AGGREGATE_EXAMPLES: dict[str, tuple[str, str]] = {
 # Calls over SAMPLE; the answer has a value for each row.
 WINDOW_EXAMPLES: dict[str, tuple[str, str]] = {
     "row_number": ("row_number() OVER (ORDER BY x DESC)", "1; 2; 3"),
+    "ntile": ("ntile(2) OVER (ORDER BY x)", "1; 1; 2"),
+    "percent_rank": ("percent_rank() OVER (ORDER BY x)", "0.0; 0.5; 1.0"),
+    "cume_dist": ("cume_dist() OVER (ORDER BY s)", "0.6666666666666666; 0.6666666666666666; 1.0"),
     "rank": ("rank() OVER (ORDER BY s)", "1; 1; 3"),
     "dense_rank": ("dense_rank() OVER (ORDER BY s)", "1; 1; 2"),
     "lag": ("lag(x, 1, 0) OVER (ORDER BY x)", "0; 1; 2"),

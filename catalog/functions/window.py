@@ -27,6 +27,21 @@ WINDOW_FUNCTIONS = (
     ),
     WindowFunction("dense_rank", "dense_rank()", "One more than the different ranks that come before."),
     WindowFunction(
+        "ntile",
+        "ntile(n)",
+        "Which of n parts of the partition has the row, from 1; the first are larger.",
+    ),
+    WindowFunction(
+        "percent_rank",
+        "percent_rank()",
+        "(rank() - 1) / (rows of the partition - 1); 0 for one row.",
+    ),
+    WindowFunction(
+        "cume_dist",
+        "cume_dist()",
+        "The share of the partition that is not behind the row in the order.",
+    ),
+    WindowFunction(
         "lag",
         "lag(x[, n[, default]])",
         "x of the row n rows before (1 by default), the default where there is none.",

@@ -60,7 +60,9 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
         for arg, kind in zip(args, signature.arg_types, strict=False)
     ]
     condition = _condition(call, binder)
-    if call.args.get("nulls") and signature.canonical not in _POSITIONED:
+    # ANY_VALUE never returns a NULL where there is a value
+    skips = call.args.get("nulls") == "IGNORE" and signature.canonical == "any_value"
+    if call.args.get("nulls") and signature.canonical not in _POSITIONED and not skips:
         message, hint = (
             f"{call.args['nulls']} NULLS does not go with {signature.canonical}",
             "only FIRST_VALUE and LAST_VALUE take it",

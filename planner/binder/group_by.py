@@ -14,6 +14,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role
 from penstock.planner.binder.aggregate_calls import bind_aggregate_call
+from penstock.planner.binder.composed_calls import composed
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.expressions.function_rewrites import GroupingMark, bits
 from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, Literal
@@ -41,6 +42,10 @@ class AggregateList:
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Bind an aggregate call over the ungrouped rows and return a placeholder for its result."""
+        # TRY_SUM and others are expressions of aggregates
+        whole = composed(call, binder, lambda part: self.add(part, binder))
+        if whole is not None:
+            return whole
         bound = bind_aggregate_call(
             call,
             ExpressionBinder(

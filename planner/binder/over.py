@@ -29,6 +29,7 @@ from penstock.catalog.types import (
     TinyInt,
 )
 from penstock.planner.binder.aggregate_calls import bind_aggregate_call
+from penstock.planner.binder.composed_calls import composed
 from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.expressions.implicit_casts import coerced
@@ -42,6 +43,7 @@ from penstock.planner.expressions.nodes import (
     is_processing_time,
 )
 from penstock.planner.logical.over import (
+    COMPOSED_RANKS,
     OVER_ONLY,
     PLACES,
     RANKS,
@@ -116,6 +118,11 @@ class OverList:
         """Bind a call with OVER over the input rows and return a placeholder for its result."""
         consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
         clause = call.args["over"]
+        _check_frame_of_rank(clause, str(call.this).lower())
+        # NTILE and others are expressions of calls with OVER
+        whole = composed(call, binder, lambda part: self.add(part, binder))
+        if whole is not None:
+            return whole
         # SUM(ROW_NUMBER() OVER ..) OVER .. is refused; SUM(SUM(x)) OVER .. is not
         known = {
             name: expression
@@ -146,11 +153,11 @@ class OverList:
                 sqlstate="42P20",
             )
         frame = _frame(clause, order, bound.function)
-        whole = OverCall(bound, partition, order, frame)
+        placed = OverCall(bound, partition, order, frame)
         # Equal calls share one column.
-        if whole not in self.calls:
-            self.calls.append(whole)
-        return OverResult(bound.type, bound.nullable, index=self.calls.index(whole), span=span_of(call))
+        if placed not in self.calls:
+            self.calls.append(placed)
+        return OverResult(bound.type, bound.nullable, index=self.calls.index(placed), span=span_of(call))
 
 
 def _sort_key(node: exp.Expr, binder: ExpressionBinder) -> SortKey:
@@ -266,17 +273,10 @@ def _check_count(name: str, count: int, least: int, most: int, tree: FunctionCal
 
 def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame | None:
     # SQL's default frame: up to the current row with ORDER BY, the whole partition without.
-    if clause.args.get("unit") is None:
-        return None if function in _FRAMELESS else RUNNING if order else WHOLE
     if function in _FRAMELESS:
-        message = f"{function} takes no frame"
-        raise PenstockError(
-            "SQL-1066",
-            message,
-            span=span_of(clause.args["first"]),
-            hint="leave ROWS or RANGE out",
-            sqlstate="42P20",
-        )
+        return None
+    if clause.args.get("unit") is None:
+        return RUNNING if order else WHOLE
     # ROWS counts rows; RANGE compares values of the ORDER BY key, and takes in all peers of its end
     unit = FrameUnit(clause.args["unit"].lower())
     first, last = clause.args["first"], clause.args.get("last")
@@ -296,6 +296,24 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
         message = f"{function} over a RANGE distance is not supported yet"
         raise PenstockError("SQL-1601", message, span=span_of(first), hint="use ROWS", sqlstate="0A000")
     return frame
+
+
+def _check_frame_of_rank(clause: OverClause, function: str) -> None:
+    """Refuse a frame of a function that no frame changes: SQL-1066. Spark writes the one from the first row
+    up to the current one.
+    """
+    first, last = clause.args.get("first"), clause.args.get("last")
+    if first is None or function not in _FRAMELESS | COMPOSED_RANKS:
+        return
+    usual = first.this is None and not first.args.get("current") and not first.args.get("following")
+    if not usual or (last is not None and not last.args.get("current")):
+        raise PenstockError(
+            "SQL-1066",
+            f"{function} takes no frame",
+            span=span_of(first),
+            hint="leave ROWS or RANGE out",
+            sqlstate="42P20",
+        )
 
 
 def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, is_end: bool) -> int | None:

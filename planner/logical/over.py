@@ -34,7 +34,10 @@ from penstock.planner.logical.windows import AttachedWindow, demand
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
 PLACES = frozenset({"lag", "lead", "first_value", "last_value"})
-OVER_ONLY = RANKS | PLACES
+COMPOSED_RANKS = frozenset({"ntile", "percent_rank", "cume_dist"})
+"""Ranks that the binder writes with the others: no node has them."""
+
+OVER_ONLY = RANKS | PLACES | COMPOSED_RANKS
 
 
 class FrameUnit(StrEnum):

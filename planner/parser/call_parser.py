@@ -164,8 +164,10 @@ class CallParser:
         args = [] if star or (self._tokens.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
         # listagg(a, ',' ORDER BY b)
         order = self._sort_items() if args and self._tokens.at_words("ORDER", "BY") else []
-        self._tokens.need(TokenType.R_PAREN, ")")
         node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
+        # first(x IGNORE NULLS)
+        self._ignored_nulls(node)
+        self._tokens.need(TokenType.R_PAREN, ")")
         return self._after_call(begin, node)
 
     def _special(self, word: str) -> Callable[[int], exp.Expr | None] | None:
@@ -181,6 +183,8 @@ class CallParser:
             "OVERLAY": self._overlay,
             "JSON_OBJECT": self._json_object,
             "JSON_ARRAY": self._json_array,
+            "JSON_OBJECTAGG": self._json_objectagg,
+            "JSON_ARRAYAGG": self._json_arrayagg,
             "FLOOR": self._rounded,
             "CEIL": self._rounded,
             "CEILING": self._rounded,
@@ -402,6 +406,32 @@ class CallParser:
             begin, "json_array", [] if self._ends_json() else self._tokens.separated(self._context.scalar)
         )
 
+    def _json_objectagg(self, begin: int) -> exp.Expr:
+        # JSON_OBJECTAGG(KEY k VALUE v ABSENT ON NULL)
+        return self._json_aggregate(begin, "json_objectagg", list(self._json_field()), [])
+
+    def _json_arrayagg(self, begin: int) -> exp.Expr:
+        # JSON_ARRAYAGG(x ORDER BY y ABSENT ON NULL)
+        items = [self._context.scalar()]
+        order = self._sort_items() if self._tokens.at_words("ORDER", "BY") else []
+        return self._json_aggregate(begin, "json_arrayagg", items, order)
+
+    def _json_aggregate(
+        self, begin: int, name: str, items: list[exp.Expr], order: list[exp.Expr]
+    ) -> exp.Expr:
+        nulls = self._json_nulls()
+        self._tokens.need(TokenType.R_PAREN, ")")
+        node = self._after_call(begin, FunctionCall(this=name, expressions=items, order=order))
+        node.set("nulls", nulls)
+        return node
+
+    def _json_nulls(self) -> str | None:
+        # NULL ON NULL writes NULLs into the JSON, ABSENT ON NULL leaves them out
+        nulls = self._tokens.word() if not self._tokens.at(TokenType.R_PAREN) and self._ends_json() else None
+        if nulls:
+            self._tokens.advance(3)
+        return nulls
+
     def _ends_json(self) -> bool:
         return (
             self._tokens.at(TokenType.R_PAREN)
@@ -410,10 +440,7 @@ class CallParser:
         )
 
     def _json(self, begin: int, name: str, items: list[exp.Expr]) -> exp.Expr:
-        # NULL ON NULL writes NULLs into the JSON, ABSENT ON NULL leaves them out
-        nulls = self._tokens.word() if not self._tokens.at(TokenType.R_PAREN) and self._ends_json() else None
-        if nulls:
-            self._tokens.advance(3)
+        nulls = self._json_nulls()
         self._tokens.need(TokenType.R_PAREN, ")")
         return self._tokens.spanned(begin, FunctionCall(this=name, expressions=items, nulls=nulls))
 

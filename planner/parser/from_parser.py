@@ -13,12 +13,15 @@ from penstock.planner.parser.hints import table_options
 from penstock.planner.parser.match_recognize_parser import MatchParser
 from penstock.planner.parser.over_clause_parser import OverParser
 from penstock.planner.parser.parser_context import ParserContext
+from penstock.planner.parser.pivot_parser import WORDS as PIVOT_WORDS
+from penstock.planner.parser.pivot_parser import PivotParser
 from penstock.planner.parser.state_parser import StateParser
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
     Descriptor,
     LateralQuery,
     NamedArgument,
+    PivotedTable,
     RowCount,
     SnapshotTable,
     TableArgument,
@@ -50,6 +53,7 @@ class TableParser:
         self._matches = MatchParser(context, over)
         self._files = FileParser(context)
         self._states = StateParser(context)
+        self._pivots = PivotParser(context)
 
     # aliases
 
@@ -95,14 +99,17 @@ class TableParser:
         # clauses of other engines between a table and its alias
         if self._tokens.at_words("TABLESAMPLE"):
             raise self._tokens.not_yet("TABLESAMPLE", "filter with WHERE")
-        if self._tokens.word() in ("PIVOT", "UNPIVOT"):
-            raise self._tokens.not_yet(self._tokens.word(), "write CASE expressions")
+        if self._tokens.word() in PIVOT_WORDS and time is None:
+            node = self._pivots.table(begin, node)
         name = self.alias("table alias")
         if name is not None:
             self._refuse_misspelt_side(name)
             # AS t (a, b) names the columns too
             columns = self.column_names() if self._tokens.at(TokenType.L_PAREN) else []
             node.set("alias", self._tokens.spanned(begin, exp.TableAlias(this=name, columns=columns)))
+        # t AS a PIVOT (..) AS b
+        if self._tokens.word() in PIVOT_WORDS and time is None and not isinstance(node, PivotedTable):
+            return self._table_alias(self._pivots.table(first, node))
         time = time or self._as_of()
         return node if time is None else self._at_time(node, time, first)
 

@@ -211,6 +211,35 @@ class LateralQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
 
 
+class PivotedTable(exp.Expression):
+    """``t PIVOT (SUM(x) AS s FOR (a, b) IN ((1, 2) AS c, ..))``: ``expressions`` are the aggregates, perhaps
+    with aliases, ``columns`` those of FOR, ``values`` the lists of IN, each an alias of a tuple.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expressions": True,
+        "columns": True,
+        "values": True,
+        "alias": False,
+    }
+
+
+class UnpivotedTable(exp.Expression):
+    """``t UNPIVOT (v FOR n IN (a, b AS 'x'))``: ``values`` are the new columns, ``name`` the column of names,
+    ``columns`` the lists of IN, each an alias of a tuple of columns. ``nulls``: rows of NULLs stay.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "values": True,
+        "name": True,
+        "columns": True,
+        "nulls": False,
+        "alias": False,
+    }
+
+
 class SnapshotTable(exp.Expression):
     """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` are the arguments, ``lateral`` is set when
     the word LATERAL was written.

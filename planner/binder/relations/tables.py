@@ -32,6 +32,7 @@ from penstock.planner.binder.count_windows import count_window_query, is_count_w
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.relations.files import file_source
+from penstock.planner.binder.relations.pivot import bind_pivot, bind_unpivot
 from penstock.planner.binder.relations.states import state_table
 from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.scope import Relation, Scope
@@ -47,9 +48,11 @@ from penstock.planner.parser.syntax_nodes import (
     AsOf,
     FileTable,
     OptionEntry,
+    PivotedTable,
     RowMatches,
     SnapshotTable,
     StateTable,
+    UnpivotedTable,
     WindowTableFunction,
     consume,
     moved,
@@ -150,6 +153,13 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
                 hint=hint,
                 sqlstate="0A000",
             )
+        # t PIVOT (..), t UNPIVOT (..)
+        case PivotedTable():
+            inner = bind_source(tree.this, context)
+            return bind_pivot(tree, inner.relation, inner.name, context)
+        case UnpivotedTable():
+            inner = bind_source(tree.this, context)
+            return bind_unpivot(tree, inner.relation, inner.name, context)
         # t MATCH_RECOGNIZE (..)
         case RowMatches():
             return bind_matches(tree, context, bind_source)

@@ -35,6 +35,17 @@ SELECT u.id FROM u SEMI JOIN w ON u.k = w.k => SELECT u.id FROM u WHERE k IN (SE
 SELECT u.id FROM u ANTI JOIN w ON u.k = w.k => SELECT u.id FROM u WHERE NOT EXISTS (SELECT 1 FROM w WHERE w.k = u.k)
 SELECT u.id, r.m FROM u CROSS APPLY (SELECT max(w.v) AS m FROM w WHERE w.k = u.k) AS r => SELECT u.id, (SELECT max(w.v) FROM w WHERE w.k = u.k) AS m FROM u
 SELECT u.id, r.m FROM u OUTER APPLY (SELECT w.id AS m FROM w WHERE w.k = u.k) AS r => SELECT u.id, w.id AS m FROM u LEFT JOIN w ON w.k = u.k
+SELECT k, count(DISTINCT s, v) AS n, count(s, v) AS m FROM u GROUP BY k => SELECT k, count(DISTINCT CASE WHEN s IS NOT NULL AND v IS NOT NULL THEN row(s, v) END) AS n, count(CASE WHEN s IS NOT NULL AND v IS NOT NULL THEN 1 END) AS m FROM u GROUP BY k
+SELECT k, try_sum(v) AS n, arg_max(s, id) AS a, arg_min(s, id) AS b FROM u GROUP BY k => SELECT k, sum(v) AS n, arg_max_null(s, id) AS a, arg_min_null(s, id) AS b FROM u GROUP BY k
+SELECT k, json_arrayagg(v ORDER BY v) AS j FROM u GROUP BY k => SELECT k, coalesce(to_json(list(v ORDER BY v) FILTER (WHERE v IS NOT NULL))::VARCHAR, '[]') AS j FROM u GROUP BY k
+SELECT k, json_objectagg(KEY id VALUE v ABSENT ON NULL) AS j FROM u GROUP BY k => SELECT k, '{' || coalesce(string_agg('"' || id || '":' || v, ',' ORDER BY id), '') || '}' AS j FROM u GROUP BY k
+SELECT k, percentile(v, ARRAY[0.25, 0.5])[2] AS p, percentile_cont(0.25) WITHIN GROUP (ORDER BY v DESC) AS q, percentile_disc(0.25) WITHIN GROUP (ORDER BY v DESC) AS r FROM u GROUP BY k => SELECT k, quantile_cont(v, 0.5) AS p, quantile_cont(v, 0.75) AS q, -quantile_disc(-v, 0.25) AS r FROM u GROUP BY k
+SELECT k, mode() WITHIN GROUP (ORDER BY v) AS m FROM u GROUP BY k => SELECT k, mode(v ORDER BY v) AS m FROM u GROUP BY k
+SELECT id, ntile(3) OVER (PARTITION BY k ORDER BY id) AS a, percent_rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS b, cume_dist() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS c FROM u
+SELECT id, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS r FROM u => SELECT id, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS r FROM u
+SELECT * FROM (SELECT k, s, v FROM u) AS r PIVOT (sum(v) AS n, count(*) AS c FOR s IN ('a' AS a, 'b' AS b)) => SELECT k, sum(v) FILTER (WHERE s = 'a') AS a_n, count(*) FILTER (WHERE s = 'a') AS a_c, sum(v) FILTER (WHERE s = 'b') AS b_n, count(*) FILTER (WHERE s = 'b') AS b_c FROM u GROUP BY k
+SELECT * FROM (SELECT id, k, v FROM u) AS r UNPIVOT (x FOR n IN (k, v AS w)) => SELECT id, 'k' AS n, k AS x FROM u WHERE k IS NOT NULL UNION ALL SELECT id, 'w' AS n, v AS x FROM u WHERE v IS NOT NULL
+SELECT * FROM (SELECT id, k, v FROM u) AS r UNPIVOT INCLUDE NULLS (x FOR n IN (k, v)) => SELECT id, 'k' AS n, k AS x FROM u UNION ALL SELECT id, 'v' AS n, v AS x FROM u
 """.strip().split("\n")
 
 

@@ -33,13 +33,6 @@ error[SQL-1103]: percentile: the percentage must be a constant between 0 and 1
     |        ^^^^^^^^^^^^^^^^^^^^^
 hint: write 0.5 for the median
 ====
-SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price DESC) FROM bid
----
-error[SQL-1064]: percentile_cont takes one ascending key
-  1 | SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price DESC) FROM bid
-    |                                                    ^^^^^^^^^^
-hint: write 1 - p for the share from above
-====
 SELECT ARRAY_AGG(price ORDER BY ts) WITHIN GROUP (ORDER BY ts) FROM bid
 ---
 error[SQL-1064]: array_agg is ordered twice
