@@ -5,7 +5,7 @@ from __future__ import annotations
 _FUNCTIONS = {
     "getdate sysdate sysdatetime utcnow": "write now()",
     "curtime current_time": "write date_format(now(), 'HH:mm:ss')",
-    "strftime to_char to_varchar format_date format_timestamp": "write date_format(time, 'yyyy-MM-dd HH:mm')",
+    "strftime format_date format_timestamp": "write date_format(time, 'yyyy-MM-dd HH:mm')",
     "strptime parse_date parse_timestamp str_to_date todate": "write to_timestamp(text, 'dd.MM.yyyy')",
     "datetime timestamp": "write to_timestamp(text), or TIMESTAMP '2024-01-01 00:00:00'",
     "timestamp_diff timediff": "write timestampdiff(SECOND, a, b)",

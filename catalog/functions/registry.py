@@ -9,6 +9,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.functions.aggregate import AGGREGATES
 from penstock.catalog.functions.bitwise import BIT_FUNCTIONS
+from penstock.catalog.functions.composed import COMPOSED
 from penstock.catalog.functions.datetime import TIMES
 from penstock.catalog.functions.json import JSON
 from penstock.catalog.functions.nested import LAMBDAS, NESTED
@@ -99,7 +100,7 @@ AGGREGATE_NAMES = frozenset(_AGGREGATES)
 
 def function_names() -> list[str]:
     """Return every name a user may call, aliases included, sorted."""
-    return sorted((set(_SCALARS) | set(_AGGREGATES)) - INTERNAL_NAMES)
+    return sorted((set(_SCALARS) | set(_AGGREGATES) | set(COMPOSED)) - INTERNAL_NAMES)
 
 
 def function_kinds() -> list[tuple[str, str]]:

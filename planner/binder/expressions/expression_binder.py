@@ -16,6 +16,7 @@ from penstock.catalog.python_functions import PythonScalar, PythonTable
 from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, DataType, Null
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions import literals
+from penstock.planner.binder.expressions.composed_functions import composed_function, composed_tree
 from penstock.planner.binder.expressions.conditionals import CONDITIONALS, bind_case, conditional
 from penstock.planner.binder.expressions.function_rewrites import (
     CAST_FUNCTIONS,
@@ -444,6 +445,9 @@ class ExpressionBinder:
                 hint="write OVER (PARTITION BY .. ORDER BY ..) behind it",
                 sqlstate="42P20",
             )
+        # ARRAYS_ZIP, MAP_ZIP_WITH: other calls with lambdas
+        if (written := composed_tree(tree)) is not None and name not in self.context.catalog.functions:
+            return self.bind(written)
         # transform(a, x -> x + 1)
         if takes_lambda(tree):
             consume(tree, "this", "expressions")
@@ -454,9 +458,8 @@ class ExpressionBinder:
             if self.aggregates is None:
                 raise misplaced_aggregate(name, self.clause, span)
             return self.aggregates.add(tree, self)
-        # GROUPING(k) is rewritten once the grouping sets are known.
+        # GROUPING(k) is rewritten once the grouping sets are known; in WHERE it is an unknown function.
         if name.lower() in GROUPING and self.aggregates is not None:
-            # without aggregates (WHERE) it falls through, and is an unknown function
             keys = tuple(self.bind(arg) for arg in tree.expressions)
             return GroupingMark(BIGINT, False, keys=keys, span=span)
         # a registered function shadows a built-in one of its name
@@ -488,6 +491,8 @@ class ExpressionBinder:
         # decode(x, a, b, ..) is CASE; decode(x, 'UTF-8') is a function.
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
+        if (written_out := composed_function(name.lower(), args, self.call, span)) is not None:
+            return written_out
         called = self.call(resolve_unit_function(name, len(args)), args, span)
         # struct(t.a, 1): ROW<a .., col2 ..>
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called

@@ -46,6 +46,11 @@ SELECT id, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST ROWS BETWEEN UNBOU
 SELECT * FROM (SELECT k, s, v FROM u) AS r PIVOT (sum(v) AS n, count(*) AS c FOR s IN ('a' AS a, 'b' AS b)) => SELECT k, sum(v) FILTER (WHERE s = 'a') AS a_n, count(*) FILTER (WHERE s = 'a') AS a_c, sum(v) FILTER (WHERE s = 'b') AS b_n, count(*) FILTER (WHERE s = 'b') AS b_c FROM u GROUP BY k
 SELECT * FROM (SELECT id, k, v FROM u) AS r UNPIVOT (x FOR n IN (k, v AS w)) => SELECT id, 'k' AS n, k AS x FROM u WHERE k IS NOT NULL UNION ALL SELECT id, 'w' AS n, v AS x FROM u WHERE v IS NOT NULL
 SELECT * FROM (SELECT id, k, v FROM u) AS r UNPIVOT INCLUDE NULLS (x FOR n IN (k, v)) => SELECT id, 'k' AS n, k AS x FROM u UNION ALL SELECT id, 'v' AS n, v AS x FROM u
+SELECT id, elt(k, 'x', s) AS a, bit_length(s) AS b, is_alpha(s) AS c, equal_null(k, v) AS d FROM u => SELECT id, CASE k WHEN 1 THEN 'x' WHEN 2 THEN s END AS a, 8 * octet_length(encode(s)) AS b, coalesce(regexp_matches(s, '^[a-z]+$'), false) AS c, k IS NOT DISTINCT FROM v AS d FROM u
+SELECT id, ceil(x, 1) AS a, floor(x, 1) AS b, truncate(-x, 1) AS c FROM u => SELECT id, (ceil(x * 10) / 10)::DECIMAL(10, 1) AS a, (floor(x * 10) / 10)::DECIMAL(10, 1) AS b, -(floor(x * 10) / 10)::DECIMAL(10, 1) AS c FROM u
+SELECT id, array_insert(array(k, 9), 2, v)[2] AS a, array_insert(array(k, 9), -1, v)[3] AS b FROM u => SELECT id, v AS a, v AS b FROM u
+SELECT id, map_zip_with(map('a', v, 'b', k), map('a', k), (n, p, q) -> p + q)['a'] AS m, array_max(map_keys(map_zip_with(map('a', v), map('b', k), (n, p, q) -> p))) AS n FROM u => SELECT id, v + k AS m, 'b' AS n FROM u
+SELECT id, arrays_zip(array(k, v), array(s))[1].`1` AS z FROM u => SELECT id, s AS z FROM u
 """.strip().split("\n")
 
 

@@ -1,0 +1,302 @@
+"""Scalar functions that are expressions of others, such as BIT_LENGTH, which is eight times OCTET_LENGTH."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from decimal import Decimal as Number
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.composed import COMPOSED, TREES
+from penstock.catalog.types import (
+    BOOLEAN,
+    DATE,
+    DAY_TIME_INTERVAL,
+    INT,
+    NULL,
+    STRING,
+    YEAR_MONTH_INTERVAL,
+    DataType,
+    Date,
+    Decimal,
+    Timestamp,
+    is_integer,
+    is_numeric,
+    is_timestamp,
+)
+from penstock.planner.binder.expressions.conditionals import case_of
+from penstock.planner.expressions.implicit_casts import coerced
+from penstock.planner.expressions.nodes import Cast, Expression, Literal
+from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, Reference, set_span, span_of
+
+Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
+"""Makes the call of a scalar function."""
+
+Arguments = Sequence[Expression]
+
+_MOST_DIGITS = 18
+_ENCODINGS = {"hex": "unhex", "base64": "unbase64"}
+
+
+def composed_tree(tree: FunctionCall) -> exp.Expr | None:
+    """Return a call with a lambda as a tree of other calls, or ``None`` for any other call."""
+    name = str(tree.this).lower()
+    if name not in TREES:
+        return None
+    _check_count(name, len(tree.expressions), span_of(tree))
+    return _zipped(tree) if name == "arrays_zip" else _zipped_maps(tree)
+
+
+def composed_function(name: str, args: Arguments, call: Caller, span: Span | None) -> Expression | None:
+    """Return a call as an expression of others, or ``None`` for a function that is computed by itself."""
+    if name in ("ceil", "ceiling", "floor") and len(args) == 2:
+        return _rounded(name, args[0], args[1], call, span)
+    build = _BUILDERS.get(name)
+    if build is None:
+        return None
+    _check_count(name, len(args), span)
+    return build(args, call, span)
+
+
+def _check_count(name: str, count: int, span: Span | None) -> None:
+    least, most = COMPOSED[name].arity
+    if count < least or (most is not None and count > most):
+        raise PenstockError(
+            "SQL-1102",
+            f"{name} does not take {count} argument{'s' if count != 1 else ''}",
+            span=span,
+            hint=f"write {COMPOSED[name].usage}",
+            sqlstate="42883",
+        )
+
+
+def _whole(value: int) -> Expression:
+    return Literal(INT, False, value=value)
+
+
+def _text(value: str) -> Expression:
+    return Literal(STRING, False, value=value)
+
+
+def _wrong(message: str, span: Span | None, hint: str) -> PenstockError:
+    return PenstockError("SQL-1103", message, span=span, hint=hint, sqlstate="42804")
+
+
+# numbers
+
+
+def _rounded(name: str, value: Expression, digits: Expression, call: Caller, span: Span | None) -> Expression:
+    """Return ``ceil(x, d)`` or ``floor(x, d)``: ROUND, moved by one unit where it went the other way."""
+    places = digits.value if isinstance(digits, Literal) else None
+    if not isinstance(places, int) or abs(places) > _MOST_DIGITS or not is_numeric(value.type):
+        message = f"{name} takes a number, and constant digits from -{_MOST_DIGITS} to {_MOST_DIGITS}"
+        raise _wrong(message, span, f"write {name}(x, 2)")
+    # as Spark: the result of any number is a DECIMAL
+    if not isinstance(value.type, Decimal):
+        value = coerced(value, Decimal(20, 0) if is_integer(value.type) else Decimal(30, 15))
+    near = call("round", [value, digits], span)
+    scale = max(places, 0)
+    unit = Number(1).scaleb(-places).quantize(Number(1).scaleb(-scale))
+    one = Literal(Decimal(max(1 - places, scale + 1), scale), False, value=unit)
+    up = name != "floor"
+    wrong = call("less" if up else "greater", [near, value], span)
+    return case_of([(wrong, call("add" if up else "subtract", [near, one], span))], near, span)
+
+
+def _truncated(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    digits = args[1] if len(args) > 1 else _whole(0)
+    below, above = (_rounded(name, args[0], digits, call, span) for name in ("floor", "ceil"))
+    return case_of([(call("less", [args[0], _whole(0)], span), above)], below, span)
+
+
+def _positive(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    # the type that its negative would have: no text has one
+    return coerced(args[0], call("negate", [args[0]], span).type)
+
+
+# texts and bytes
+
+
+def _matches(pattern: str) -> Callable[[Arguments, Caller, Span | None], Expression]:
+    def build(args: Arguments, call: Caller, span: Span | None) -> Expression:
+        found = call("rlike", [args[0], _text(pattern)], span)
+        return call("coalesce", [found, Literal(BOOLEAN, False, value=False)], span)
+
+    return build
+
+
+def _digest(bits: int) -> Callable[[Arguments, Caller, Span | None], Expression]:
+    return lambda args, call, span: call("sha2", [args[0], _whole(bits)], span)
+
+
+def _bytes_of(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    form = (
+        args[1].value if len(args) > 1 and isinstance(args[1], Literal) else "hex" if len(args) == 1 else None
+    )
+    form = str(form).lower()
+    if form in ("utf-8", "utf8"):
+        return call("encode", [args[0], _text("UTF-8")], span)
+    if form not in _ENCODINGS:
+        raise _wrong("to_binary takes a constant format", span, "formats are 'hex', 'utf-8' and 'base64'")
+    return call(_ENCODINGS[form], [args[0]], span)
+
+
+def _written_time(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    if not (isinstance(args[0].type, Date) or is_timestamp(args[0].type)):
+        hint = "write format_number(x, 2) or format_string('%.2f', x)"
+        raise _wrong(f"to_char takes a time, this is {args[0].type}", span, hint)
+    return call("date_format", args, span)
+
+
+# times
+
+
+def _in_zone(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    wall = Cast(Timestamp(6), args[0].nullable, arg=args[0], safe=False, span=span)
+    utc = call("to_utc_timestamp", [wall, args[1]], span)
+    there = call("from_utc_timestamp", [utc, args[2]], span)
+    return call("date_format", [there, _text("yyyy-MM-dd HH:mm:ss")], span)
+
+
+def _interval(
+    kind: DataType, *units: timedelta | int
+) -> Callable[[Arguments, Caller, Span | None], Expression]:
+    """Return the builder of an interval: the sum of so many of each unit."""
+
+    def build(args: Arguments, call: Caller, span: Span | None) -> Expression:
+        parts = [
+            call("multiply", [Literal(kind, False, value=unit), count], span)
+            for unit, count in zip(units, args, strict=False)
+        ]
+        total = parts[0]
+        for part in parts[1:]:
+            total = call("add", [total, part], span)
+        return total
+
+    return build
+
+
+# arrays
+
+
+def _nth(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    place = call("subtract", [args[0], _whole(1)], span)
+    return call("get", [call("array", args[1:], span), coerced(place, INT)], span)
+
+
+def _inserted(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    """Return ``array_insert(a, i, x)``: the elements before, NULLs, x, NULLs, the elements from there on."""
+    values, position, value = args
+    place = position.value if isinstance(position, Literal) else None
+    if not isinstance(place, int) or place == 0:
+        raise _wrong(
+            "array_insert takes a constant position, and none is 0", span, "write array_insert(a, 1, x)"
+        )
+    size = call("size", [values], span)
+    # -1 is behind the last element
+    at = position if place > 0 else call("add", [size, _whole(place + 2)], span)
+    zero, one = _whole(0), _whole(1)
+    ahead = call("subtract", [at, one], span)
+    known = call("least", [call("greatest", [ahead, zero], span), size], span)
+    before = call("slice", [values, one, known], span)
+    behind = call("slice", [values, call("add", [known, one], span), size], span)
+    nothing = Literal(NULL, True, value=None)
+    gap = call("greatest", [call("subtract", [ahead, size], span), zero], span)
+    front = call("greatest", [call("subtract", [one, at], span), zero], span)
+    blanks = [call("array_repeat", [coerced(nothing, value.type), count], span) for count in (gap, front)]
+    return call("concat", [before, blanks[0], call("array", [value], span), blanks[1], behind], span)
+
+
+def _zipped(tree: FunctionCall) -> exp.Expr:
+    """Return ``arrays_zip(a, b)`` as ZIP_WITH into rows of the fields 0 and 1."""
+    names = [
+        _at(exp.Identifier(this=name, quoted=True), tree) for name in ("0", "1")[: len(tree.expressions)]
+    ]
+    fields: list[exp.Expr] = []
+    for name in names:
+        fields += [_at(exp.Literal.string(name.name), tree), _read(name, tree)]
+    row = _at(FunctionCall(this="named_struct", expressions=fields), tree)
+    function = _at(LambdaFunction(this=row, expressions=names), tree)
+    called = "zip_with" if len(names) == 2 else "transform"
+    return _at(FunctionCall(this=called, expressions=[*tree.expressions, function]), tree)
+
+
+def _zipped_maps(tree: FunctionCall) -> exp.Expr:
+    """Return ``map_zip_with(m, n, (k, v, w) -> ..)``: a map from the keys of both, each with the value of the
+    body, in which ``v`` is ``m[k]`` and ``w`` is ``n[k]``.
+    """
+    *maps, function = tree.expressions
+    if not isinstance(function, LambdaFunction) or len(function.expressions) != 3:
+        raise PenstockError(
+            "SQL-1113",
+            "map_zip_with takes a function of a key and two values last",
+            span=span_of(function),
+            hint=f"write {COMPOSED['map_zip_with'].usage}",
+        )
+    key, *values = function.expressions
+    read = {
+        value.name.lower(): _at(exp.Bracket(this=source.copy(), expressions=[_read(key, tree)]), tree)
+        for value, source in zip(values, maps, strict=True)
+    }
+
+    def written(node: exp.Expr) -> exp.Expr:
+        known = read.get(node.expressions[0].name.lower()) if isinstance(node, Reference) else None
+        if known is None:
+            return node
+        # v.x: a field of the value
+        for part in node.expressions[1:]:
+            known = _at(exp.Dot(this=known, expression=part.copy()), tree)
+        return known.copy()
+
+    body = function.this.copy().transform(written)
+    keys = [_at(FunctionCall(this="map_keys", expressions=[source.copy()]), tree) for source in maps]
+    every = _at(FunctionCall(this="array_union", expressions=keys), tree)
+    each = _at(LambdaFunction(this=body, expressions=[key.copy()]), tree)
+    found = _at(FunctionCall(this="transform", expressions=[every.copy(), each]), tree)
+    return _at(FunctionCall(this="map_from_arrays", expressions=[every, found]), tree)
+
+
+def _read(name: exp.Expr, tree: exp.Expr) -> exp.Expr:
+    return _at(Reference(expressions=[name.copy()]), tree)
+
+
+def _at(node: exp.Expr, place: exp.Expr) -> exp.Expr:
+    span = span_of(place)
+    return node if span is None else set_span(node, span.start, span.end)
+
+
+_BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
+    "array_concat": lambda args, call, span: call("concat", args, span),
+    "array_insert": _inserted,
+    "array_reverse": lambda args, call, span: call("reverse", args, span),
+    "bit_length": lambda args, call, span: call(
+        "multiply", [call("octet_length", args, span), _whole(8)], span
+    ),
+    "convert_tz": _in_zone,
+    "elt": _nth,
+    "equal_null": lambda args, call, span: call("null_safe_equal", args, span),
+    "from_base64": lambda args, call, span: call(
+        "decode", [call("unbase64", args, span), _text("UTF-8")], span
+    ),
+    "is_alpha": _matches(r"^\p{L}+$"),
+    "is_digit": _matches(r"^\p{Nd}+$"),
+    "make_dt_interval": _interval(
+        DAY_TIME_INTERVAL, timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
+    ),
+    "make_ym_interval": _interval(YEAR_MONTH_INTERVAL, 12, 1),
+    "positive": _positive,
+    "sha224": _digest(224),
+    "sha256": _digest(256),
+    "sha384": _digest(384),
+    "sha512": _digest(512),
+    "to_base64": lambda args, call, span: call("base64", args, span),
+    "to_binary": _bytes_of,
+    "to_char": _written_time,
+    "to_varchar": _written_time,
+    "truncate": _truncated,
+    "try_to_date": lambda args, call, span: Cast(DATE, True, arg=args[0], safe=True, span=span),
+    "try_to_timestamp": lambda args, call, span: Cast(Timestamp(6), True, arg=args[0], safe=True, span=span),
+    "typeof": lambda args, call, span: _text(str(args[0].type).lower().replace(", ", ",")),
+}
