@@ -8,11 +8,16 @@ import { showQuery } from "./query.js";
 
 const main = document.getElementById("main");
 let leave = () => {};
+let opened = 0;
 export const status = { may_run: false };
 
 async function open() {
   leave();
   leave = () => {};
+  // of two pages that are opened one after the other, the later one stays, whichever answer comes first:
+  // otherwise the first would replace what is being typed into the second
+  const mine = ++opened;
+  const isLeft = () => mine !== opened;
   const [page, id] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const name = page === "" || page === "jobs" ? "jobs" : page;
   for (const link of document.querySelectorAll("nav a")) {
@@ -20,7 +25,9 @@ async function open() {
     else link.removeAttribute("aria-current");
   }
   try {
-    Object.assign(status, await get("/status"));
+    const answer = await get("/status");
+    if (isLeft()) return;
+    Object.assign(status, answer);
     const who = status.principal === "local" ? "local" : `${status.principal}, ${status.role}`;
     setText(document.getElementById("who"), `${who} · ${status.version}`);
     if (status.principal !== "local") {
@@ -30,17 +37,19 @@ async function open() {
     if (name === "jobs" && id) leave = showJob(main, id, status, fail);
     else if (name === "jobs") leave = showJobs(main, fail);
     else if (name === "query") leave = showQuery(main, status);
-    else if (name === "sessions") await showSessions();
+    else if (name === "sessions") await showSessions(isLeft);
     else put(main, errorNotice({ message: "There is no such page." }));
   } catch (error) {
+    if (isLeft()) return;
     if (error instanceof ApiError && error.status === 401) showSignIn();
     else put(main, errorNotice(error.error ?? { message: `The server cannot be reached: ${error.message}` }));
   }
 }
 
-async function showSessions() {
+async function showSessions(isLeft) {
   document.title = "Sessions · penstock";
   const { columns, data } = await get("/sessions");
+  if (isLeft()) return;
   const rows = data[0].map((_, row) => data.map((column) => column[row]));
   put(main, el("h1", {}, "Sessions"), panel("Open sessions", `${rows.length}`,
     table(columns.map((column, at) => ({ title: column.name, cell: (row) => row[at] ?? "–" })), rows)));
@@ -48,6 +57,8 @@ async function showSessions() {
 
 function showSignIn() {
   document.title = "Sign in · penstock";
+  // a link that is followed before the sign-in leaves the form as it is filled in, and the focus in its field
+  if (main.querySelector("form.sign-in")) return;
   const problem = el("div", {});
   const field = (name, label, type) => el("label", { class: "field" }, label,
     el("input", { name, type, autocomplete: type === "password" ? "current-password" : "username" }));
@@ -76,5 +87,8 @@ async function signOut(event) {
   open();
 }
 
-addEventListener("hashchange", () => { open(); main.focus(); });
+addEventListener("hashchange", () => {
+  open();
+  if (!main.querySelector("form.sign-in")) main.focus();
+});
 open();

@@ -17,6 +17,7 @@ class QueryBox {
     this.running = null;
     this.text = el("textarea", { spellcheck: "false", "aria-label": "SQL", autocapitalize: "off", autocomplete: "off",
       placeholder: "SELECT name, state, rows_in_per_second FROM system.jobs",
+      oninput: () => this.keep(),
       onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.run(); } } });
     this.text.value = sessionStorage.getItem(KEY) ?? "";
     this.runButton = el("button", { class: "main", onclick: () => this.run() }, "Run");
@@ -29,8 +30,13 @@ class QueryBox {
     this.text.focus();
   }
 
-  get sql() {
+  // The text outlives a look at another page.
+  keep() {
     sessionStorage.setItem(KEY, this.text.value);
+  }
+
+  get sql() {
+    this.keep();
     return this.text.value;
   }
 
