@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _SLICE_S = 0.25
+_NOT_UPDATED = (JobState.CANCELED, JobState.FAILED)
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,13 @@ class MaterializedViewJobs:
         self._check(contents, self._await_first(contents, is_abandoned))
         return contents.index(columns).lookup(key)
 
+    def lookup_now(self, name: str, columns: tuple[int, ...], key: list[pa.Array]) -> pa.RecordBatch | None:
+        """Return the same where it has to wait for nothing and the view is in order; else None."""
+        contents, job = self.tables.find(name), self.job(name)
+        if contents is None or (job is not None and job.state in _NOT_UPDATED):
+            return None
+        return contents.lookup_now(columns, key)
+
     def _await_first(self, contents: MaterializedContents, is_abandoned: Callable[[], bool]) -> bool:
         # in slices: a session that is closed meanwhile does not wait for the rest
         for _ in range(round(FIRST_STATE_S / _SLICE_S)):
@@ -126,7 +134,7 @@ class MaterializedViewJobs:
             message = f"materialized view {contents.name} is still being filled for the first time"
             raise PenstockError("RUN-2920", message, hint="run the query again", sqlstate="55000")
         # its last state would be read as if it were the present one
-        if job is not None and job.state in (JobState.CANCELED, JobState.FAILED):
+        if job is not None and job.state in _NOT_UPDATED:
             message = (
                 f"materialized view {contents.name} is no longer updated: its job is {job.state.lower()}"
             )

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from penstock.catalog.functions.registry import is_deterministic
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import MaterializedView
-from penstock.catalog.types import DataType, Double, Float, to_arrow
+from penstock.catalog.types import STRING, DataType, Double, Float, is_integer, to_arrow
 from penstock.client.results.result import Result, Shape
 from penstock.client.results.result_stream import TableStream
 from penstock.planner.expressions.expression_properties import CLOCK_FUNCTIONS
@@ -31,6 +31,8 @@ from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 
 Evaluate = Callable[[pa.RecordBatch], pa.Array]
+_MOST_ROWS, _MOST_BYTES = 100, 1 << 20
+"""Of a key, that are handled in between: about a millisecond's work."""
 _EVALUATED = (Call, Case, Cast, Column, Literal, Parameter)
 
 
@@ -150,9 +152,18 @@ def _only_compares_key(plan: PointPlan) -> bool:
     )
 
 
+@dataclass(frozen=True)
+class PointArguments:
+    """The values of parameters by name, and those of the key, each an array of one."""
+
+    scalars: dict[str, pa.Array]
+    key: list[pa.Array]
+
+
 class PointQuery:
-    """A compiled point query. ``run`` looks its key up and evaluates filters and projections over the rows
-    found. Values of parameters are columns beside those of the rows, so that it is compiled once.
+    """A compiled point query. ``arguments`` has the key to look up, ``result`` evaluates filters and
+    projections over the rows found. Values of parameters are columns beside those of the rows, so that it is
+    compiled once.
     """
 
     def __init__(self, plan: PointPlan, zone: str) -> None:
@@ -174,38 +185,56 @@ class PointQuery:
             width = width if isinstance(step, Filter) else len(expressions)
         self._arrow = plan.schema.to_arrow()
         self._is_plain = _only_compares_key(plan)
+        self.only_compares = _only_compares(plan, self._parameters)
+        self._plain_types = _plain_types(plan) if self.only_compares else {}
+        self._key_names = tuple(value.name for value in plan.values if isinstance(value, Parameter))
+        self._columns = _result_columns(plan) if self._is_plain else None
+        self.key_columns = tuple(plan.scan.columns[index] for index in plan.key)
 
-    @property
-    def only_compares(self) -> bool:
-        """Whether each parameter is a value of the key and nothing else."""
-        keys = {value.name for value in self.plan.values if isinstance(value, Parameter)}
-        uses = [node for each in _expressions(self.plan.steps) for node in each.walk()]
-        count = sum(isinstance(node, Parameter) for node in uses)
-        return keys == set(self._parameters) and count == len(keys)
-
-    def run(
-        self,
-        lookup: Callable[[tuple[int, ...], list[pa.Array]], pa.RecordBatch],
-        values: Mapping[str, Expression],
-    ) -> Result:
-        """Return the rows of a key; ``values`` are literals by parameter."""
+    def arguments(self, values: Mapping[str, Expression]) -> PointArguments:
+        """Return the values of the parameters, which are literals, and the key that they make."""
         scalars = {name: _array(values[name]) for name in self._parameters}
         key = [
             scalars[value.name] if isinstance(value, Parameter) else _array(value)
             for value in self.plan.values
         ]
+        return PointArguments(scalars, key)
+
+    def plain_arguments(self, values: Mapping[str, object]) -> PointArguments | None:
+        """Return the same of Python values whose class is that of their parameter's type, which most are:
+        they need no literal. None for others.
+        """
+        scalars = {}
+        for name, (python, arrow) in self._plain_types.items():
+            value = values[name]
+            if type(value) is not python:
+                return None
+            try:
+                scalars[name] = pa.array([value], arrow)
+            # an integer beyond its type, or a text with half a surrogate pair
+            except (pa.ArrowInvalid, OverflowError, UnicodeError):
+                return None
+        return PointArguments(scalars, [scalars[name] for name in self._key_names]) if scalars else None
+
+    def result(self, found: pa.RecordBatch, arguments: PointArguments) -> Result:
+        """Return the result of the rows that a lookup of the key has found."""
+        return Result(Shape(self.plan.schema), TableStream(self._rows(found, arguments)))
+
+    def _rows(self, found: pa.RecordBatch, arguments: PointArguments) -> pa.Table:
+        scalars, key = arguments.scalars, arguments.key
+        if self._columns is not None and found.num_rows == 1:
+            # one row, compared with its key and nothing else: an eighth of what the compiled steps take
+            if not _has_key(found, self.key_columns, key):
+                return self._arrow.empty_table()
+            return pa.Table.from_arrays([found.column(index) for index in self._columns], schema=self._arrow)
         columns = self.plan.scan.columns
-        found = lookup(tuple(columns[index] for index in self.plan.key), key)
         rows = pa.RecordBatch.from_arrays(
             [found.column(index) for index in columns], names=[str(i) for i in range(len(columns))]
         )
         steps = self._steps
         if self._is_plain and rows.num_rows == 1:
             # one row, and nothing but the key to compare: a tenth of what the compiled filter takes
-            same = all(
-                rows.column(index)[0].as_py() == value[0].as_py() is not None
-                for index, value in zip(self.plan.key, key, strict=True)
-            )
+            same = _has_key(rows, self.plan.key, key)
             rows, steps = rows if same else rows.slice(0, 0), steps[1:]
         for step in steps:
             if not rows.num_rows:
@@ -217,10 +246,54 @@ class PointQuery:
             else:
                 rows = pa.RecordBatch.from_arrays(made, names=[str(i) for i in range(len(made))])
         if not rows.num_rows:
-            table = pa.Table.from_batches([], self._arrow)
-        else:
-            table = pa.Table.from_arrays(rows.columns, schema=self._arrow)
-        return Result(Shape(self.plan.schema), TableStream(table))
+            return self._arrow.empty_table()
+        return pa.Table.from_arrays(rows.columns, schema=self._arrow)
+
+
+def _only_compares(plan: PointPlan, parameters: Sequence[str]) -> bool:
+    """Return whether each parameter is a value of the key and nothing else."""
+    keys = {value.name for value in plan.values if isinstance(value, Parameter)}
+    uses = [node for each in _expressions(plan.steps) for node in each.walk()]
+    return keys == set(parameters) and sum(isinstance(node, Parameter) for node in uses) == len(keys)
+
+
+def _plain_types(plan: PointPlan) -> dict[str, tuple[type, pa.DataType]]:
+    """Return the class and the Arrow type of each parameter by name; none where a value of the key is no
+    parameter, or neither an integer nor a text.
+    """
+    found: dict[str, tuple[type, pa.DataType]] = {}
+    for value in plan.values:
+        python = int if is_integer(value.type) else str if value.type == STRING else None
+        if python is None or not isinstance(value, Parameter):
+            return {}
+        found[value.name] = python, to_arrow(value.type)
+    return found
+
+
+def _has_key(rows: pa.RecordBatch, columns: Sequence[int], key: Sequence[pa.Array]) -> bool:
+    """Return whether the first row has the values of a key; NULL is none."""
+    return all(
+        rows.column(index)[0].as_py() == value[0].as_py() is not None
+        for index, value in zip(columns, key, strict=True)
+    )
+
+
+def is_small(found: pa.RecordBatch) -> bool:
+    """Return whether the rows of a key are few enough to be handled in between."""
+    # the size of a slice takes as long to count as its rows to find
+    return found.num_rows <= 1 or (found.num_rows <= _MOST_ROWS and found.nbytes <= _MOST_BYTES)
+
+
+def _result_columns(plan: PointPlan) -> tuple[int, ...] | None:
+    """Return the view's column of each result column; None where a step computes something or filters by
+    more than the key.
+    """
+    taken = plan.scan.columns
+    for step in plan.steps[1:]:
+        if not isinstance(step, Project) or not all(isinstance(each, Column) for each in step.expressions):
+            return None
+        taken = tuple(taken[each.index] for each in step.expressions if isinstance(each, Column))
+    return tuple(taken)
 
 
 def _parameters_of(plan: PointPlan) -> tuple[str, ...]:

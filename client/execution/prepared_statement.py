@@ -14,7 +14,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, DataType
 from penstock.client.execution.job_ends import HoldJob, hold_no_job
 from penstock.client.execution.planned_query import PlannerOptions
-from penstock.client.execution.point_query import PointQuery
+from penstock.client.execution.point_query import PointArguments, PointQuery
 from penstock.client.results.result import Result
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.binder.binder import Binder
@@ -153,6 +153,19 @@ class PreparedStatement:
         # $1 and $2: their values may come in a sequence
         return self._run_statement(self._names.bound(values), hold, run)
 
+    def execute_now(self, values: list[object]) -> Result | None:
+        """Execute a point query whose index answers without waiting for anything. None where ``execute`` has
+        to be called: nothing has happened then.
+        """
+        # not while another thread runs a statement of the session
+        if len(values) != len(self._names.names) or not self._state.lock.acquire(blocking=False):
+            return None
+        try:
+            run = self._lookup_now(values)
+            return None if run is None else self._run_statement(self._names.bound(values), hold_no_job, run)
+        finally:
+            self._state.lock.release()
+
     @property
     def is_point_query(self) -> bool:
         """Whether it looks rows of a view up by its parameters, and uses them for nothing else."""
@@ -183,14 +196,33 @@ class PreparedStatement:
 
     def _run(self, values: list[object]) -> Result:
         pipeline, bound = self._pipeline, self._current()
+        if bound.point is not None and (arguments := self._arguments(bound.point, values)) is not None:
+            return pipeline.run_point(bound.point, arguments)
         constants = self._constants(values)
-        if bound.point is not None and constants is not None:
-            return pipeline.run_point(bound.point, constants)
         if bound.reusable and constants is not None:
             plan = substitute(bound.plan, constants) if constants else bound.plan
         else:
             plan = self._bound_with(values, exact=constants is not None)
         return pipeline.run_bound(plan)
+
+    def _lookup_now(self, values: list[object]) -> Callable[[], Result] | None:
+        bound = self._bound
+        if bound is None or bound.point is None or bound.version != self._version:
+            return None
+        try:
+            arguments = self._arguments(bound.point, values)
+        # a value without an SQL type: execute reports it with its position
+        except PenstockError:
+            return None
+        return None if arguments is None else self._pipeline.point_now(bound.point, arguments)
+
+    def _arguments(self, point: PointQuery, values: list[object]) -> PointArguments | None:
+        """Return the values of a point query; None where one does not fit its type exactly."""
+        plain = point.plain_arguments(dict(zip(self._names.names, values, strict=True)))
+        if plain is not None:
+            return plain
+        constants = self._constants(values)
+        return None if constants is None else point.arguments(constants)
 
     def _constants(self, values: list[object]) -> dict[str, Expression] | None:
         """Return the values as literals of their parameters' types; None where one does not fit exactly."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 
 from penstock.client.execution.access_control import check_plan as check_access
 from penstock.client.execution.binder_notes import log_notes
 from penstock.client.execution.job_submission import start_on_backend, submit_job
 from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery, PlannerOptions
-from penstock.client.execution.point_query import PointQuery, point_plan
+from penstock.client.execution.point_query import PointArguments, PointQuery, is_small, point_plan
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
 from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
@@ -22,7 +22,6 @@ from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.size_limits import check_plan
-from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.physical_planner import plan_job
@@ -45,7 +44,7 @@ class QueryPipeline:
             resolved = self.resolve(statement, params)
             point = self.point_query(resolved)
             if point is not None:
-                return self.run_point(point, {})
+                return self.run_point(point, point.arguments({}))
             return self.run_bound(resolved)
         bound = self.bind(statement, params)
         optimized = self.optimize(bound)
@@ -178,10 +177,18 @@ class QueryPipeline:
         check_plan(bound, settings)
         return PointQuery(found, settings.text("table.local-time-zone"))
 
-    def run_point(self, point: PointQuery, values: Mapping[str, Expression]) -> Result:
+    def run_point(self, point: PointQuery, arguments: PointArguments) -> Result:
         """Run a point query with the values of its parameters."""
-        lookup = partial(self._state.views.lookup, point.plan.view, lambda: self._state.is_closed)
-        return point.run(lookup, values)
+        views = self._state.views
+        found = views.lookup(point.plan.view, lambda: self._state.is_closed, point.key_columns, arguments.key)
+        return point.result(found, arguments)
+
+    def point_now(self, point: PointQuery, arguments: PointArguments) -> Callable[[], Result] | None:
+        """Return what makes the result of a point query whose rows were found without waiting. None where
+        ``run_point`` has to wait for them, or they are too many to be handled in between.
+        """
+        found = self._state.views.lookup_now(point.plan.view, point.key_columns, arguments.key)
+        return partial(point.result, found, arguments) if found is not None and is_small(found) else None
 
     def backend_name(self, query: PlannedQuery) -> str:
         """Return the backend that would run a query without a job."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -67,9 +67,12 @@ class Users:
 
 
 @contextmanager
-def postgres_server(authenticator: Any = None, **options: Any) -> Iterator[PostgresListener]:
-    """Serve on a free port; each client has an engine of its own."""
-    sessions = ServerSessions(lambda settings: Session({"bounded.backend": "duckdb", **settings}), lambda: 0)
+def postgres_server(
+    authenticator: Any = None, *, session: Callable[[Any], Session] | None = None, **options: Any
+) -> Iterator[PostgresListener]:
+    """Serve on a free port; each client has an engine of its own, or what ``session`` returns."""
+    own = session or (lambda settings: Session({"bounded.backend": "duckdb", **settings}))
+    sessions = ServerSessions(own, lambda: 0)
     listener = PostgresListener(sessions, authenticator or Trust(), port=0, **options)
     listener.start()
     try:

@@ -82,8 +82,6 @@ def fields_of(columns: list[WireCells], prefix: bytes, size_at: int | None, coun
     """Return rows of length-prefixed fields behind a prefix. ``size_at``: where in the prefix the row's size
     is written, counted from there on, as PostgreSQL's messages have it.
     """
-    if count == 1:
-        return _one_row(columns, prefix, size_at)
     sizes = np.full(count, len(prefix), np.int64)
     for column in columns:
         sizes += 4 + column.sizes
@@ -100,18 +98,15 @@ def fields_of(columns: list[WireCells], prefix: bytes, size_at: int | None, coun
     return WireCells(starts, sizes.astype(np.int32), out)
 
 
-def _one_row(columns: list[WireCells], prefix: bytes, size_at: int | None) -> WireCells:
-    """Return a single row, as a point query has it: NumPy's calls would take ten times as long as the row."""
-    row = bytearray(prefix)
-    for column in columns:
-        length = int(column.lengths[0])
-        row += length.to_bytes(4, "big", signed=True)
-        if length > 0:
-            start = int(column.starts[0])
-            row += column.data[start : start + length].tobytes()
-    if size_at is not None:
-        row[size_at : size_at + 4] = (len(row) - size_at).to_bytes(4, "big")
-    return WireCells(np.zeros(1, np.int64), np.array([len(row)], np.int32), as_bytes(bytes(row)))
+def field_of(cells: WireCells) -> bytes:
+    """Return the field of a single value: its length and its bytes."""
+    length, start = int(cells.lengths[0]), int(cells.starts[0])
+    return length.to_bytes(4, "big", signed=True) + cells.data[start : start + max(length, 0)].tobytes()
+
+
+def single_cells(row: bytes) -> WireCells:
+    """Return a single row as cells."""
+    return WireCells(np.zeros(1, np.int64), np.array([len(row)], np.int32), as_bytes(row))
 
 
 def total_bytes(rows: WireCells) -> memoryview:

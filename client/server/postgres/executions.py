@@ -14,6 +14,7 @@ from penstock.client.cursor import Cursor
 from penstock.client.results.result import Result, Shape
 from penstock.client.results.result_stream import TableStream
 from penstock.client.server.postgres.copy_options import CopyOptions
+from penstock.client.server.postgres.row_output import RowEncoder
 from penstock.client.server.postgres.row_reader import RowReader, Watch, refuse_updates
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Execution:
     sent: int = 0
     binary: bool = False
     discards: bool = False
+    at_hand: bool = False
+    """Whether its rows are there, so that reading and closing it wait for nothing."""
 
     @property
     def command_tag(self) -> str:
@@ -112,11 +115,36 @@ class QueryStatement:
         self._watch = watch
         self.parameters = prepared.parameters
         self.schema = prepared.schema
+        self._encoders: dict[tuple[tuple[int, ...], str], RowEncoder] = {}
 
     def start(self, values: Sequence[object]) -> Execution:
         cursor = self._new_cursor()
         cursor.run_prepared(self._prepared, values)
         return execution_of(cursor, self._prepared.kind, self._watch)
+
+    @property
+    def is_point_query(self) -> bool:
+        """Whether ``start_now`` may start it."""
+        return self._prepared.is_point_query
+
+    def start_now(self, values: Sequence[object]) -> Execution | None:
+        """Start a point query whose rows are at hand; None where ``start`` has to be called."""
+        result = self._prepared.execute_now(list(values))
+        if result is None:
+            return None
+        return Execution(self._prepared.kind, RowReader(result, self._watch), at_hand=True)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is what its text would be compiled to now."""
+        return self._prepared.is_current
+
+    def encoder(self, formats: tuple[int, ...], zone: str) -> RowEncoder:
+        """Return the encoder of its rows, made once for formats and a time zone."""
+        if (encoder := self._encoders.get((formats, zone))) is None:
+            assert self.schema is not None
+            encoder = self._encoders[formats, zone] = RowEncoder(self.schema, formats, zone)
+        return encoder
 
 
 @dataclass

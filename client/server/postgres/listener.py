@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Condition, Event
+from threading import Condition, Event, get_ident
 from typing import cast
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -34,6 +34,8 @@ from penstock.engine.api.threads import EngineThread
 
 _QUEUED_BYTES = 4 << 20
 """Bytes of messages that wait for the one that runs: a client that sends faster is not read meanwhile."""
+_MOST_NOW = 100
+"""Messages of one client that are answered in between, in some milliseconds; then others have their turn."""
 _END_S = 1.0  # how long close waits for connections
 
 
@@ -80,6 +82,7 @@ class PostgresListener:
         self.loop = asyncio.new_event_loop()
         self._host, self._port = host, port
         self._server: asyncio.Server | None = None
+        self.thread = 0  # of the loop
         self._started = Event()
         self._failure: PenstockError | None = None
         self._thread = EngineThread(target=self._drive, name="penstock-postgres")
@@ -124,6 +127,7 @@ class PostgresListener:
 
     def _drive(self) -> None:
         asyncio.set_event_loop(self.loop)
+        self.thread = get_ident()
         try:
             self._server = self.loop.run_until_complete(
                 self.loop.create_server(lambda: WireConnection(self), self._host, self._port, backlog=1024)
@@ -235,10 +239,30 @@ class WireConnection(asyncio.Protocol):
         except PenstockError as error:
             self._refuse(error)
             return
+        self._answer_now()
         self._work()
         # one message that runs, and messages behind it: the client waits with more
         if self._reader.buffered + sum(map(_size, list(self._messages))) > _QUEUED_BYTES:
             self._pause()
+
+    def _answer_now(self) -> None:
+        """Answer point queries here: a worker would cost two changes of threads, more than the answer."""
+        session = self._session
+        if session is None or self._is_working or self._is_gone or self._is_full or self._unwritten:
+            return
+        try:
+            for _ in range(_MOST_NOW):
+                if not self._messages or not session.handle_now(self._messages[0]):
+                    break
+                self._messages.popleft()
+            if not self._messages:
+                session.flush()
+        except ConnectionError:
+            self.shut_down()
+        except PenstockError as error:
+            self._refuse(error)
+        except Exception as defect:  # noqa: BLE001 - the client is told, and the others go on
+            self._refuse(_internal(defect))
 
     def _work(self) -> None:
         if self._messages and not self._is_working and not self._is_gone:
@@ -337,7 +361,12 @@ class WireConnection(asyncio.Protocol):
     # -- what the session asks of its connection
 
     def send(self, data: bytes | memoryview) -> None:
-        """Send bytes, waiting while the client does not read."""
+        """Send bytes, waiting while the client does not read. The loop's thread, which alone could end such a
+        wait, sends only what is small.
+        """
+        if get_ident() == self._listener.thread:
+            self._write(data)
+            return
         most = self._listener.limits.output_bytes
         with self._writable:
             # both: what the loop has not taken yet, and what the client has not

@@ -9,12 +9,14 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.client.server.postgres.binary_format import cell_writer, text_writer
-from penstock.client.server.postgres.cells import WireCells, fields_of, total_bytes
+from penstock.client.server.postgres.cells import WireCells, field_of, fields_of, single_cells, total_bytes
+from penstock.client.server.postgres.single_row import binary_cell, text_cell
 
 PIECE_BYTES = 4 << 20
 """Arrow bytes of the rows that are encoded at once: their messages are about as many."""
 PIECE_ROWS = 1 << 16
 TEXT, BINARY = 0, 1
+_FORMATS = frozenset((TEXT, BINARY))
 
 Send = Callable[[bytes | memoryview], None]
 
@@ -22,7 +24,7 @@ Send = Callable[[bytes | memoryview], None]
 def result_formats(asked: Sequence[int], columns: int) -> tuple[int, ...]:
     """Return a format for each column: none asked is text, one is that of all. CLI-6225 for others."""
     formats = tuple(asked) if len(asked) not in (0, 1) else (tuple(asked) or (TEXT,)) * columns
-    if len(formats) != columns or any(one not in (TEXT, BINARY) for one in formats):
+    if len(formats) != columns or not _FORMATS.issuperset(formats):
         raise PenstockError(
             "CLI-6225",
             f"formats {tuple(asked)} do not fit {columns} columns",
@@ -45,14 +47,32 @@ class RowEncoder:
             (cell_writer if form == BINARY else text_writer)(field.type, zone)
             for field, form in zip(schema, formats, strict=True)
         ]
+        self._single = [
+            (binary_cell if form == BINARY else text_cell)(field.type)
+            for field, form in zip(schema, formats, strict=True)
+        ]
 
     def rows(self, batch: pa.RecordBatch) -> WireCells:
         """Return the messages of some rows."""
+        if batch.num_rows == 1:
+            return single_cells(self.row(batch))
         columns = [write(column) for write, column in zip(self._writers, batch.columns, strict=True)]
         return fields_of(columns, self._prefix, self._size_at, batch.num_rows)
 
+    def row(self, batch: pa.RecordBatch) -> bytes:
+        """Return the message of a single row."""
+        row = bytearray(self._prefix)
+        for write_one, write, column in zip(self._single, self._writers, batch.columns, strict=True):
+            row += field_of(write(column)) if write_one is None else write_one(column)
+        if self._size_at is not None:
+            row[self._size_at : self._size_at + 4] = (len(row) - self._size_at).to_bytes(4, "big")
+        return bytes(row)
+
     def send(self, batch: pa.RecordBatch, send: Send) -> None:
         """Send the messages of a batch, piece by piece."""
+        if batch.num_rows == 1:
+            send(self.row(batch))
+            return
         for piece in pieces_of(batch):
             send(total_bytes(self.rows(piece)))
 

@@ -26,7 +26,6 @@ from penstock.client.server.postgres.sql_words import SqlToken, tokens_of
 from penstock.client.server.postgres.wire_types import UNDECIDED, sql_type
 
 if TYPE_CHECKING:
-    from penstock.client.execution.prepared_statement import PreparedStatement
     from penstock.client.server.postgres.wire_session import WireSession
 
 _READS = frozenset({"SELECT", "SUBSCRIBE", "SHOW", "EXPLAIN", "DESCRIBE", "FETCH", "MOVE", "SET", "BEGIN"})
@@ -69,7 +68,7 @@ class StatementCompiler:
     def __init__(self, session: WireSession, startup: dict[str, str]) -> None:
         self._session = session
         self._catalog = CatalogQueries(session, startup)
-        self._kept: OrderedDict[tuple[str, tuple[int, ...]], PreparedStatement] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, tuple[int, ...]], QueryStatement] = OrderedDict()
 
     def compile(self, sql: str, oids: Sequence[int] | None) -> WireStatement:
         """Return a statement. ``oids`` are the types of its parameters; None runs it by the simple protocol,
@@ -90,6 +89,21 @@ class StatementCompiler:
             case "CLOSE":
                 return close(sql, tokens, self._session.cursors)
         return self._query(sql, tokens, oids)
+
+    def kept(self, text: str, oids: tuple[int, ...]) -> QueryStatement | None:
+        """Return the point query of a text that was compiled before and would be the same now."""
+        kept = self._kept.get((text, oids))
+        if kept is None or not kept.is_current:
+            return None
+        self._kept.move_to_end((text, oids))
+        return kept
+
+    def keep(self, text: str, oids: tuple[int, ...], statement: WireStatement) -> None:
+        """Keep a statement if it is a point query: drivers prepare one text again and again."""
+        if isinstance(statement, QueryStatement) and statement.is_point_query and len(text) <= _LONGEST_KEPT:
+            self._kept[text, oids] = statement
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
 
     def ends_transaction(self, sql: str) -> bool:
         """Return whether a statement may run in a transaction that has failed."""
@@ -115,23 +129,10 @@ class StatementCompiler:
         if oids is None:
             kind = _kind(tokens)
             return DirectStatement(sql, kind, session.new_cursor, session)
-        prepared = self._prepared(sql, tuple(oids))
-        return QueryStatement(prepared, session.new_cursor, session)
-
-    def _prepared(self, sql: str, oids: tuple[int, ...]) -> PreparedStatement:
-        """Return a prepared statement. Drivers prepare one text again and again: a point query is kept."""
-        kept = self._kept.get((sql, oids))
-        if kept is not None and kept.is_current:
-            self._kept.move_to_end((sql, oids))
-            return kept
         declared = [sql_type(oid) for oid in oids]
         types = [None if oid in UNDECIDED else kind for oid, kind in zip(oids, declared, strict=True)]
-        prepared = self._session.server_session.connection.session.prepare(sql, types, declared)
-        if prepared.is_point_query and len(sql) <= _LONGEST_KEPT:
-            self._kept[sql, oids] = prepared
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        return prepared
+        prepared = session.server_session.connection.session.prepare(sql, types, declared)
+        return QueryStatement(prepared, session.new_cursor, session)
 
     def _query_at(self, sql: str, offset: int) -> WireStatement:
         """Compile a query inside another statement, whose text it begins in at ``offset``."""

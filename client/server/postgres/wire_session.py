@@ -9,17 +9,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from penstock.catalog.errors import Kind, PenstockError, SourceText
+from penstock.catalog.errors import PenstockError
 from penstock.client.cursor import Cursor
 from penstock.client.server.postgres import backend_messages as backend
 from penstock.client.server.postgres import frontend_messages as frontend
 from penstock.client.server.postgres.copy_input import CopyInput
 from penstock.client.server.postgres.copy_output import CopyWriter
 from penstock.client.server.postgres.cursor_statements import DeclaredCursors
-from penstock.client.server.postgres.executions import Execution, TableStatement, WireStatement
+from penstock.client.server.postgres.executions import (
+    Execution,
+    QueryStatement,
+    TableStatement,
+    WireStatement,
+)
 from penstock.client.server.postgres.parameter_values import parameter_value
 from penstock.client.server.postgres.row_output import BINARY, TEXT, RowEncoder, result_formats
 from penstock.client.server.postgres.row_reader import RowReader, Watch
+from penstock.client.server.postgres.session_errors import (
+    MOST_OBJECTS,
+    already_exists,
+    cancelled,
+    failed_transaction,
+    moved,
+    no_portal,
+    no_values,
+    timed_out,
+    too_many,
+)
 from penstock.client.server.postgres.session_parameters import REPORTED, ZONE_SETTING, SessionParameters
 from penstock.client.server.postgres.sql_words import split_statements
 from penstock.client.server.postgres.statement_compiler import StatementCompiler
@@ -32,9 +48,8 @@ ENDLESS = (
     "psql: \\set FETCH_COUNT 20; other clients: DECLARE c CURSOR FOR .., then FETCH 20 FROM c; "
     "or COPY (..) TO STDOUT, which sends each row at once",
 )
+_SKIPPED = (frontend.Parse, frontend.Bind, frontend.DescribeRequest, frontend.Execute, frontend.Close)
 _SEND_BYTES = 1 << 16  # small messages are sent together up to this many bytes
-_MOST_OBJECTS = 10_000
-"""Prepared statements and portals that one session may have."""
 
 
 class ClientConnection(Protocol):
@@ -59,6 +74,11 @@ class Portal:
     formats: tuple[int, ...]
     execution: Execution | None = None
     encoder: RowEncoder | None = None
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether closing it waits for nothing."""
+        return self.execution is None or self.execution.at_hand
 
     def close(self) -> None:
         """Stop what computes its rows."""
@@ -91,6 +111,7 @@ class WireSession:
         self._has_failed = False
         self._has_noticed = False
         self._is_simple = False
+        self._holds = False
         self._lock = threading.Lock()
         self._cancelled: PenstockError | None = None
         self._running: Cursor | None = None
@@ -163,7 +184,7 @@ class WireSession:
         with self._lock:
             if not self._is_busy:
                 return
-            self._cancelled = self._cancelled or error or _cancelled()
+            self._cancelled = self._cancelled or error or cancelled()
             running = self._running
         if running is not None:
             running.cancel()
@@ -190,6 +211,55 @@ class WireSession:
             if self._stop_timer is not None:
                 self._stop_timer()
                 self._stop_timer = None
+
+    def handle_now(self, message: frontend.Message) -> bool:
+        """Handle a message of a point query as ``handle`` does, if it waits for nothing; return whether it
+        did. What it sends waits for ``flush``, so that the answers of several messages go together.
+        """
+        # of a statement before
+        self._cancelled = None
+        if self._copy is not None or not self._is_at_hand(message):
+            return False
+        self._holds = True
+        try:
+            self._dispatch(message)
+        finally:
+            self._holds = False
+        return True
+
+    def _is_at_hand(self, message: frontend.Message) -> bool:
+        # up to Sync nothing is looked at
+        if self._skips and not isinstance(message, frontend.Sync):
+            return isinstance(message, _SKIPPED)
+        match message:
+            case frontend.Bind(portal=name, statement=of):
+                named, old = self._statements.get(of), self._portals.get(name)
+                return named is not None and _is_point(named.statement) and (old is None or old.is_at_hand)
+            case frontend.Execute(portal=name):
+                portal = self._portals.get(name)
+                return portal is not None and self._begin_now(portal)
+            case frontend.Sync():
+                return all(portal.is_at_hand for portal in self._portals.values())
+            case frontend.Parse(sql=sql, oids=oids):
+                return not self._has_failed and self._compiler.kept(sql, oids) is not None
+            case frontend.DescribeRequest():
+                return True
+        return False
+
+    def _begin_now(self, portal: Portal) -> bool:
+        """Start a point query whose rows are at hand; return whether its Execute waits for nothing."""
+        statement = portal.statement
+        if portal.execution is not None or not isinstance(statement, QueryStatement):
+            return portal.execution is not None and portal.execution.at_hand
+        try:
+            portal.execution = statement.start_now(portal.values)
+        except PenstockError as error:
+            # the Execute is skipped, as all up to Sync
+            self._skips = True
+            self._fail(error)
+            return True
+        portal.encoder = statement.encoder(portal.formats, self.zone)
+        return portal.execution is not None
 
     def flush(self) -> None:
         """Send what is buffered."""
@@ -259,7 +329,7 @@ class WireSession:
     def _run_simple(self, sql: str) -> None:
         statement = self._compile(sql, None)
         if statement.parameters:
-            raise _no_values()
+            raise no_values()
         execution = self._start(statement, ())
         if execution is None:
             return
@@ -274,16 +344,22 @@ class WireSession:
 
     def _compile(self, sql: str, oids: Sequence[int] | None) -> WireStatement:
         if self._has_failed and not self._compiler.ends_transaction(sql):
-            raise _failed_transaction()
+            raise failed_transaction()
         return self._compiler.compile(sql, oids)
 
     # -- the extended protocol
 
     def _parse(self, message: frontend.Parse) -> None:
         if message.name and message.name in self._statements:
-            raise _exists("prepared statement", message.name)
-        if len(self._statements) >= _MOST_OBJECTS:
-            raise _too_many("prepared statements")
+            raise already_exists("prepared statement", message.name)
+        if len(self._statements) >= MOST_OBJECTS:
+            raise too_many("prepared statements")
+        kept = None if self._has_failed else self._compiler.kept(message.sql, message.oids)
+        statement = self._parsed(message) if kept is None else kept
+        self._statements[message.name] = NamedStatement(statement, message.oids)
+        self._put(backend.PARSE_COMPLETE)
+
+    def _parsed(self, message: frontend.Parse) -> WireStatement | None:
         pieces = split_statements(message.sql)
         if len(pieces) > 1:
             raise PenstockError(
@@ -292,24 +368,24 @@ class WireSession:
                 hint="send them one by one, or by the simple protocol",
                 sqlstate="42601",
             )
-        statement = None
-        if pieces:
-            offset, text = pieces[0]
-            try:
-                statement = self._compile(text, message.oids)
-            except PenstockError as error:
-                raise _moved(error, message.sql, offset) from error
-        self._statements[message.name] = NamedStatement(statement, message.oids)
-        self._put(backend.PARSE_COMPLETE)
+        if not pieces:
+            return None
+        offset, text = pieces[0]
+        try:
+            statement = self._compile(text, message.oids)
+        except PenstockError as error:
+            raise moved(error, message.sql, offset) from error
+        self._compiler.keep(message.sql, message.oids, statement)
+        return statement
 
     def _bind(self, message: frontend.Bind) -> None:
         named = self._find_statement(message.statement)
         if message.portal and message.portal in self._portals:
-            raise _exists("portal", message.portal)
+            raise already_exists("portal", message.portal)
         if (old := self._portals.pop(message.portal, None)) is not None:
             old.close()
-        if len(self._portals) >= _MOST_OBJECTS:
-            raise _too_many("portals")
+        if len(self._portals) >= MOST_OBJECTS:
+            raise too_many("portals")
         statement = named.statement
         kinds = () if statement is None else statement.parameters
         if len(message.values) != len(kinds):
@@ -356,7 +432,7 @@ class WireSession:
 
     def _execute(self, name: str, rows: int) -> None:
         if (portal := self._portals.get(name)) is None:
-            raise _no_portal(name)
+            raise no_portal(name)
         if portal.statement is None:
             self._put(backend.EMPTY_QUERY)
             return
@@ -402,7 +478,7 @@ class WireSession:
         """Start a statement. None: it reads the client's rows from here on."""
         timeout_s = self.parameters.statement_timeout_s
         if timeout_s is not None and self._stop_timer is None:
-            error = _timed_out(timeout_s)
+            error = timed_out(timeout_s)
             self._stop_timer = self._connection.call_later(timeout_s, lambda: self.cancel(error))
         try:
             execution = statement.start(values)
@@ -443,6 +519,8 @@ class WireSession:
             # rows of an endless result are sent as they come
             if reader.is_endless:
                 self.flush()
+            elif reader.ended:
+                break
         if writer is not None:
             self._put(writer.end())
         return most is not None and sent >= most and execution.most is None
@@ -511,62 +589,13 @@ class WireSession:
             self._close_portals()
         state = backend.FAILED if self._has_failed else backend.IN_TRANSACTION
         self._put(backend.ready(state if self.in_transaction else backend.IDLE))
-        self.flush()
+        if not self._holds:
+            self.flush()
+
+
+def _is_point(statement: WireStatement | None) -> bool:
+    return isinstance(statement, QueryStatement) and statement.is_point_query
 
 
 def _own_oids(statement: WireStatement) -> Mapping[str, int] | None:
     return statement.oids if isinstance(statement, TableStatement) else None
-
-
-def _cancelled() -> PenstockError:
-    return PenstockError(
-        "CLI-6261", "the statement was cancelled by its user", kind=Kind.EXTERNAL, sqlstate="57014"
-    )
-
-
-def _timed_out(timeout_s: float) -> PenstockError:
-    hint = "SET statement_timeout = 0 removes the limit"
-    message = f"the statement took longer than statement_timeout allows, {timeout_s:g} s"
-    return PenstockError("CLI-6261", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014")
-
-
-def _failed_transaction() -> PenstockError:
-    return PenstockError(
-        "CLI-6262",
-        "a statement of this transaction block has failed: the rest of it is not run",
-        hint="send ROLLBACK; what ran before the error has taken effect",
-        sqlstate="25P02",
-    )
-
-
-def _exists(what: str, name: str) -> PenstockError:
-    hint = "close it first, or use the unnamed one"
-    return PenstockError("CLI-6260", f'{what} "{name}" already exists', hint=hint, sqlstate="42P05")
-
-
-def _no_portal(name: str) -> PenstockError:
-    hint = "send Bind first; the end of a transaction closes portals"
-    return PenstockError("CLI-6260", f'portal "{name}" does not exist', hint=hint, sqlstate="34000")
-
-
-def _too_many(what: str) -> PenstockError:
-    hint = "close those that are not used: DEALLOCATE ALL closes every prepared statement"
-    message = f"the session has {_MOST_OBJECTS:,} {what}, which is the limit"
-    return PenstockError("CLI-6260", message, hint=hint, sqlstate="53400")
-
-
-def _no_values() -> PenstockError:
-    return PenstockError(
-        "CLI-6260",
-        "the statement has parameters, and the simple protocol sends no values",
-        hint="write the values into the statement, or send it by the extended protocol",
-        sqlstate="42P02",
-    )
-
-
-def _moved(error: PenstockError, sql: str, offset: int) -> PenstockError:
-    """Return an error of a statement with its position in the whole text."""
-    if error.span is not None:
-        error.span = error.span.shifted(offset)
-        error.source = SourceText(sql).without_secrets()
-    return error

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -176,6 +177,20 @@ class MaterializedContents:
             while len(self._indexes) > INDEXES_KEPT:
                 self._indexes.popitem(last=False)
             return index
+
+    def lookup_now(self, columns: tuple[int, ...], key: list[pa.Array]) -> pa.RecordBatch | None:
+        """Return what ``index(columns).lookup(key)`` does, where it has to wait for nothing; else None.
+
+        The lock of the contents is not taken: whoever makes a change or a snapshot may hold it for seconds.
+        """
+        version, index = self._version, self._indexes.get(columns)
+        has_state = self._finished or (version and not self.bounded)
+        if index is None or not has_state or self._error is not None:
+            return None
+        # another thread may drop the index at this moment: its rows are right all the same
+        with suppress(KeyError):
+            self._indexes.move_to_end(columns)
+        return index.lookup_now(key, version)
 
     def snapshot(self, version: int) -> pa.Table:
         """Return a pinned state. DAT-4112 when it is no longer stored."""

@@ -69,6 +69,18 @@ class ViewIndex:
         with self._lock:
             self._follow()
             runs = self._runs
+        return self._rows_of(runs, hashed)
+
+    def lookup_now(self, key: Sequence[pa.Array], version: int) -> pa.RecordBatch | None:
+        """Return the same where the index has followed up to ``version``; else None. It waits for no lock:
+        a change may be sorted meanwhile, which takes seconds after a large one.
+        """
+        # both are replaced and never changed: the runs are of this version or a later one
+        if self._version < version or not (runs := self._runs):
+            return None
+        return self._rows_of(runs, stable_hash(key)[0])
+
+    def _rows_of(self, runs: list[Run], hashed: np.uint64) -> pa.RecordBatch:
         found = [(run, *run.find(hashed)) for run in runs]
         found = [each for each in found if each[1] < each[2]]
         if not found:
@@ -91,20 +103,21 @@ class ViewIndex:
         version, batches = changes
         if version == self._version:
             return
-        self._version = version
         runs = [*self._runs, self._sorted(batches)]
         while len(runs) > 1 and 2 * len(runs[-1].hashes) > len(runs[-2].hashes):
             newest = runs.pop()
             runs[-1] = _merged(runs[-1], newest)
-        self._runs = runs
+        # the version last: whoever reads it without the lock finds its runs
+        self._runs, self._version = runs, version
         # changes that cancel out are only dropped by the state itself
         if sum(len(run.hashes) for run in runs) > 2 * self._base_rows + REBUILD_ROWS:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self._version, batches = self._contents.state()
+        version, batches = self._contents.state()
         self._runs = [self._sorted(batches)]
         self._base_rows = len(self._runs[0].hashes)
+        self._version = version
 
     def _sorted(self, batches: list[Batch]) -> Run:
         rows = as_one([batch.rows for batch in batches], self._contents.schema)

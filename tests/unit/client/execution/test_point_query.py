@@ -1,5 +1,8 @@
 """Point queries return what the bounded backend returns: rows, types and errors."""
 
+import threading
+from contextlib import contextmanager
+
 import pyarrow as pa
 import pytest
 
@@ -65,6 +68,71 @@ def slow(connection, monkeypatch):
             return connection.session.run(connection.session.parse_one(sql), values).final_rows()
 
     return run
+
+
+@pytest.mark.parametrize(("sql", "values"), QUERIES)
+def test_what_is_answered_at_once_is_what_is_answered_later(connection, sql, values):
+    prepared = connection.session.prepare(sql)
+    later = prepared.execute(values).final_rows()
+    # the first has built the index
+    now = prepared.execute_now(values)
+    # 1.5 is no BIGINT, and NULL has no type of its own
+    assert now is not None or not prepared.is_point_query or values in ([1.5], [None])
+    assert now is None or now.final_rows().equals(later)
+
+
+def test_what_would_wait_is_not_answered_at_once():
+    made = Connection(Session({"bounded.backend": "duckdb"}))
+    try:
+        made.register("source", pa.table({"k": [1, 2]}), stream=True)
+        made.execute("CREATE MATERIALIZED VIEW w AS SELECT k, COUNT(*) AS n FROM source GROUP BY k")
+        await_that(lambda: made.execute("SELECT COUNT(*) FROM w").fetchone() == (2,))
+        prepared = made.session.prepare("SELECT n FROM w WHERE k = ?")
+        contents = made.session.state.views.tables.contents("w")
+        # no index yet
+        assert prepared.execute_now([1]) is None
+        assert prepared.execute([1]).final_rows().to_pylist() == [{"n": 1}]
+        assert prepared.execute_now([1]).final_rows().to_pylist() == [{"n": 1}]
+        # a change that the index has not followed yet, and then has
+        contents.stage(10**6, contents.state()[1])
+        contents.complete(10**6)
+        assert prepared.execute_now([1]) is None
+        assert prepared.execute([1]).final_rows().to_pylist() == [{"n": 1}] * 2
+        assert prepared.execute_now([1]).final_rows().to_pylist() == [{"n": 1}] * 2
+        # a statement of the session runs, a change is being made, too many rows of a key
+        for lock, answers in ((made.session.state.lock, False), (contents._changed, True)):
+            with in_another_thread(lock):
+                assert (prepared.execute_now([1]) is not None) == answers
+        contents.stage(10**6 + 1, contents.state()[1] * 60)
+        contents.complete(10**6 + 1)
+        assert prepared.execute([1]).final_rows().num_rows == 122
+        assert prepared.execute_now([1]) is None
+        # a setting was changed: the plan may be another
+        assert prepared.execute_now([3]).final_rows().num_rows == 0
+        made.execute("SET 'table.local-time-zone' = 'Asia/Tokyo'")
+        assert prepared.execute_now([3]) is None
+    finally:
+        made.close()
+
+
+@contextmanager
+def in_another_thread(lock):
+    """Hold a lock in another thread: the locks of a session are re-entrant."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            held.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(("sql", "values"), QUERIES)

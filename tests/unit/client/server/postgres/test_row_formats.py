@@ -34,6 +34,7 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.client.server.postgres.binary_format import cell_writer, text_writer
+from penstock.client.server.postgres.cells import total_bytes
 from penstock.client.server.postgres.row_output import PIECE_BYTES, RowEncoder, pieces_of
 from penstock.client.server.postgres.wire_types import modifier, wire_type
 
@@ -90,6 +91,20 @@ def test_clients_read_what_was_sent(kind, values, zone):
         for form, writer in ((psycopg.pq.Format.TEXT, text_writer), (psycopg.pq.Format.BINARY, cell_writer)):
             loader = psycopg.adapt.Transformer().get_loader(wire_type(kind).oid, form)
             assert read(writer(kind, zone)(part), loader) == part.to_pylist(), form
+
+
+@pytest.mark.parametrize(("kind", "values"), VALUES, ids=[str(kind) for kind, _ in VALUES])
+def test_a_single_row_has_the_bytes_of_the_same_row_among_others(kind, values):
+    column = pa.array(values, to_arrow(kind))
+    # the flag of an array that says whether it has NULLs is of its column
+    for form in (0,) if isinstance(kind, Array) else (0, 1):
+        encoder = RowEncoder(Schema((Field("a", kind),)), (form,), "Europe/Berlin")
+        together = encoder.rows(pa.RecordBatch.from_arrays([column], names=["a"]))
+        alone = [
+            encoder.row(pa.RecordBatch.from_arrays([column.slice(at, 1)], names=["a"]))
+            for at in range(len(column))
+        ]
+        assert b"".join(alone) == total_bytes(together).tobytes(), form
 
 
 def test_months_are_intervals_of_months():
