@@ -96,7 +96,7 @@ class ServerLog:
         self("audit", {"audit": json.loads(line)})
 
     def rotate(self) -> None:
-        """Begin a new file soon. May be called by a signal handler, which must not wait for a lock."""
+        """Begin a new file soon."""
         self._rotate.set()
 
     def _rotate_on_request(self) -> None:

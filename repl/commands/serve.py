@@ -8,8 +8,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -31,6 +33,7 @@ from penstock.client.server.server_sessions import ClientAddress
 from penstock.client.server.session_limits import SessionLimits
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.locations import parse_location
+from penstock.engine.api.threads import EngineThread
 from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import messages_for, refusal_code
@@ -58,10 +61,10 @@ def serve(arguments: argparse.Namespace, parser: Parser) -> int:
     except OSError as error:
         messages.error(_no_log(error))
         return EXIT_QUERY
-    handle_signals(server, log)
     server.on_ready = lambda: announce(server.addresses)
     try:
-        server.run()
+        with handling_signals(server, log):
+            server.run()
     except PenstockError as error:
         log("failed", {"code": error.code, "message": error.message}, level="error")
         messages.error(error)
@@ -134,19 +137,41 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def handle_signals(server: Server, log: ServerLog) -> None:
-    """End in order at the first SIGTERM or Ctrl-C, at once at the second; begin a log file at SIGHUP."""
+@contextmanager
+def handling_signals(server: Server, log: ServerLog) -> Iterator[None]:
+    """End in order at the first SIGTERM or Ctrl-C, at once at the second; begin a log file at SIGHUP.
+
+    A handler interrupts the main thread anywhere, also where it holds a lock, and would wait for that lock for
+    ever: the lock of an Event is enough. So handlers only put into a SimpleQueue, which a thread reads.
+    """
+    requests: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+    asked: list[int] = []
 
     def end(signum: int, frame: FrameType | None) -> None:
-        if server.is_stopping:
-            # no lock is taken here: the state is as after a kill, from which every job resumes
+        if asked or server.is_stopping:
+            # the state is as after a kill, from which every job resumes
             os._exit(EXIT_INTERRUPTED)
+        asked.append(signum)
+        requests.put(stop)
+
+    def stop() -> None:
         notify_systemd("STOPPING=1")
         server.stop()
 
+    def act() -> None:
+        while (request := requests.get()) is not None:
+            request()
+
+    thread = EngineThread(act, "penstock-signals")
+    thread.start()
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGHUP, lambda signum, frame: log.rotate())
+    signal.signal(signal.SIGHUP, lambda signum, frame: requests.put(log.rotate))
+    try:
+        yield
+    finally:
+        requests.put(None)
+        thread.join()
 
 
 def announce(addresses: Mapping[str, str]) -> None:

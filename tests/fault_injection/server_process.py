@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.client.session import Session
-from tests.harness.patience import await_that
+from tests.harness.patience import PATIENCE_S, await_that
 
 ROOT = Path(__file__).resolve().parents[2]
 # jobs by the directory of their sink; each query has an answer that a bounded backend computes as well
@@ -143,7 +143,8 @@ class ServerProcess:
     def _end(self, number: signal.Signals) -> int:
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait()
+        # one that does not end is a failure of its own, and not a card that hangs
+        return self.process.wait(PATIENCE_S)
 
     def hurry(self) -> None:
         """Let the sources of a server that has ended emit as fast as they can from now on."""

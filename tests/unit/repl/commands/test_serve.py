@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.server.server_sessions import ClientAddress
 from penstock.repl.commands import serve
 from penstock.repl.launch.serve_arguments import serve_arguments, serve_parser
+from tests.harness.patience import await_that
 
 
 def arguments_of(*words: str):
@@ -67,23 +69,32 @@ def test_the_first_signal_ends_in_order_and_the_second_at_once(monkeypatch: pyte
     class Named:
         is_stopping = False
         rotated = 0
+        lock = threading.Lock()
 
         def stop(self) -> None:
-            self.is_stopping = True
+            with self.lock:
+                self.is_stopping = True
 
         def rotate(self) -> None:
-            self.rotated += 1
+            with self.lock:
+                self.rotated += 1
 
     handlers, exits, named = {}, [], Named()
     monkeypatch.setattr(serve.signal, "signal", handlers.__setitem__)
     monkeypatch.setattr(serve.os, "_exit", exits.append)
-    serve.handle_signals(named, named)
-    handlers[signal.SIGHUP](signal.SIGHUP, None)
-    assert (named.rotated, named.is_stopping) == (1, False)
-    handlers[signal.SIGTERM](signal.SIGTERM, None)
-    assert named.is_stopping and exits == []
-    handlers[signal.SIGINT](signal.SIGINT, None)
-    assert exits == [130]
+    with serve.handling_signals(named, named):
+        # each interrupts this thread while it has the lock: a handler that waited for it would wait for ever
+        with named.lock:
+            handlers[signal.SIGHUP](signal.SIGHUP, None)
+        await_that(lambda: named.rotated)
+        assert not named.is_stopping
+        with named.lock:
+            handlers[signal.SIGTERM](signal.SIGTERM, None)
+            assert exits == []
+            # the server has not got the first one yet
+            handlers[signal.SIGINT](signal.SIGINT, None)
+            assert exits == [130]
+        await_that(lambda: named.is_stopping)
 
 
 def test_users_and_what_they_reach(tmp_path: Path) -> None:
