@@ -8,6 +8,7 @@ longer, processor time does not.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import resource
 import socket
@@ -53,6 +54,9 @@ def serve(folder: Path) -> None:
     listener = PostgresListener(sessions, Trust(), port=0)  # type: ignore[arg-type]
     listener.start()
     print(listener.port, flush=True)
+    # as penstock serve does
+    gc.set_threshold(50_000, 20, 20)
+    gc.freeze()
     sys.stdin.read()
     listener.close()
     os._exit(0)

@@ -90,7 +90,7 @@ class StatementCompiler:
                 return close(sql, tokens, self._session.cursors)
         return self._query(sql, tokens, oids)
 
-    def kept(self, text: str, oids: tuple[int, ...]) -> QueryStatement | None:
+    def known(self, text: str, oids: tuple[int, ...]) -> QueryStatement | None:
         """Return the point query of a text that was compiled before and would be the same now."""
         kept = self._kept.get((text, oids))
         if kept is None or not kept.is_current:

@@ -236,12 +236,11 @@ class WireSession:
                 named, old = self._statements.get(of), self._portals.get(name)
                 return named is not None and _is_point(named.statement) and (old is None or old.is_at_hand)
             case frontend.Execute(portal=name):
-                portal = self._portals.get(name)
-                return portal is not None and self._begin_now(portal)
+                return (portal := self._portals.get(name)) is not None and self._begin_now(portal)
             case frontend.Sync():
                 return all(portal.is_at_hand for portal in self._portals.values())
             case frontend.Parse(sql=sql, oids=oids):
-                return not self._has_failed and self._compiler.kept(sql, oids) is not None
+                return not self._has_failed and self._compiler.known(sql, oids) is not None
             case frontend.DescribeRequest():
                 return True
         return False
@@ -354,7 +353,7 @@ class WireSession:
             raise already_exists("prepared statement", message.name)
         if len(self._statements) >= MOST_OBJECTS:
             raise too_many("prepared statements")
-        kept = None if self._has_failed else self._compiler.kept(message.sql, message.oids)
+        kept = None if self._has_failed else self._compiler.known(message.sql, message.oids)
         statement = self._parsed(message) if kept is None else kept
         self._statements[message.name] = NamedStatement(statement, message.oids)
         self._put(backend.PARSE_COMPLETE)
