@@ -135,7 +135,7 @@ class Server:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Ask the server to end in order. Not for a signal handler, which may interrupt ``run`` in this lock."""
+        """Ask the server to end in order. Not for a signal handler: it may interrupt ``run`` in this lock."""
         self._stopping.set()
 
     def run(self) -> None:

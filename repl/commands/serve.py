@@ -142,8 +142,8 @@ def is_loopback(host: str) -> bool:
 def handling_signals(server: Server, log: ServerLog) -> Iterator[None]:
     """End in order at the first SIGTERM or Ctrl-C, at once at the second; begin a log file at SIGHUP.
 
-    A handler interrupts the main thread anywhere, also where it holds a lock, and would wait for that lock for
-    ever: the lock of an Event is enough. So handlers only put into a SimpleQueue, which a thread reads.
+    A handler interrupts the main thread anywhere, also where it holds the lock of an Event. It would wait for
+    that lock for ever. So handlers only put into a SimpleQueue, which a thread reads.
     """
     requests: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
     asked: list[int] = []
