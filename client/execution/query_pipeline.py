@@ -59,7 +59,7 @@ class QueryPipeline:
         return self._pinned(self.resolve(statement, params))
 
     def _pinned(self, bound: LogicalPlan) -> LogicalPlan:
-        return self._state.views.pin(bound, lambda: self._state.is_closed)
+        return self._state.views.pin(bound, self._state.is_abandoned)
 
     def resolve(self, statement: ParsedQuery, params: Parameters = ()) -> LogicalPlan:
         """Bind a statement without a state of the materialized views it reads."""
@@ -180,7 +180,7 @@ class QueryPipeline:
     def run_point(self, point: PointQuery, arguments: PointArguments) -> Result:
         """Run a point query with the values of its parameters."""
         views = self._state.views
-        found = views.lookup(point.plan.view, lambda: self._state.is_closed, point.key_columns, arguments.key)
+        found = views.lookup(point.plan.view, self._state.is_abandoned, point.key_columns, arguments.key)
         return point.result(found, arguments)
 
     def point_now(self, point: PointQuery, arguments: PointArguments) -> Callable[[], Result] | None:

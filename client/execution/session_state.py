@@ -84,6 +84,8 @@ class SessionState:
         self._streams_lock = threading.Lock()
         # its queries end, also those that are being planned
         self.is_closed = False
+        # whether the statement that is executed was cancelled; whoever can cancel one says so
+        self.is_cancelled: Callable[[], bool] = lambda: False
         # of the engine; the names are those that statements use
         self.modules = engine.modules
         self.registered = engine.registered
@@ -187,6 +189,10 @@ class SessionState:
             with self._streams_lock:
                 self._executing -= 1
                 self._used_ms = self._clock.monotonic_ms()
+
+    def is_abandoned(self) -> bool:
+        """Whether nobody waits for the statement that is executed."""
+        return self.is_closed or self.is_cancelled()
 
     @property
     def idle_since_ms(self) -> float | None:

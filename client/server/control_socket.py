@@ -23,6 +23,7 @@ from penstock.engine.storage.local import open_private
 
 RECORD = "control.json"
 _SOCKET = "flight.sock"
+_PREFIX = "penstock-"
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,9 @@ class ControlSocket:
 
         engine = session.state.engine
         sessions = ServerSessions(lambda settings: Session(settings, engine=engine), clock.wall_ms)
+        _remove_left_behind(state_dir, host)
         # mode 0700
-        self._directory = Path(tempfile.mkdtemp(prefix="penstock-"))
+        self._directory = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._record = state_dir / RECORD
         socket = self._directory / _SOCKET
         self._listener = FlightListener(sessions, OpenAuthenticator(), "", 0, socket=socket, clock=clock)
@@ -100,6 +102,28 @@ def control_url(state_dir: Path, this_host: str, is_alive: Callable[[int], bool]
             f"penstock recover --state {state_dir} runs on the jobs it left unfinished",
         )
     return f"penstock+unix://{record.socket}"
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process of this machine runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user: it is there
+        return True
+    return True
+
+
+def _remove_left_behind(state_dir: Path, host: str) -> None:
+    """Remove the directory of the socket of a process that was killed, which could not."""
+    record = read_record(state_dir)
+    if record is None or record.host != host or is_alive(record.pid):
+        return
+    directory = Path(record.socket).parent
+    # the record is a file of the user's: only what was made here is removed
+    if directory.name.startswith(_PREFIX) and {path.name for path in directory.glob("*")} <= {_SOCKET}:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _write(path: Path, record: ControlRecord) -> None:

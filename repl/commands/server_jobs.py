@@ -29,6 +29,9 @@ _EVENT = "event "
 def run_job_command(name: str, arguments: argparse.Namespace, parser: Parser) -> int:
     """Run the statement of a command and return the exit code."""
     messages = messages_for(arguments)
+    if name == "savepoint" and not arguments.stop:
+        messages.error(_stops(arguments.job))
+        return EXIT_USAGE
     try:
         config = configured(arguments, parser)
         if arguments.state is not None:
@@ -83,3 +86,13 @@ def _events(result: Result) -> Result:
 def _text(word: str) -> str:
     doubled = word.replace("'", "''")
     return f"'{doubled}'"
+
+
+def _stops(job: str) -> PenstockError:
+    """Return the error of a savepoint without --stop: in Flink the job would run on."""
+    return PenstockError(
+        "CLI-6245",
+        f"a savepoint is written when its job stops, and nothing says that {job} may",
+        hint=f"penstock savepoint {job} --stop; one that is to run on has checkpoints: penstock checkpoint ls",
+        sqlstate="42601",
+    )

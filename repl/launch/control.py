@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,16 +52,6 @@ def running_process_url(state_dir: str) -> str:
     """Return the URL of the process that runs the jobs of a state directory. CLI-6200 where none is to be
     reached.
     """
-    from penstock.client.server.control_socket import control_url
+    from penstock.client.server.control_socket import control_url, is_alive
 
-    return control_url(Path(state_dir), socket.gethostname(), _is_alive)
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user: it is there
-        return True
-    return True
+    return control_url(Path(state_dir), socket.gethostname(), is_alive)

@@ -220,8 +220,9 @@ class WireConnection(asyncio.Protocol):
             self._deadline.cancel()
         self._listener.connections.pop(self.process, None)
         if self._session is not None:
-            # the statement first: a worker waits for its rows
-            self._session.cancel()
+            # the statement first: a worker waits for its rows. A client that is lost has not asked for an end
+            # of its INSERT: as in PostgreSQL, and as a job of Flink, it goes on
+            self._session.cancel(leaves_jobs=True)
             self._listener.workers.submit(self._session.close)
 
     # -- messages

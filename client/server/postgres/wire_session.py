@@ -110,8 +110,7 @@ class WireSession:
         self._skips = False
         self._has_failed = False
         self._has_noticed = False
-        self._is_simple = False
-        self._holds = False
+        self._is_simple = self._holds = False
         self._lock = threading.Lock()
         self._cancelled: PenstockError | None = None
         self._running: Cursor | None = None
@@ -124,6 +123,7 @@ class WireSession:
         self.settings = session.connection.session.settings
         self.parameters = SessionParameters(self.settings, startup)
         self.watch: Watch = self
+        session.connection.session.state.is_cancelled = lambda: self._cancelled is not None
         self._compiler = StatementCompiler(self, startup)
 
     # -- what readers and statements ask of it
@@ -179,19 +179,19 @@ class WireSession:
         self._put(backend.backend_key(process, key))
         self._ready()
 
-    def cancel(self, error: PenstockError | None = None) -> None:
-        """Cancel the statement that runs, if one does."""
+    def cancel(self, error: PenstockError | None = None, *, leaves_jobs: bool = False) -> None:
+        """Cancel the statement that runs. ``leaves_jobs``: not the job of an INSERT that is waited for."""
         with self._lock:
             if not self._is_busy:
                 return
             self._cancelled = self._cancelled or error or cancelled()
             running = self._running
         if running is not None:
-            running.cancel()
+            (running.stop_query if leaves_jobs else running.cancel)()
 
     def close(self) -> None:
-        """Stop everything that the session runs."""
-        self.cancel()
+        """Stop everything that the session runs, but jobs."""
+        self.cancel(leaves_jobs=True)
         if self._copy is not None:
             self._copy.fail("the connection was closed")
         self.server_session.close()

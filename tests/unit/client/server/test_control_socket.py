@@ -101,6 +101,28 @@ def test_nothing_is_left_behind(session: Session, state: Path) -> None:
     assert (state / RECORD).exists()
 
 
+def test_what_a_killed_process_left_is_removed(session: Session, state: Path, tmp_path: Path) -> None:
+    control = ControlSocket(session, state, SystemClock(), HOST)
+    record = json.loads((state / RECORD).read_text(encoding="utf-8"))
+    control.close()
+    # no process has this number: numbers are at most 2 ** 22
+    killed = {**record, "pid": 1 << 30}
+    for left, said, remains in (
+        (tmp_path / "penstock-killed", killed, False),
+        (tmp_path / "penstock-elsewhere", {**killed, "host": "elsewhere"}, True),
+        (tmp_path / "penstock-runs", {**killed, "pid": os.getpid()}, True),
+        # a record is a file that may name anything
+        (tmp_path / "documents", killed, True),
+        (tmp_path / "penstock-mine", killed, True),
+    ):
+        left.mkdir()
+        (left / ("mine.txt" if left.name == "penstock-mine" else "flight.sock")).touch()
+        (state / RECORD).write_text(json.dumps({**said, "socket": str(left / "flight.sock")}))
+        control = ControlSocket(session, state, SystemClock(), HOST)
+        control.close()
+        assert left.exists() == remains, left
+
+
 def test_who_cannot_be_reached_is_said(control: ControlSocket, state: Path, tmp_path: Path) -> None:
     said = []
     for attempt in (

@@ -63,7 +63,7 @@ def test_detached_jobs_are_listed_stopped_and_explained(
 
 
 @pytest.mark.parametrize(
-    "words", [["stop"], ["cancel"], ["logs"], ["explain"], ["rescale", "2"], ["savepoint"]]
+    "words", [["stop"], ["cancel"], ["logs"], ["explain"], ["rescale", "2"], ["savepoint", "--stop"]]
 )
 def test_a_job_that_is_not_there_has_a_hint(
     host: str, words: list[str], capsys: pytest.CaptureFixture[str]
@@ -71,6 +71,12 @@ def test_a_job_that_is_not_there_has_a_hint(
     command, *rest = words
     assert main([command, "nothing", *rest, "-H", host, "--json-errors"]) == EXIT_QUERY
     assert json.loads(capsys.readouterr().err)["code"] == "CLI-6030"
+
+
+def test_a_savepoint_ends_its_job_only_when_told_to(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["savepoint", "nothing", "-H", host]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "CLI-6245" in said and "penstock savepoint nothing --stop" in said
 
 
 def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:

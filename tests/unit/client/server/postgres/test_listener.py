@@ -13,9 +13,12 @@ import pytest
 import trustme
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.client.execution.engine_state import EngineState
 from penstock.client.server.postgres.listener import WireLimits
+from penstock.client.session import Session
 from tests.harness.length import of_length
-from tests.harness.patience import await_that
+from tests.harness.patience import PATIENCE_S, await_that
 from tests.harness.postgres_wire import Users, postgres_server, server_tls
 from tests.unit.client.server.postgres.test_frontend_messages import startup, tagged
 
@@ -67,6 +70,29 @@ connection.execute(sys.argv[2])
 for row in connection.cursor().stream("SELECT k FROM g"):
     print("row", flush=True)
 """
+
+
+def test_a_client_that_is_lost_leaves_the_insert_that_it_waits_for():
+    engine = EngineState(Settings({}), is_shared=True)
+    with postgres_server(session=lambda settings: Session(settings, engine=engine)) as server:
+        with psycopg.connect(
+            f"host=127.0.0.1 port={server.port} user=me dbname=me", autocommit=True
+        ) as other:
+            other.execute(ENDLESS)
+            other.execute("CREATE TABLE hole (k BIGINT) WITH ('connector' = 'blackhole')")
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(startup(user="me", database="me"))
+            # waits for ever: the stream has no end
+            client.sendall(tagged(b"Q", b"SET 'table.dml-sync' = 'true'; INSERT INTO hole SELECT k FROM g\0"))
+            await_that(lambda: engine.jobs.all() and engine.jobs.all()[0].metrics().rows_out)
+        await_that(lambda: not server.connections)
+        (job,) = engine.jobs.all()
+        written = job.metrics().rows_out
+        await_that(lambda: job.state.terminal or job.metrics().rows_out > 2 * written)
+        assert not job.state.terminal
+        job.cancel()
+        assert job.wait(PATIENCE_S)
+    engine.close()
 
 
 def test_a_killed_client_ends_its_query(address, server):

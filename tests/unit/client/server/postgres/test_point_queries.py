@@ -2,6 +2,7 @@
 
 import socket
 import struct
+import threading
 
 import psycopg
 import pyarrow as pa
@@ -28,7 +29,8 @@ SQL = "SELECT name, n, price * 2 AS twice FROM m WHERE k = $1"
 
 @pytest.fixture(scope="module")
 def engine():
-    shared = EngineState(Settings({"bounded.backend": "duckdb"}), is_shared=True)
+    settings = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "50 ms"}
+    shared = EngineState(Settings(settings), is_shared=True)
     first = Session({}, engine=shared)
     first.register("source", pa.table(ROWS), stream=True)
     first.execute(VIEW)
@@ -137,6 +139,25 @@ def test_after_an_error_all_is_skipped_up_to_sync(sessions):
     assert session.handle_now(frontend.Sync())
     session.flush()
     assert [tag for tag, _ in wire.take()] == ["E", "Z"]
+
+
+def test_a_wait_for_the_first_state_of_a_view_is_cancelled(engine):
+    opened = ServerSessions(lambda settings: Session(settings, engine=engine), lambda: 0)
+    wire = Wire()
+    session = WireSession(opened.open(LOCAL, ClientAddress("postgres", "waits")), wire, {"user": "me"})
+    for sql in (
+        "CREATE TABLE endless (k BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')",
+        "SET 'execution.checkpointing.interval' = '1 h'",
+        "CREATE MATERIALIZED VIEW late AS SELECT COUNT(*) AS n FROM endless",
+    ):
+        session.handle(frontend.SimpleQuery(sql))
+    wire.data.clear()
+    waiting = threading.Thread(target=session.handle, args=(frontend.SimpleQuery("SELECT n FROM late"),))
+    waiting.start()
+    # until it runs: a cancel that comes before cancels nothing
+    await_that(lambda: session.cancel() or not waiting.is_alive())
+    assert b"CLI-6261" in wire.data
+    session.handle(frontend.SimpleQuery("DROP MATERIALIZED VIEW late"))
 
 
 def test_pipelined_queries_are_answered_by_no_worker(engine):
