@@ -93,6 +93,6 @@ def _stops(job: str) -> PenstockError:
     return PenstockError(
         "CLI-6245",
         f"a savepoint is written when its job stops, and nothing says that {job} may",
-        hint=f"penstock savepoint {job} --stop; one that is to run on has checkpoints: penstock checkpoint ls",
+        hint=f"penstock savepoint {job} --stop; what runs on has checkpoints: penstock checkpoint ls",
         sqlstate="42601",
     )

@@ -40,7 +40,7 @@ def job_command_parser(name: str, add_output: Callable[[Parser], None]) -> Parse
     if name == "rescale":
         parser.add_argument("to", metavar="N", type=int, help="subtasks of each operator")
     if name == "savepoint":
-        parser.add_argument("--stop", action="store_true", help="the job ends with it: must be given")
+        parser.add_argument("--stop", action="store_true", help="necessary, for the job ends with it")
         parser.add_argument("--to", metavar="DIR", help="where the server writes it; else its setting")
     if name in ("stop", "savepoint"):
         parser.add_argument("--drain", action="store_true", help="end the sources first; every window closes")

@@ -347,10 +347,15 @@ class WireConnection(asyncio.Protocol):
         self._reader.start_session()
         if self._deadline is not None:
             self._on_loop(self._deadline.cancel)
-        wire = WireSession(session, self, startup.parameters)
-        self.send(before)
-        self._session = wire
-        wire.open(self.process, self.key)
+        try:
+            wire = WireSession(session, self, startup.parameters)
+            self.send(before)
+            self._session = wire
+            wire.open(self.process, self.key)
+        except BaseException:
+            # a client that has gone, or whose parameters are refused: nobody else closes its session
+            session.close()
+            raise
         # it went away meanwhile
         if self._is_gone:
             wire.close()

@@ -15,7 +15,7 @@ import trustme
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.client.execution.engine_state import EngineState
-from penstock.client.server.postgres.listener import WireLimits
+from penstock.client.server.postgres.listener import WireConnection, WireLimits
 from penstock.client.session import Session
 from tests.harness.length import of_length
 from tests.harness.patience import PATIENCE_S, await_that
@@ -245,6 +245,21 @@ def test_garbage_ends_its_own_connection_only(server):
         bystander.sendall(tagged(b"Q", b"SELECT 1\0"))
         assert read_until(bystander, b"Z") == b"TDCZ"
     await_that(lambda: len(server.sessions.all()) == len(server.connections))
+
+
+def test_a_client_that_goes_while_its_session_is_opened_leaves_none(server, monkeypatch):
+    def lost(connection, data):
+        raise ConnectionResetError
+
+    monkeypatch.setattr(WireConnection, "send", lost)
+    opened = []
+    opening = server.sessions.open
+    monkeypatch.setattr(server.sessions, "open", lambda *who: opened.append(opening(*who)) or opened[-1])
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.sendall(startup(user="me"))
+        assert client.recv(1) == b""
+    assert len(opened) == 1
+    assert server.sessions.find(opened[0].session_id) is None
 
 
 def test_the_listener_has_one_thread_whatever_is_connected(server):
