@@ -35,6 +35,7 @@ from penstock.planner.binder.parameters import (
     values_of,
 )
 from penstock.planner.binder.query import bind_query
+from penstock.planner.binder.relations.asof_join import bind_asof
 from penstock.planner.binder.relations.files import FileSource, path_source
 from penstock.planner.binder.relations.lateral import bind_lateral
 from penstock.planner.binder.relations.tables import bounded
@@ -90,6 +91,17 @@ class _NestedQueries:
         context: BindContext,
     ) -> FromClause:
         return join_with_subqueries(left, right, kind, tree, join, context)
+
+    def asof(
+        self,
+        left: FromClause,
+        right: FromClause,
+        kind: JoinKind,
+        parts: tuple[Expression, ...],
+        span: Span | None,
+        context: BindContext,
+    ) -> LogicalPlan:
+        return bind_asof(left, right, kind, parts, span, context)
 
 
 _NESTED = _NestedQueries()

@@ -22,6 +22,7 @@ from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.scope import FromClause, JoinSides, Relation, Scope
 from penstock.planner.expressions.nodes import Expression, OuterColumn
 from penstock.planner.logical.joins.join import JoinKind
+from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.parser.syntax_nodes import LateralQuery
 
 
@@ -53,6 +54,17 @@ class NestedBinder(Protocol):
         context: BindContext,
     ) -> FromClause:
         """Return the join on a condition that contains subqueries."""
+
+    def asof(
+        self,
+        left: FromClause,
+        right: FromClause,
+        kind: JoinKind,
+        parts: tuple[Expression, ...],
+        span: Span | None,
+        context: BindContext,
+    ) -> LogicalPlan:
+        """Return the ASOF join on conditions over both sides."""
 
 
 @dataclass(frozen=True)

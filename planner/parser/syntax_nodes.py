@@ -248,6 +248,24 @@ class SnapshotTable(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"expressions": False, "alias": False, "lateral": False}
 
 
+class JoinedTables(exp.Expression):
+    """``(a JOIN b ON ..)`` in FROM: ``this`` is the first table, ``joins`` follow it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "joins": True}
+
+
+class AnyOf(exp.Expression):
+    """``x < ANY (query)`` by any comparison but equality; ``function`` is its name, such as ``less``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "query": True, "function": True}
+
+
+class ArrayOf(exp.Expression):
+    """``ARRAY(query)``: the values of the query's one column, NULLs among them."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"query": True}
+
+
 class RoundedTo(exp.Expression):
     """``FLOOR(x TO unit)`` or, with ``up``, ``CEIL(x TO unit)``; ``unit`` is a string literal."""
 

@@ -56,6 +56,8 @@ from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.scanner import MAX_DEPTH, too_deep
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
+    AnyOf,
+    ArrayOf,
     CastTo,
     ColumnAt,
     FunctionCall,
@@ -124,14 +126,8 @@ class Aggregates(Protocol):
 class Subqueries(Protocol):
     """Binds the subqueries of an expression. ``None`` instead of it means that the clause allows none."""
 
-    def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return a subquery's value."""
-
-    def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return EXISTS as a value."""
-
-    def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return IN as a value."""
+    def value(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return a scalar subquery, EXISTS, IN, a comparison with ANY, or ARRAY of a query as a value."""
 
 
 @dataclass
@@ -339,15 +335,7 @@ class ExpressionBinder:
                 hint=hint,
                 sqlstate="0A000",
             )
-        # x IN (SELECT ..)
-        if isinstance(tree, exp.In):
-            consume(tree, "this", "query")
-            return self.subqueries.contains(tree, self)
-        return (
-            self.subqueries.exists(tree, self)
-            if isinstance(tree, exp.Exists)
-            else self.subqueries.scalar(tree, self)
-        )
+        return self.subqueries.value(tree, self)
 
     def _tuple(self, tree: exp.Expr) -> Expression:
         # (a, b) is ROW(a, b); comparisons and IN take its parts apart before
@@ -567,6 +555,8 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Overlaps: ExpressionBinder._overlaps,
     RoundedTo: ExpressionBinder._rounded_to,
     exp.In: ExpressionBinder._in,
+    AnyOf: ExpressionBinder._subquery,
+    ArrayOf: ExpressionBinder._subquery,
     exp.Exists: ExpressionBinder._subquery,
     exp.Subquery: ExpressionBinder._subquery,
     exp.Tuple: ExpressionBinder._tuple,

@@ -36,7 +36,7 @@ from penstock.planner.binder.relations.snapshot_join import bind_snapshot
 from penstock.planner.binder.relations.table_functions import bind_table_function
 from penstock.planner.binder.relations.tables import Source, bind_source, bounded, one_row
 from penstock.planner.binder.relations.temporal_join import as_of_column, split_keys, versions
-from penstock.planner.binder.scope import Combine, FromClause, Halves, Hinted, Scope, ScopeColumn
+from penstock.planner.binder.scope import Combine, FromClause, Halves, Hinted, Relation, Scope, ScopeColumn
 from penstock.planner.binder.select_hints import BlockHints, table_name
 from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
 from penstock.planner.logical.joins.interval_join import IntervalJoin, as_interval_join
@@ -48,6 +48,7 @@ from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
+    JoinedTables,
     LateralQuery,
     SnapshotTable,
     TableFunctionCall,
@@ -75,11 +76,11 @@ def bind_from(
     """Bind FROM and its joins, left to right. ``hints`` apply to the first table and to the right sides: a
     joined left side has no name.
     """
-    left = _first(tree, context)
-    first, hints = table_name(tree), hints or BlockHints()
+    hints = hints or BlockHints()
+    left, first = _first(tree, context, hints), table_name(tree)
     for join in joins:
         # Joins are left-deep: each one takes all rows so far as its left side.
-        consume(join, "this", "kind", "on", "using", "natural")
+        consume(join, "this", "kind", "on", "using", "natural", "asof", "match_condition")
         # CROSS JOIN UNNEST(..), LATERAL TABLE(f(..)), LATERAL VIEW explode(..)
         if isinstance(join.this, TableFunctionCall):
             left = _with_function(left, join, context)
@@ -93,14 +94,26 @@ def bind_from(
             left = _with_snapshot(left, join, context)
             continue
         # Any other join, with FOR SYSTEM_TIME AS OF or without
-        right = bind_source(join.this.this if isinstance(join.this, AsOf) else join.this, context)
+        right = _right(join.this, context, hints)
         _refuse_same_name(left.scope, right, join)
         hinted = partial(hints.on_join, left=first, right=table_name(join.this))
         left, first = _joined(left, right, join, context, hinted), None
     return left
 
 
-def _first(tree: exp.Expr, context: BindContext) -> FromClause:
+def _right(tree: exp.Expr, context: BindContext, hints: BlockHints) -> Source:
+    # a JOIN (b JOIN c ON ..)
+    if isinstance(tree, JoinedTables):
+        joined = bind_from(tree.this, tree.args["joins"], context, hints)
+        relation = Relation(joined.plan, joined.plan.schema.fields)
+        return Source(relation, None, joined=joined.scope)
+    return bind_source(tree.this if isinstance(tree, AsOf) else tree, context)
+
+
+def _first(tree: exp.Expr, context: BindContext, hints: BlockHints) -> FromClause:
+    # (a JOIN b ON ..) JOIN c
+    if isinstance(tree, JoinedTables):
+        return bind_from(tree.this, tree.args["joins"], context, hints)
     # FROM UNNEST(ARRAY[1, 2]): joined to the one row of a query without FROM
     if isinstance(tree, TableFunctionCall):
         plan, scope = bind_table_function(one_row(), Scope(), tree, context, False)
@@ -186,8 +199,8 @@ def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> Fr
 
 
 def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
-    if right.name is not None:
-        _reject_duplicate_table(scope, right.name, join)
+    for name in right.scope.tables:
+        _reject_duplicate_table(scope, name, join)
 
 
 def _reject_duplicate_table(scope: Scope, name: str, join: exp.Expr) -> None:
@@ -221,6 +234,8 @@ def _joined(
         else:
             # a bounded table is loaded once and joined; one that says it is read again would be stale
             reject_reloaded(other.plan, join.this)
+    if join.args.get("asof"):
+        combine = partial(_asof, left, other, kind, join, context)
     # NATURAL JOIN is USING with all shared names.
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
@@ -229,7 +244,8 @@ def _joined(
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
     # ON .. IN (SELECT ..), ON .. = (SELECT ..)
-    if condition is not None and any(isinstance(node, exp.Subquery) for node in condition.walk()):
+    asof = bool(join.args.get("asof"))
+    if condition is not None and not asof and any(isinstance(n, exp.Subquery) for n in condition.walk()):
         return _on_subqueries(left, other, kind, join, context, hinted)
     # ON a.k = b.k AND ..; CROSS JOIN has no parts
     if condition is not None:
@@ -263,7 +279,8 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
     there is none.
     """
     # a column that an earlier USING merged is found once, under its shared name
-    names = [name for name in right.relation.names if scope.find(name)]
+    shown = dict.fromkeys(column.field.name for column in right.scope.columns if not column.merged)
+    names = [name for name in shown if scope.find(name)]
     if not names:
         hint = "write the condition with ON; CROSS JOIN pairs every row with every row"
         raise PenstockError(
@@ -299,6 +316,24 @@ def _on(
     return FromClause(
         plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None
     )
+
+
+def _asof(
+    left: FromClause,
+    right: FromClause,
+    kind: JoinKind,
+    join: exp.Expr,
+    context: BindContext,
+    parts: tuple[Expression, ...],
+) -> FromClause:
+    """Return the ASOF join: each left row with the nearest right row by a comparison."""
+    match = join.args.get("match_condition")
+    if match is not None:
+        scope = left.scope.beside(right.scope, len(left.plan.schema))
+        parts += (ExpressionBinder(scope, context, "MATCH_CONDITION").condition(match),)
+    plan = context.binder.asof(left, right, kind, parts, span_of(join), context)
+    shown = _shown(left, right, kind, len(left.plan.schema))
+    return FromClause(plan, shown.without_roles())
 
 
 def _temporal(

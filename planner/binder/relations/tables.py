@@ -66,15 +66,20 @@ MAX_VIEW_DEPTH = 50
 
 @dataclass(frozen=True)
 class Source:
-    """One table reference of FROM: its relation, its visible name, and the parts written before that name."""
+    """One table reference of FROM: its relation, its visible name, and the parts written before that name.
+    ``joined`` is the scope of a join in parentheses.
+    """
 
     relation: Relation
     name: str | None
     qualifier: tuple[str, ...] = ()
+    joined: Scope | None = None
 
     @property
     def scope(self) -> Scope:
         """The columns it makes visible."""
+        if self.joined is not None:
+            return self.joined
         return Scope.of(self.relation, self.name, self.qualifier)
 
 

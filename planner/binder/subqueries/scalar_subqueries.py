@@ -4,7 +4,7 @@ expressions. A check proves that a subquery has at most one row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.types import BIGINT, BOOLEAN, Array
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, Array, Map, Row
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.group_by import AggregateList, AggregateResult
 from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
 from penstock.planner.binder.scope import Scope
@@ -48,14 +49,17 @@ from penstock.planner.expressions.nodes import (
     Call,
     Case,
     Column,
+    Direction,
     Expression,
+    Lambda,
+    LambdaVariable,
     Literal,
 )
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.parser.syntax_nodes import span_of
+from penstock.planner.parser.syntax_nodes import AnyOf, ArrayOf, Reference, consume, span_of
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,20 @@ class SubqueryValues:
 
     filtering: Filtering
 
+    def value(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return a scalar subquery, EXISTS, IN, a comparison with ANY, or ARRAY of a query as a value."""
+        match tree:
+            case exp.Exists():
+                return self.exists(tree, binder)
+            case exp.In():
+                consume(tree, "this", "query")
+                return self.contains(tree, binder)
+            case AnyOf():
+                return self.any_of(tree, binder)
+            case ArrayOf():
+                return self.array(tree, binder)
+        return self.scalar(tree, binder)
+
     def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return EXISTS as a value."""
         rows = inner_rows(
@@ -206,10 +224,10 @@ class SubqueryValues:
     def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return IN as a value: NULL where only a NULL prevents FALSE."""
         values = [binder.bind(part) for part in tested_values(tree)]
-        rows = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
-        pairs = rows.pairs(values, tree, binder)
+        bound = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
+        pairs = bound.pairs(values, tree, binder)
         span = span_of(tree)
-        rows, keys = _equality_pairs(rows, span, [right for _, right in pairs])
+        rows, keys = _equality_pairs(bound, span, [right for _, right in pairs])
         inner = [rows.own(right) for _, right in pairs]
         # x IN (SELECT y ..): is there a row with the correlation keys and y = x?
         matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
@@ -221,14 +239,7 @@ class SubqueryValues:
         if not any(value.nullable for pair in pairs for value in pair):
             return matched
         if len(pairs) > 1:
-            hint = "put it among the conditions of WHERE by itself, or say that the columns are NOT NULL"
-            raise PenstockError(
-                "SQL-1601",
-                "IN of several values that may be NULL is a condition of WHERE only",
-                span=span,
-                hint=hint,
-                sqlstate="0A000",
-            )
+            return self._row_contains(bound, pairs, matched, span)
         # Three-valued logic: a match TRUE; no row at all FALSE; a NULL among y, or x NULL, NULL; else FALSE.
         facts = null_facts(rows.plan, [key for _, key in keys], inner[0])
         flag = column(facts, len(keys), padded=True)
@@ -240,6 +251,85 @@ class SubqueryValues:
         if left.nullable:
             whens.append((logical("is_null", left), null))
         return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
+
+    def _row_contains(
+        self,
+        rows: InnerRows,
+        pairs: Sequence[tuple[Expression, Expression]],
+        matched: Expression,
+        span: Span | None,
+    ) -> Expression:
+        """Return IN of several values: NULL where no row is equal, and some row is not unequal."""
+        if any(isinstance(node, ScalarSubquery) for left, _ in pairs for node in left.walk()):
+            hint = "select the inner subquery in a query in FROM, and compare its column"
+            message = "IN of several values that may be NULL, of which one is a subquery"
+            raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+        rows = replace(rows, shared=(*rows.shared, *map(not_false, pairs)))
+        rows, keys = _equality_pairs(rows, span)
+        facts = distinct_keys(rows.plan, [key for _, key in keys])
+        flag = logical("is_not_null", column(facts, len(keys), padded=True))
+        unknown = _value(keys, facts, flag, span, rows)
+        null = Literal(BOOLEAN, True, value=None)
+        return Case(BOOLEAN, True, whens=((matched, TRUE), (unknown, null)), default=FALSE, span=span)
+
+    def any_of(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return ``x < ANY (SELECT y ..)`` by the least and the greatest y: NULL where only a NULL prevents
+        FALSE, FALSE without rows.
+        """
+        span, function = span_of(tree), str(tree.args["function"])
+        value = binder.bind(tree.this)
+        rows = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
+        _one_column(len(rows.items), span_of(tree.args["query"]))
+        left, right = binder.call(function, [value, rows.items[0]], span).children
+        right = orderable(right, tree.args["query"])
+        rows, keys = _equality_pairs(rows, span, [right])
+        own = rows.own(right)
+        calls = (
+            AggregateCall("min", (own,), own.type),
+            AggregateCall("max", (own,), own.type),
+            AggregateCall("count", (own,), BIGINT, False),
+            _COUNT,
+        )
+        read = _aggregated(rows, keys, calls, span)
+        least, greatest, values, count = (read(i, lambda result: result) for i in range(len(calls)))
+        # x > ANY is a comparison with the least y, x < ANY with the greatest
+        compared = {"greater": [least], "greater_equal": [least]}.get(function, [greatest])
+        compared = [least, greatest] if function == "not_equal" else compared
+        tests = tuple((logical(function, left, other), TRUE) for other in compared)
+        none = logical("equal", read(3, _or_zero), _ZERO)
+        null = Literal(BOOLEAN, True, value=None)
+        whens = [*tests, (none, FALSE), (logical("less", values, count), null)]
+        if left.nullable:
+            whens.append((logical("is_null", left), null))
+        return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
+
+    def array(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return ``ARRAY(SELECT y ..)``: every y in the query's order, else ordered by its values."""
+        query, span, context = tree.args["query"].this, span_of(tree), binder.context
+        query, directions = _with_order_listed(query)
+        relation = context.inside(binder.scope).query(query)
+        _one_column(len(relation.fields) - len(directions), span)
+        rows = whole_rows(relation, binder.scope, _width(binder), context)
+        rows, keys = _equality_pairs(rows, span)
+        value, *order = (rows.own(item) for item in rows.items)
+        if not directions and not isinstance(value.type, Map):
+            order, directions = [value], [Direction()]
+        # a list leaves NULLs out, so it is of rows of one field
+        packed = Row((("col1", value.type),))
+        row = Call(packed, False, function="struct", args=(value,))
+        listed = AggregateCall("collect_list", (row, *order), Array(packed), False, order=tuple(directions))
+        element = LambdaVariable(packed, False, name="x")
+        first = Literal(INT, False, value=0)
+        part = Call(value.type, value.nullable, function="field", args=(element, first))
+        unpacked = Lambda(part.type, part.nullable, parameters=(element,), body=part)
+
+        def array(result: Column) -> Expression:
+            some = Call(Array(value.type), False, function="transform", args=(result, unpacked), span=span)
+            none = Call(some.type, False, function="array", args=())
+            missing = logical("is_null", result)
+            return Case(some.type, False, whens=((missing, none),), default=some) if result.nullable else some
+
+        return _aggregated(rows, keys, (listed,), span)(0, array)
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return a scalar subquery: NULL where it has no row. Raises SQL-1086 where it may have several."""
@@ -334,6 +424,71 @@ class SubqueryValues:
             domain=_domain(rows),
         )
         return [made(value.type, value.nullable, value=value) for value in values]
+
+
+def _with_order_listed(query: exp.Expr) -> tuple[exp.Expr, list[Direction]]:
+    """Return a query with its sort keys behind its list, and their directions. Without LIMIT its ORDER BY is
+    left out.
+    """
+    order = query.args.get("order")
+    if order is None or not isinstance(query, exp.Select):
+        return query, []
+    query = query.copy()
+    keys, listed = [], list(query.expressions)
+    for node in query.args["order"].expressions:
+        key = node.this
+        # ORDER BY 1, and ORDER BY a name of the list
+        named = [item for item in listed if item.alias and item.alias.lower() == key.name.lower()]
+        if isinstance(key, exp.Literal) and not key.is_string and key.name == "1":
+            named = listed[:1]
+        if isinstance(key, Reference) and len(key.expressions) > 1:
+            named = []
+        source = named[0] if named else key
+        keys.append((source.this if isinstance(source, exp.Alias) else source).copy())
+    query.set("expressions", [*listed, *keys])
+    directions = [
+        Direction(bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        for node in query.args["order"].expressions
+    ]
+    return (query if query.args.get("limit") or query.args.get("offset") else unordered(query)), directions
+
+
+def not_false(pair: tuple[Expression, Expression]) -> Expression:
+    """Return the condition that two values are equal, or one of them is NULL."""
+    test: Expression = logical("equal", *pair)
+    for value in pair:
+        # a = b OR a IS NULL OR b IS NULL: TRUE where a = b is not FALSE
+        if value.nullable:
+            test = logical("or", test, logical("is_null", value))
+    return test
+
+
+def _or_zero(count: Column) -> Expression:
+    # a padded row has no count
+    missing = logical("is_null", count)
+    return Case(BIGINT, False, whens=((missing, _ZERO),), default=count)
+
+
+def _aggregated(
+    rows: InnerRows,
+    keys: Sequence[tuple[Expression, Expression]],
+    calls: tuple[AggregateCall, ...],
+    span: Span | None,
+) -> Callable[[int, Callable[[Column], Expression]], Expression]:
+    """Group the rows of a subquery by its correlation keys. Return a function that reads the result of a
+    call, by its position, through another function.
+    """
+    wide, positions = with_keys(rows.plan, [key for _, key in keys])
+    unique = tuple(dict.fromkeys(positions))
+    plan = Aggregate(wide, unique, calls, tuple(map(str, calls)))
+    outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
+
+    def read(index: int, through: Callable[[Column], Expression]) -> Expression:
+        value = through(column(plan, len(unique) + index, padded=bool(keys)))
+        placed = {"outer": outer, "plan": plan, "keys": outputs, "certain": not keys, "domain": _domain(rows)}
+        return ScalarSubquery(value.type, value.nullable, span=span, value=value, **placed)
+
+    return read
 
 
 def keeps_one_row(query: exp.Expr, context: BindContext) -> bool:

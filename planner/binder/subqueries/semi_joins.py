@@ -28,6 +28,7 @@ from penstock.planner.binder.subqueries.scalar_subqueries import (
     attach,
     column,
     logical,
+    not_false,
     null_facts,
 )
 from penstock.planner.expressions.nodes import Call, Expression, conjunction, conjuncts
@@ -155,7 +156,7 @@ def _not_in(
     # Several values or other conditions: the residual says "equal, or NULL on either side".
     if len(pairs) > 1 or None in keyed:
         return join_on(
-            plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_not_false(pair) for pair in pairs)), times
+            plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(not_false(pair) for pair in pairs)), times
         )
     left, right = pairs[0]
     # One value: an anti-join by key, then a second one against one fact per key, whether it has a NULL.
@@ -169,12 +170,3 @@ def _not_in(
     )
     residual = logical("or", holds_null, logical("is_null", left)) if left.nullable else holds_null
     return Join(wide, facts, JoinKind.ANTI, left_keys, tuple(range(len(facts.schema) - 1)), residual)
-
-
-def _not_false(pair: tuple[Expression, Expression]) -> Expression:
-    test: Expression = _equal(pair)
-    for value in pair:
-        # a = b OR a IS NULL OR b IS NULL: TRUE where a = b is not FALSE
-        if value.nullable:
-            test = logical("or", test, logical("is_null", value))
-    return test
