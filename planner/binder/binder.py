@@ -97,11 +97,11 @@ class _NestedQueries:
         left: FromClause,
         right: FromClause,
         kind: JoinKind,
-        parts: tuple[Expression, ...],
-        span: Span | None,
+        join: exp.Expr,
         context: BindContext,
-    ) -> LogicalPlan:
-        return bind_asof(left, right, kind, parts, span, context)
+        parts: tuple[Expression, ...],
+    ) -> FromClause:
+        return bind_asof(left, right, kind, join, context, parts)
 
 
 _NESTED = _NestedQueries()

@@ -22,7 +22,6 @@ from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.scope import FromClause, JoinSides, Relation, Scope
 from penstock.planner.expressions.nodes import Expression, OuterColumn
 from penstock.planner.logical.joins.join import JoinKind
-from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.parser.syntax_nodes import LateralQuery
 
 
@@ -60,10 +59,10 @@ class NestedBinder(Protocol):
         left: FromClause,
         right: FromClause,
         kind: JoinKind,
-        parts: tuple[Expression, ...],
-        span: Span | None,
+        join: exp.Expr,
         context: BindContext,
-    ) -> LogicalPlan:
+        parts: tuple[Expression, ...],
+    ) -> FromClause:
         """Return the ASOF join on conditions over both sides."""
 
 

@@ -19,6 +19,7 @@ from penstock.planner.parser.predicate_parser import TESTS, PredicateParser
 from penstock.planner.parser.scanner import MAX_DEPTH, too_deep
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
+    ArrayOf,
     FunctionCall,
     Reference,
     Semantics,
@@ -233,9 +234,10 @@ class ExpressionParser:
             and self._tokens.at(TokenType.L_PAREN, 1)
             and self._tokens.begins_query(2)
         ):
-            raise self._tokens.not_yet(
-                f"{word}(SELECT ..)", "write (SELECT collect_list(v) FROM ..), which leaves NULLs out"
-            )
+            if word == "MULTISET":
+                raise self._tokens.not_yet("MULTISET(SELECT ..)", "write ARRAY(SELECT ..)")
+            self._tokens.advance()
+            return self._tokens.spanned(begin, ArrayOf(query=self._predicates.subquery()))
         # f(..)
         if self._tokens.at(TokenType.L_PAREN, 1) and (self._tokens.is_name() or word in _FUNCTIONS):
             return self._calls.call(begin)

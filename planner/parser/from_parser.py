@@ -19,6 +19,7 @@ from penstock.planner.parser.state_parser import StateParser
 from penstock.planner.parser.syntax_nodes import (
     AsOf,
     Descriptor,
+    JoinedTables,
     LateralQuery,
     NamedArgument,
     PivotedTable,
@@ -31,7 +32,8 @@ from penstock.planner.parser.syntax_nodes import (
 
 # words that begin a clause before one of these followers, or anywhere if none are listed
 _NO_ALIAS = {
-    "ASOF": ("JOIN", "LEFT", "INNER"),
+    "ASOF": ("JOIN", "LEFT", "INNER", "RIGHT", "FULL"),
+    "MATCH_CONDITION": (),
     "CLUSTER": ("BY",),
     "DISTRIBUTE": ("BY",),
     "SORT": ("BY",),
@@ -42,6 +44,8 @@ _NO_ALIAS = {
     "PIVOT": (),
     "UNPIVOT": (),
 }
+_AFTER_QUERY = ("UNION", "INTERSECT", "EXCEPT", "MINUS", "ORDER", "LIMIT", "OFFSET", "FETCH")
+"""What may follow a query in parentheses inside of a query."""
 _JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "SEMI", "ANTI")
 
 
@@ -221,17 +225,39 @@ class TableParser:
     def _in_parentheses(self, begin: int) -> exp.Expr:
         self._tokens.advance()
         # (SELECT ..) is a subquery, (t AS a) a table
-        if self._tokens.at(TokenType.L_PAREN) or self._tokens.begins_query():
+        if self._tokens.begins_query() or (self._tokens.at(TokenType.L_PAREN) and self._is_query()):
             inner = self._context.query()
             self._tokens.need(TokenType.R_PAREN, ")")
             return self._tokens.spanned(begin, exp.Subquery(this=inner))
         node = self.table()
-        if self._tokens.word() in ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL"):
-            raise self._tokens.not_yet(
-                "a join in parentheses", "write the joins one after the other, or put them in a subquery"
-            )
+        joins = []
+        # (a JOIN b ON ..) JOIN c
+        while (join := self.join()) is not None:
+            joins.append(join)
         self._tokens.need(TokenType.R_PAREN, ")")
-        return node
+        if not joins:
+            return node
+        joined = self._tokens.spanned(begin, JoinedTables(this=node, joins=joins))
+        if self._tokens.at_words("AS") or (self._tokens.is_name() and not self._begins_clause()):
+            hint = "leave the alias out and write the aliases of the tables, or write (SELECT * FROM ..) AS x"
+            raise self._tokens.not_yet("an alias of a join in parentheses", hint)
+        return joined
+
+    def _is_query(self) -> bool:
+        """Return whether the inner parentheses at the current token are a query, not a table to be joined."""
+        inside, depth = 1, 0
+        while self._tokens.at(TokenType.L_PAREN, inside):
+            inside += 1
+        if not self._tokens.begins_query(inside):
+            return False
+        # ((SELECT ..) UNION ..) is a query, ((SELECT ..) AS a JOIN ..) a join
+        ahead = 0
+        while (token := self._tokens.token(ahead)) is not None:
+            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+            ahead += 1
+            if depth == 0:
+                break
+        return self._tokens.at(TokenType.R_PAREN, ahead) or self._tokens.word(ahead) in _AFTER_QUERY
 
     def named_table(self, begin: int) -> exp.Expr:
         """Return the table named at the current token, with the options of its hint."""
@@ -350,6 +376,8 @@ class TableParser:
             if self._tokens.at(TokenType.L_PAREN)
             else self.named_table(self._tokens.index)
         )
+        if isinstance(inner, JoinedTables):
+            raise self._tokens.not_yet("TABLE of a join", "write TABLE (SELECT * FROM a JOIN b ON ..)", begin)
         # TABLE t PARTITION BY a, b ORDER BY c, with or without parentheses
         partition: list[exp.Identifier] = []
         if self._tokens.take_words("PARTITION"):
@@ -381,11 +409,8 @@ class TableParser:
         begin = self._tokens.index
         if self._tokens.take(TokenType.COMMA):
             return self._tokens.spanned(begin, exp.Join(this=self.table(), kind="COMMA"))
-        if self._tokens.word() == "ASOF":
-            raise self._tokens.not_yet(
-                "ASOF JOIN",
-                "write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK",
-            )
+        if self._tokens.at_words("ASOF") or self._tokens.at_words("LEFT", "ASOF"):
+            return self._asof_join(begin)
         # CROSS APPLY (SELECT ..) is CROSS JOIN LATERAL, OUTER APPLY is LEFT JOIN LATERAL
         if self._tokens.word() in ("CROSS", "OUTER") and self._tokens.word(1) == "APPLY":
             return self._apply(begin)
@@ -435,6 +460,29 @@ class TableParser:
         if isinstance(table, exp.Subquery):
             table = self._tokens.spanned(begin, LateralQuery(this=table.this, alias=table.args.get("alias")))
         return self._tokens.spanned(begin, exp.Join(this=table, kind=kind))
+
+    def _asof_join(self, begin: int) -> exp.Expr:
+        """Parse ``[LEFT] ASOF [LEFT | INNER] JOIN t [MATCH_CONDITION (..)] [ON .. | USING (..)]``."""
+        left = self._tokens.take_words("LEFT")
+        self._tokens.need_word("ASOF")
+        if self._tokens.word() in ("RIGHT", "FULL"):
+            word = self._tokens.word()
+            raise self._tokens.not_yet(f"ASOF {word} JOIN", "exchange the tables and write ASOF LEFT JOIN")
+        if not self._tokens.at_words("JOIN") and self._tokens.word() not in ("LEFT", "INNER"):
+            raise self._tokens.unexpected("JOIN", "LEFT")
+        kind = self._join_kind()
+        node = exp.Join(this=self.table(), kind="LEFT" if left else kind)
+        node.set("asof", True)
+        if self._tokens.take_words("MATCH_CONDITION"):
+            # in parentheses, or without them as in Calcite
+            node.set("match_condition", self._context.scalar())
+        if self._tokens.take_words("ON"):
+            node.set("on", self._context.scalar())
+        elif self._tokens.take_words("USING"):
+            node.set("using", self.column_names())
+        elif node.args.get("match_condition") is None:
+            raise self._no_condition("ASOF")
+        return self._tokens.spanned(begin, node)
 
     def _no_condition(self, kind: str) -> PenstockError:
         error = self._tokens.unexpected("ON", "USING")

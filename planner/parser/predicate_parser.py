@@ -5,25 +5,23 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from penstock.catalog.errors import PenstockError
 from penstock.planner.parser.literal_parser import LiteralParser
 from penstock.planner.parser.parser_context import ParserContext
-from penstock.planner.parser.syntax_nodes import FunctionCall, balanced, set_span
+from penstock.planner.parser.syntax_nodes import AnyOf, FunctionCall, balanced, set_span
 
 TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR", "OVERLAPS")
 """Words that begin a predicate, with or without NOT before them."""
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
-_SIGNS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NEQ: "<>",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("equal", "not_equal"),
+    exp.NEQ: ("not_equal", "equal"),
+    exp.LT: ("less", "greater_equal"),
+    exp.LTE: ("less_equal", "greater"),
+    exp.GT: ("greater", "less_equal"),
+    exp.GTE: ("greater_equal", "less"),
 }
-_SHOWN = 60
-"""Characters of values that a hint repeats; above it shows x, a, b."""
+"""The function of each comparison, and of its negation."""
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _JSON_KINDS = ("VALUE", "OBJECT", "ARRAY", "SCALAR")
@@ -98,28 +96,31 @@ class PredicateParser:
         return exp.In(this=left, expressions=items)
 
     def quantified(self, kind: type[exp.Expr], left: exp.Expr) -> exp.Expr | None:
-        """Return the predicate for ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, which is NOT
-        IN. The comparison sign has been consumed.
-
-        Return ``None`` when no quantifier follows. Raise SQL-1601 for the other comparisons, with a hint what
-        to write instead.
+        """Return the predicate for ``x = ANY (query)``, ``x < ALL (a, b)`` and so on. The comparison sign has
+        been consumed. Return ``None`` when no quantifier follows.
         """
         word, inside = self._tokens.word(), 2
-        if word not in _QUANTIFIERS or kind not in _SIGNS or not self._tokens.at(TokenType.L_PAREN, 1):
+        if word not in _QUANTIFIERS or kind not in _COMPARISONS or not self._tokens.at(TokenType.L_PAREN, 1):
             return None
         # = ANY ((SELECT ..)) is a query as well
         while self._tokens.at(TokenType.L_PAREN, inside):
             inside += 1
-        every = word == "ALL"
-        if not self._tokens.begins_query(inside):
-            if every or self._holds_comma():
-                raise self._quantified_list(kind, left, word)
-            return None  # the aggregate of that name
-        if kind is not (exp.NEQ if every else exp.EQ):
-            raise self._tokens.not_yet(f"{_SIGNS[kind]} {word} (SELECT ..)", _instead_of(kind, every=every))
+        every, is_query = word == "ALL", self._tokens.begins_query(inside)
+        # the aggregate of that name
+        if not is_query and not every and not self._holds_comma():
+            return None
         self._tokens.advance()
-        membership = self._spanned_from(left, exp.In(this=left, query=self.subquery()))
-        return exp.Not(this=membership) if every else membership
+        if not is_query:
+            return self._quantified_list(kind, left, every)
+        function, opposite = _COMPARISONS[kind]
+        # x < ALL (q) is NOT x >= ANY (q)
+        function = opposite if every else function
+        query = self.subquery()
+        found: exp.Expr = exp.In(this=left, query=query)
+        if function != "equal":
+            found = AnyOf(this=left, query=query, function=function)
+        found = self._spanned_from(left, found)
+        return exp.Not(this=found) if every else found
 
     def _holds_comma(self) -> bool:
         """Return whether the parentheses behind the current word list several items. No aggregate called ANY,
@@ -135,25 +136,20 @@ class PredicateParser:
             ahead += 1
         return False
 
-    def _quantified_list(self, kind: type[exp.Expr], left: exp.Expr, word: str) -> PenstockError:
-        """Return the error of ``x = ANY (a, b)``; its hint rewrites it in the query's own text."""
-        begin = self._tokens.index
-        self._tokens.advance(2)
+    def _quantified_list(self, kind: type[exp.Expr], left: exp.Expr, every: bool) -> exp.Expr:
+        """Expand ``x < ANY (a, b)`` into one comparison for each value; ``x = ANY (a, b)`` is IN."""
+        self._tokens.need(TokenType.L_PAREN, "(")
         items = self._tokens.separated(self._context.scalar)
         self._tokens.need(TokenType.R_PAREN, ")")
-        value, *texts = (
-            self._tokens.text[item.meta["start"] : item.meta["end"] + 1] for item in (left, *items)
-        )
-        every, sign = word == "ALL", _SIGNS[kind]
-        tests = [f"{value} {sign} {text}" for text in texts]
-        # long text is shown as x, a, b
-        if len(value) + sum(map(len, texts)) > _SHOWN or "\n" in "".join((value, *texts)):
-            value, texts, tests = "x", ["a", "b", ".."], [f"x {sign} a", f"x {sign} b", ".."]
-        if sign == ("<>" if every else "="):
-            instead = f"{value} {'NOT IN' if every else 'IN'} ({', '.join(texts)})"
-        else:
-            instead = f"({(' AND ' if every else ' OR ').join(tests)})"
-        return self._tokens.not_yet(f"{sign} {word} over a list of values", f"write {instead}", begin)
+        if kind is (exp.NEQ if every else exp.EQ):
+            found = self._spanned_from(left, exp.In(this=left, expressions=items))
+            return exp.Not(this=found) if every else found
+        tests = []
+        for item in items:
+            self._tokens.count_operator()
+            tests.append(self._spanned_from(left, kind(this=left.copy(), expression=item)))
+        # in parentheses: it may be an operand of AND
+        return exp.Paren(this=balanced(exp.And if every else exp.Or, tests))
 
     def subquery(self) -> exp.Expr:
         """Return the query in parentheses at the current token."""
@@ -202,19 +198,3 @@ class PredicateParser:
         node.
         """
         return set_span(node, left.meta["start"], self._tokens.previous.end + 1)
-
-
-def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
-    """Return the rewrite to suggest for ANY or ALL over a query."""
-    if kind in (exp.EQ, exp.NEQ):
-        return (
-            "write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)"
-            if every
-            else "write EXISTS (SELECT 1 FROM .. WHERE v <> x)"
-        )
-    # x > ALL and x < ANY compare with the largest value, the others with the smallest
-    largest = (kind in (exp.GT, exp.GTE)) == every
-    return (
-        f"write x {_SIGNS[kind]} (SELECT {'MAX' if largest else 'MIN'}(v) FROM ..), which is NULL where "
-        "there are no rows"
-    )

@@ -235,7 +235,7 @@ def _joined(
             # a bounded table is loaded once and joined; one that says it is read again would be stale
             reject_reloaded(other.plan, join.this)
     if join.args.get("asof"):
-        combine = partial(_asof, left, other, kind, join, context)
+        combine = partial(context.binder.asof, left, other, kind, join, context)
     # NATURAL JOIN is USING with all shared names.
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
@@ -309,31 +309,13 @@ def _on(
     plan = hinted(join_on(left.plan, right.plan, kind, parts, times))
     # An interval or snapshot join emits each row in time: time attributes survive.
     if holds_timed(plan):
-        return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+        return FromClause(plan, shown_scope(left, right, kind, width).with_roles_of(plan.schema))
     # WHERE may still bound the time of an inner join, so its sides are recorded.
     # WHERE after an outer join filters padded rows too, so it must not move into the condition
     inner = kind is JoinKind.INNER and times is not None
     return FromClause(
         plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None
     )
-
-
-def _asof(
-    left: FromClause,
-    right: FromClause,
-    kind: JoinKind,
-    join: exp.Expr,
-    context: BindContext,
-    parts: tuple[Expression, ...],
-) -> FromClause:
-    """Return the ASOF join: each left row with the nearest right row by a comparison."""
-    match = join.args.get("match_condition")
-    if match is not None:
-        scope = left.scope.beside(right.scope, len(left.plan.schema))
-        parts += (ExpressionBinder(scope, context, "MATCH_CONDITION").condition(match),)
-    plan = context.binder.asof(left, right, kind, parts, span_of(join), context)
-    shown = _shown(left, right, kind, len(left.plan.schema))
-    return FromClause(plan, shown.without_roles())
 
 
 def _temporal(
@@ -361,7 +343,7 @@ def _temporal(
     if added or len(wide_right.schema) > len(right.plan.schema):
         # drop the computed keys, so that the output is left columns ++ right columns again
         plan = _columns(plan, list(moved.values()))
-    return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+    return FromClause(plan, shown_scope(left, right, kind, width).with_roles_of(plan.schema))
 
 
 def _lookup(
@@ -409,7 +391,7 @@ def _lookup(
     shown = Project(plan, (*mine, *table_columns), tuple(left.plan.schema.names + right.plan.schema.names))
     return FromClause(
         shown,
-        _shown(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(
+        shown_scope(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(
             shown.schema
         ),
     )
@@ -462,7 +444,7 @@ def holds_timed(plan: LogicalPlan) -> bool:
     return isinstance(plan.input if isinstance(plan, Project) else plan, IntervalJoin | SnapshotJoin)
 
 
-def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
+def shown_scope(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
     """Return the output scope of a join; columns have the roles of its inputs."""
     mine, theirs = left.scope, right.scope
     # Only the left row is emitted, so there is nothing of the right side to show.
@@ -490,7 +472,7 @@ def _visible(left: FromClause, right: FromClause, kind: JoinKind, width: int) ->
         right_bounded and kind is JoinKind.INNER
     ):
         right = FromClause(right.plan, right.scope.without_roles())
-    return _shown(left, right, kind, width)
+    return shown_scope(left, right, kind, width)
 
 
 def join_on(

@@ -110,6 +110,20 @@ class Nested:
             q=self.queries.relation(0),
         )
 
+    def asof(self) -> Piece:
+        """Rows with the nearest row of their key, of rows that are updated; no two are equally near."""
+        a, b = self.dice.alias(), self.dice.alias()
+        key, sign = self.dice.one("k", "s"), self.dice.one(">=", ">", "<=", "<")
+        kind = self.dice.feature("asof", {"inner": lambda: "", "left": lambda: "LEFT "})
+        nearest = f"(SELECT {key}, v, count(*) AS n FROM {{q}} AS {b}q GROUP BY {key}, v)"
+        return made(
+            "relation",
+            f"(SELECT {a}.k AS k, {a}.s AS s, {b}.n AS v, {a}.x AS x, {a}.ts AS ts FROM {{r}} AS {a}"
+            f" ASOF {kind}JOIN {nearest} AS {b} ON {a}.{key} = {b}.{key} AND {a}.v {sign} {b}.v)",
+            r=self.queries.relation(1),
+            q=self.queries.relation(0),
+        )
+
     def as_of(self) -> Piece:
         """Rows with the version of their key that was in force at their time."""
         a, b = self.dice.alias(), self.dice.alias()

@@ -80,6 +80,7 @@ class Queries:
             "collected": self.nested.collected,
             "fields": self.nested.fields,
             "lateral": self.nested.lateral,
+            "asof": self.nested.asof,
             "qualified": self.over.qualified,
             "views": lambda: self._views(depth),
             "limited": lambda: self._limited(depth),

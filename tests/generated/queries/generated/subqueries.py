@@ -29,6 +29,7 @@ class Subqueries:
             "exists": lambda: self._exists(outer),
             "not exists": lambda: self._exists(outer, "NOT "),
             "exists or": lambda: self._either(outer),
+            "quantified": lambda: self._quantified(outer),
             "correlated": lambda: self.correlated.condition(outer),
             "compared with scalar": lambda: made(
                 "condition",
@@ -55,6 +56,12 @@ class Subqueries:
             q=query,
         )
 
+    def _quantified(self, outer: str) -> Piece:
+        column = self.dice.one(*_KEYS)
+        sign, word = self.dice.one("=", "<>", "<", "<=", ">", ">="), self.dice.one("ANY", "ALL")
+        query = self._query(outer, column)
+        return made("condition", f"{outer}.{column} {sign} {word} ({{q}})", least="TRUE", q=query)
+
     def _exists(self, outer: str, negated: str = "") -> Piece:
         return made("condition", f"{negated}EXISTS ({{q}})", least="TRUE", q=self._query(outer, ""))
 
@@ -68,6 +75,8 @@ class Subqueries:
             "scalar value": lambda: self.scalar(outer),
             "exists value": lambda: self._exists(outer),
             "in value": lambda: self._in(outer),
+            "pair in value": lambda: self._pair(outer),
+            "quantified value": lambda: self._quantified(outer),
             "first value": lambda: self._first(outer),
             "correlated value": lambda: self.correlated.value(outer),
         }

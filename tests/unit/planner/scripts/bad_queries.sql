@@ -173,69 +173,6 @@ error[SQL-1001]: unexpected "INTERSCT"
     |                         ^^^^^^^^
 hint: did you mean "INTERSECT"?
 ====
-SELECT * FROM bid WHERE price > ANY (SELECT score FROM person)
----
-error[SQL-1601]: > ANY (SELECT ..) is not supported yet
-  1 | SELECT * FROM bid WHERE price > ANY (SELECT score FROM person)
-    |                                 ^^^
-hint: write x > (SELECT MIN(v) FROM ..), which is NULL where there are no rows
-====
-SELECT * FROM bid WHERE price <= ALL (SELECT score FROM person)
----
-error[SQL-1601]: <= ALL (SELECT ..) is not supported yet
-  1 | SELECT * FROM bid WHERE price <= ALL (SELECT score FROM person)
-    |                                  ^^^
-hint: write x <= (SELECT MIN(v) FROM ..), which is NULL where there are no rows
-====
-SELECT * FROM bid WHERE auction = ALL (SELECT id FROM person)
----
-error[SQL-1601]: = ALL (SELECT ..) is not supported yet
-  1 | SELECT * FROM bid WHERE auction = ALL (SELECT id FROM person)
-    |                                   ^^^
-hint: write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)
-====
-SELECT * FROM bid WHERE auction <> SOME (SELECT id FROM person)
----
-error[SQL-1601]: <> SOME (SELECT ..) is not supported yet
-  1 | SELECT * FROM bid WHERE auction <> SOME (SELECT id FROM person)
-    |                                    ^^^^
-hint: write EXISTS (SELECT 1 FROM .. WHERE v <> x)
-====
-SELECT * FROM bid WHERE auction >= ALL (1, 2)
----
-error[SQL-1601]: >= ALL over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE auction >= ALL (1, 2)
-    |                                    ^^^^^^^^^^
-hint: write (auction >= 1 AND auction >= 2)
-====
-SELECT * FROM bid WHERE auction = ANY (1, 2)
----
-error[SQL-1601]: = ANY over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE auction = ANY (1, 2)
-    |                                   ^^^^^^^^^^
-hint: write auction IN (1, 2)
-====
-SELECT * FROM bid WHERE NOT (auction + 1) = SOME (1, price)
----
-error[SQL-1601]: = SOME over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE NOT (auction + 1) = SOME (1, price)
-    |                                             ^^^^^^^^^^^^^^^
-hint: write (auction + 1) IN (1, price)
-====
-SELECT * FROM bid WHERE auction <> ALL (1, 2)
----
-error[SQL-1601]: <> ALL over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE auction <> ALL (1, 2)
-    |                                    ^^^^^^^^^^
-hint: write auction NOT IN (1, 2)
-====
-SELECT * FROM bid WHERE auction < ANY (1, (2))
----
-error[SQL-1601]: < ANY over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE auction < ANY (1, (2))
-    |                                   ^^^^^^^^^^^^
-hint: write (auction < 1 OR auction < (2))
-====
 SELECT * FROM bid WHERE auction = ANY (1)
 ---
 error[SQL-1062]: the aggregate any cannot be used in WHERE
@@ -249,27 +186,6 @@ error[SQL-1062]: the aggregate any cannot be used in WHERE
   1 | SELECT * FROM bid WHERE auction = ANY (ARRAY[1, 2])
     |                                   ^^^^^^^^^^^^^^^^^
 hint: to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)
-====
-SELECT * FROM bid WHERE auction = ANY (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
----
-error[SQL-1601]: = ANY over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE auction = ANY (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
-    |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: write x IN (a, b, ..)
-====
-SELECT * FROM bid WHERE auction < ALL (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
----
-error[SQL-1601]: < ALL over a list of values is not supported yet
-  1 | SELECT * FROM bid WHERE auction < ALL (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
-    |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: write (x < a AND x < b AND ..)
-====
-SELECT ARRAY(SELECT id FROM person) FROM bid
----
-error[SQL-1601]: ARRAY(SELECT ..) is not supported yet
-  1 | SELECT ARRAY(SELECT id FROM person) FROM bid
-    |        ^^^^^
-hint: write (SELECT collect_list(v) FROM ..), which leaves NULLs out
 ====
 SELECT COALESCE(SELECT size FROM city, 0) FROM bid
 ---
@@ -304,3 +220,52 @@ error[SQL-1601]: a correlated subquery cannot read the outer query below tumble 
   1 | BLE (SELECT * FROM bid AS c WHERE c.auction = b.auction), DESCRIPTOR(ts), INTERVAL '1' MINUTE)) AS n FROM bid AS b
     |                                               ^^^^^^^^^
 hint: compute this in a query of WITH or a view without the outer column, and compare with the outer column in the WHERE of the subquery
+====
+SELECT * FROM bid AS b ASOF JOIN person AS p ON b.bidder = p.id
+---
+error[SQL-1601]: ASOF JOIN takes equalities and one comparison of both sides by >=, >, <= or <
+  1 | SELECT * FROM bid AS b ASOF JOIN person AS p ON b.bidder = p.id
+    |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write ASOF JOIN t ON a.key = t.key AND a.ts >= t.ts, and filter in WHERE or in a subquery
+====
+SELECT * FROM bid AS b ASOF FULL JOIN person AS p ON b.bidder = p.id AND b.ts >= p.joined
+---
+error[SQL-1601]: ASOF FULL JOIN is not supported yet
+  1 | SELECT * FROM bid AS b ASOF FULL JOIN person AS p ON b.bidder = p.id AND b.ts >= p.joined
+    |                             ^^^^
+hint: exchange the tables and write ASOF LEFT JOIN
+====
+SELECT * FROM (bid AS b JOIN person AS p ON b.bidder = p.id) AS x
+---
+error[SQL-1601]: an alias of a join in parentheses is not supported yet
+  1 | SELECT * FROM (bid AS b JOIN person AS p ON b.bidder = p.id) AS x
+    |                                                              ^^
+hint: leave the alias out and write the aliases of the tables, or write (SELECT * FROM ..) AS x
+====
+SELECT MULTISET(SELECT id FROM person) FROM bid
+---
+error[SQL-1601]: MULTISET(SELECT ..) is not supported yet
+  1 | SELECT MULTISET(SELECT id FROM person) FROM bid
+    |        ^^^^^^^^
+hint: write ARRAY(SELECT ..)
+====
+SELECT * FROM bid WHERE (auction, bidder) < ANY (SELECT id, id FROM person)
+---
+error[SQL-1085]: a scalar subquery returns one column, this returns 2
+  1 | SELECT * FROM bid WHERE (auction, bidder) < ANY (SELECT id, id FROM person)
+    |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: list one column
+====
+SELECT count(*) FROM TUMBLE(TABLE (bid AS b JOIN person AS p ON b.bidder = p.id), DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+---
+error[SQL-1601]: TABLE of a join is not supported yet
+  1 | SELECT count(*) FROM TUMBLE(TABLE (bid AS b JOIN person AS p ON b.bidder = p.id), DESCRIPTOR(ts), INTERVAL '1' MIN
+    |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write TABLE (SELECT * FROM a JOIN b ON ..)
+====
+SELECT (auction, (SELECT max(size) FROM city)) IN (SELECT size, size FROM city) FROM bid
+---
+error[SQL-1601]: IN of several values that may be NULL, of which one is a subquery
+  1 | SELECT (auction, (SELECT max(size) FROM city)) IN (SELECT size, size FROM city) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: select the inner subquery in a query in FROM, and compare its column

@@ -89,7 +89,7 @@ error[SQL-1001]: unexpected "city": JOIN was expected
 ====
 SELECT * FROM bid ASOF JOIN city ON channel = name
 ---
-error[SQL-1601]: ASOF JOIN is not supported yet
+error[SQL-1601]: ASOF JOIN takes equalities and one comparison of both sides by >=, >, <= or <
   1 | SELECT * FROM bid ASOF JOIN city ON channel = name
-    |                   ^^^^
-hint: write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK
+    |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write ASOF JOIN t ON a.key = t.key AND a.ts >= t.ts, and filter in WHERE or in a subquery

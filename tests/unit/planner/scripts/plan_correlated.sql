@@ -242,3 +242,94 @@ Project expressions=(value) names=((SELECT max(size) FROM city WHERE name = b.ch
                               WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
                                 Scan bid columns=(0, 1, 2, 3, 4)
                                   : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# > ANY is a comparison with the least value, <= ALL the negation of > ANY
+SELECT * FROM bid WHERE price > ANY (SELECT score FROM person)
+---
+Project expressions=(auction, bidder, price, channel, ts) names=(auction, bidder, price, channel, ts)
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time]
+  Filter predicate=CASE WHEN (CAST(price AS DOUBLE) > min(score)) THEN TRUE WHEN (CASE WHEN is_null(count(*)) THEN 0 ELSE count(*) END = 0) THEN FALSE WHEN (count(score) < count(*)) THEN NULL WHEN is_null(CAST(price AS DOUBLE)) THEN NULL ELSE FALSE END
+    Join kind=inner
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Aggregate aggregates=(min(score), max(score), count(score), count(*)) names=(min(score), max(score), count(score), count(*)) phase=single
+        : min(score) DOUBLE, max(score) DOUBLE, count(score) BIGINT NOT NULL, count(*) BIGINT NOT NULL
+        WatermarkAssign time_column=3 watermark=joined
+          Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+            Scan person columns=(0, 1, 2, 3, 4, 5)
+              : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+====
+SELECT auction FROM bid WHERE auction < ANY (1, (2)) AND bidder >= ALL (1, 2)
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Filter predicate=(((auction < 1) OR (auction < 2)) AND ((bidder >= 1) AND (bidder >= 2)))
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# a list leaves NULLs out, so ARRAY collects rows of one field
+SELECT ARRAY(SELECT size FROM city WHERE name = b.channel ORDER BY country DESC) AS sizes FROM bid AS b
+---
+Project expressions=(CASE WHEN is_null(collect_list(struct(size) ORDER BY country DESC NULLS LAST)) THEN array() ELSE transform(collect_list(struct(size) ORDER BY country DESC NULLS LAST), x -> x.col1) END) names=(sizes)
+  : sizes ARRAY<INT> NOT NULL
+  Join kind=left left_keys=(5, 6) right_keys=(0, 1)
+    Project expressions=(auction, bidder, price, channel, ts, is_null(channel), CASE WHEN is_null(CAST(channel AS STRING)) THEN '' ELSE CAST(channel AS STRING) END) names=(auction, bidder, price, channel, ts, key1, key2)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate keys=(3, 4) aggregates=(collect_list(struct(size) ORDER BY country DESC NULLS LAST)) names=(collect_list(struct(size) ORDER BY country DESC NULLS LAST)) phase=single
+      : key1 BOOLEAN NOT NULL, key2 STRING NOT NULL, collect_list(struct(size) ORDER BY country DESC NULLS LAST) ARRAY<ROW<col1 INT>> NOT NULL
+      Project expressions=(size, country, outer1, is_null(channel), CASE WHEN is_null(CAST(channel AS STRING)) THEN '' ELSE CAST(channel AS STRING) END) names=(size, country, outer1, key1, key2)
+        Project expressions=(size, country, outer1) names=(size, country, outer1)
+          Filter predicate=(name = channel)
+            Join kind=inner
+              Scan city columns=(0, 1, 2)
+                : name STRING, country STRING, size INT
+              Project expressions=($0) names=(outer1)
+                Aggregate keys=(3) phase=single
+                  : channel STRING
+                  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                    Scan bid columns=(0, 1, 2, 3, 4)
+                      : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# the nearest row is a Top-1 per different value of the left columns
+SELECT b.auction, p.name FROM bid AS b ASOF LEFT JOIN person AS p MATCH_CONDITION (b.ts >= p.joined) ON b.bidder = p.id
+---
+Project expressions=(auction, name) names=(auction, name)
+  : auction BIGINT, name STRING
+  Project expressions=(auction, bidder, price, channel, ts, id, name, city, joined, born, score, joined_day) names=(auction, bidder, price, channel, ts, id, name, city, joined, born, score, joined_day)
+    Join kind=left left_keys=(1, 4) right_keys=(7, 8)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      PartitionTop partition=(7, 8) order=(joined DESC NULLS LAST) rank=row_number limit=1
+        Project expressions=(id, name, city, joined, born, score, joined_day, outer1, outer2) names=(id, name, city, joined, born, score, joined_day, outer1, outer2)
+          Join kind=inner left_keys=(0) right_keys=(0) residual=(ts >= joined)
+            Project expressions=($0, $1) names=(outer1, outer2)
+              Aggregate keys=(1, 4) phase=single
+                : bidder BIGINT, ts TIMESTAMP(3)
+                WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                  Scan bid columns=(0, 1, 2, 3, 4)
+                    : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+            WatermarkAssign time_column=3 watermark=joined
+              Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+                Scan person columns=(0, 1, 2, 3, 4, 5)
+                  : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+====
+SELECT b.auction, c.size FROM bid AS b LEFT JOIN (person AS p JOIN city AS c ON c.name = p.city) ON p.id = b.bidder
+---
+Project expressions=(auction, size) names=(auction, size)
+  : auction BIGINT, size INT
+  Join kind=left left_keys=(1) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Join kind=inner left_keys=(2) right_keys=(0)
+      WatermarkAssign time_column=3 watermark=joined
+        Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+          Scan person columns=(0, 1, 2, 3, 4, 5)
+            : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT

@@ -1,11 +1,11 @@
-"""Subqueries that read the outer row anywhere: the folded stream, our batch plans and the same words in DuckDB
-have one answer.
+"""Subqueries that read the outer row anywhere, ANY and ALL, ARRAY of a query, joins in parentheses and ASOF
+joins: the folded stream, our batch plans and the same words in DuckDB have one answer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import duckdb
@@ -50,8 +50,29 @@ SELECT o.id, t.g, t.n FROM o LEFT JOIN LATERAL (SELECT i.g, count(*) AS n FROM i
 SELECT a.id, b.id AS bid FROM o AS a LEFT JOIN o AS b ON a.k = b.k AND EXISTS (SELECT 1 FROM i WHERE i.v > a.v AND i.v < b.v)
 SELECT o.k, count(*) AS n FROM o GROUP BY o.k HAVING count(*) > (SELECT count(*) FROM i WHERE i.k = o.k GROUP BY i.k)
 SELECT o.id, (SELECT o.v WHERE o.k > 1) AS m FROM o
+SELECT o.id, o.v > ANY (SELECT i.v FROM i WHERE i.k = o.k) AS a, o.v >= ANY (SELECT i.v FROM i WHERE i.k = o.k) AS b, o.v < ANY (SELECT i.v FROM i WHERE i.k = o.k) AS c FROM o
+SELECT o.id, (o.k, o.v) IN (SELECT i.k, i.v FROM i) AS a, (o.k, o.v) NOT IN (SELECT i.k, i.v FROM i WHERE i.id > 9) AS b FROM o
+SELECT o.id, ARRAY(SELECT i.v FROM i WHERE i.k = o.k ORDER BY i.id DESC) AS a FROM o
+SELECT o.id, i.id AS j, p.id AS l FROM o LEFT JOIN (i JOIN o AS p ON p.k = i.k AND p.v > 2) ON o.id = i.id
+SELECT o.id, i.id AS j, i.v FROM o ASOF LEFT JOIN i ON o.k = i.k AND o.id > i.id
 """
 MORE = """
+SELECT o.id, o.v > ALL (SELECT i.v FROM i WHERE i.k = o.k) AS a, o.v <= ALL (SELECT i.v FROM i WHERE i.k = o.k AND i.v IS NOT NULL) AS b, o.v = ALL (SELECT i.v FROM i WHERE i.g = o.k) AS c FROM o
+SELECT o.id, o.v <> ANY (SELECT i.v FROM i WHERE i.k = o.k) AS a, o.v <> ALL (SELECT i.v FROM i WHERE i.k = o.k) AS b, o.v = ANY (SELECT i.v FROM i WHERE i.k = o.k) AS c FROM o
+SELECT o.id FROM o WHERE o.v > ALL (SELECT i.v FROM i WHERE i.k = o.k AND i.v < 4)
+SELECT o.id FROM o WHERE NOT (o.v < ANY (SELECT i.v FROM i WHERE i.g = o.k))
+SELECT o.id FROM o WHERE o.v >= ALL (SELECT i.v FROM i WHERE i.v IS NOT NULL AND i.id < 3) AND o.id = ANY (SELECT i.id FROM i)
+SELECT o.id, (o.k, o.v) IN (SELECT i.k, i.v FROM i WHERE i.g IS NOT NULL AND i.id > 100) AS a FROM o
+SELECT o.id, ARRAY(SELECT i.v FROM i WHERE i.k = o.k ORDER BY i.id DESC LIMIT 2) AS a FROM o
+SELECT o.id, ARRAY(SELECT DISTINCT i.v FROM i WHERE i.k = o.k ORDER BY 1) AS a FROM o
+SELECT ARRAY(SELECT i.v + 1 AS w FROM i ORDER BY w, i.id) AS a
+SELECT count(*) AS n FROM (o JOIN i ON o.k = i.k) LEFT JOIN i AS j ON j.id = i.g
+SELECT o.id, j.id AS m FROM o RIGHT JOIN (i AS j LEFT JOIN i AS l ON l.id = j.k) ON o.k = l.k
+SELECT o.id, i.id AS j, i.v FROM o ASOF JOIN i ON o.k = i.k AND o.id >= i.id
+SELECT o.id, i.id AS j FROM o ASOF LEFT JOIN i ON o.k = i.k AND o.id <= i.id
+SELECT o.id, i.id AS j FROM o ASOF JOIN i ON o.id < i.id
+SELECT * FROM o NATURAL JOIN i
+SELECT id, o.v, i.v AS w FROM o FULL JOIN i USING (id)
 SELECT o.id FROM o WHERE o.v NOT IN (SELECT max(i.v) FROM i WHERE i.k = o.k GROUP BY i.g)
 SELECT o.id, (SELECT count(*) FROM (SELECT i.v FROM i WHERE i.k = o.k UNION SELECT i.v FROM i WHERE i.g = o.k) AS u) AS n FROM o
 SELECT o.id FROM o WHERE o.v IN (SELECT i.v FROM i WHERE i.k = o.k UNION ALL SELECT i.id FROM i WHERE i.id = o.id)
@@ -135,12 +156,17 @@ def _answer(query: str) -> Counter[tuple[Any, ...]]:
         for name, table in TABLES.items():
             connection.register(name, table)
         connection.execute("SET default_null_order = 'nulls_first'")
-        return Counter(connection.execute(query).fetchall())
+        return _counted(connection.execute(query).fetchall())
 
 
 def _rows(session: Session, query: str) -> Counter[tuple[Any, ...]]:
     rows = session.execute(query).final_rows(PATIENCE_S)
-    return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    return _counted(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
+
+def _counted(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Count rows, arrays in them as tuples."""
+    return Counter(tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in rows)
 
 
 @pytest.mark.parametrize("query", _listed(QUERIES))
