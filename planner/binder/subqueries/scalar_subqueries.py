@@ -483,10 +483,20 @@ def _aggregated(
     plan = Aggregate(wide, unique, calls, tuple(map(str, calls)))
     outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
 
+    made = partial(
+        ScalarSubquery,
+        span=span,
+        outer=outer,
+        plan=plan,
+        keys=outputs,
+        # without keys the aggregate has a row even for no input, so the join may be inner
+        certain=not keys,
+        domain=_domain(rows),
+    )
+
     def read(index: int, through: Callable[[Column], Expression]) -> Expression:
         value = through(column(plan, len(unique) + index, padded=bool(keys)))
-        placed = {"outer": outer, "plan": plan, "keys": outputs, "certain": not keys, "domain": _domain(rows)}
-        return ScalarSubquery(value.type, value.nullable, span=span, value=value, **placed)
+        return made(value.type, value.nullable, value=value)
 
     return read
 
