@@ -25,7 +25,12 @@ from penstock.planner.parser.syntax_nodes import (
 WINDOW_INDEX = "window_index"
 """The column that a count window adds: the index of the row's window in its partition, from 0."""
 
-_USAGE = "TUMBLE(TABLE t PARTITION BY k ORDER BY ts, 100 ROWS)"
+_NUMBER = "$row"
+"""The column of a row's number in its partition, below the windows of HOP."""
+_USAGE = {
+    "TUMBLE": "TUMBLE(TABLE t PARTITION BY k ORDER BY ts, 100 ROWS)",
+    "HOP": "HOP(TABLE t PARTITION BY k ORDER BY ts, 10 ROWS, 100 ROWS)",
+}
 
 
 def is_count_window(tree: WindowTableFunction) -> bool:
@@ -36,23 +41,48 @@ def is_count_window(tree: WindowTableFunction) -> bool:
 def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
     """Return the query that replaces a count window: ROW_NUMBER per partition, cut into windows of n rows.
 
-    Without ORDER BY rows are numbered as they arrive. The last window of a partition may have fewer rows.
-    Raises SQL-1601 for a function other than TUMBLE, SQL-1102 for unknown arguments, SQL-1705 for a count
-    below 1.
+    Without ORDER BY rows are numbered as they arrive. The last window of a partition may have fewer rows. A
+    window of HOP has the last ``size`` rows up to each ``slide``-th row, so the first ones have fewer.
+    Raises SQL-1601 for another function, SQL-1102 for unknown arguments, SQL-1705 for a count below 1 or a
+    slide above the size.
     """
-    if tree.this != "TUMBLE":
+    if tree.this not in _USAGE:
         raise PenstockError(
             "SQL-1601",
             f"{tree.this} over a number of rows is not supported",
             span=span_of(tree),
-            hint=f"write {_USAGE}, or give {tree.this} a time column and intervals",
+            hint=f"write {_USAGE['TUMBLE']}, or give {tree.this} a time column and intervals",
             sqlstate="0A000",
         )
-    data, size = _arguments(tree)
+    data, sizes = _arguments(tree)
     consume(data, "this", "partition", "order")
-    span = span_of(size)
-    # SELECT *, (COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS ..) - 1) DIV n AS window_index FROM t
-    rows = _literal_rows(size)
+    span, usage = span_of(sizes[-1]), _USAGE[tree.this]
+    rows = [_literal_rows(size, usage) for size in sizes]
+    if rows[0] > rows[-1]:
+        message = "the slide of a count window is at most its size"
+        raise PenstockError(
+            "SQL-1705", message, span=span_of(sizes[0]), hint=f"write {usage}", sqlstate="22023"
+        )
+    number = _numbered(data, span)
+    if tree.this == "TUMBLE":
+        # SELECT *, (COUNT(*) OVER (..) - 1) DIV n AS window_index FROM t
+        index = exp.IntDiv(this=exp.Paren(this=number), expression=exp.Literal.number(rows[0]))
+        return _selected(AllColumns(), index, WINDOW_INDEX, data.this, span)
+    # SELECT * EXCEPT (row), explode(sequence(row DIV slide, (row + size) DIV slide - 1)) AS window_index
+    numbered = _selected(AllColumns(), number, _NUMBER, data.this, span)
+    slide, size = map(exp.Literal.number, rows)
+    row = _reference(_with_span(exp.to_identifier(_NUMBER, quoted=True), span))
+    first = exp.IntDiv(this=row, expression=slide)
+    behind = exp.Paren(this=exp.Add(this=row.copy(), expression=size))
+    last = exp.Sub(this=exp.IntDiv(this=behind, expression=slide.copy()), expression=exp.Literal.number(1))
+    every = FunctionCall(this="sequence", expressions=[_with_span(first, span), _with_span(last, span)])
+    windows = FunctionCall(this="explode", expressions=[_with_span(every, span)])
+    others = AllColumns(except_=[row.expressions[0].copy()])
+    return _selected(others, windows, WINDOW_INDEX, numbered, span)
+
+
+def _numbered(data: TableArgument, span: Span | None) -> exp.Expr:
+    """Return the number of a row in its partition, from 0: the count up to it, less one."""
     order = [_sort_key(name) for name in data.args.get("order") or []]
     number = FunctionCall(
         this="count",
@@ -67,45 +97,60 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
             first=FrameBound(following=False),
         ),
     )
-    # (COUNT(*) OVER (..) - 1) DIV n: the count up to the row is its number.
-    before = exp.Paren(this=exp.Sub(this=_with_span(number, span), expression=exp.Literal.number(1)))
-    index = exp.IntDiv(this=before, expression=exp.Literal.number(rows))
+    return exp.Sub(this=_with_span(number, span), expression=exp.Literal.number(1))
+
+
+def _selected(
+    others: AllColumns, value: exp.Expr, name: str, table: exp.Expr, span: Span | None
+) -> exp.Subquery:
     # made nodes have the span of the count, so that errors in them point there
-    columns = [AllColumns(), exp.Alias(this=_with_span(index, span), alias=exp.to_identifier(WINDOW_INDEX))]
-    return exp.Subquery(this=exp.Select(expressions=columns, from_=exp.From(this=data.this)))
+    alias = _with_span(exp.to_identifier(name), span)
+    column = _with_span(exp.Alias(this=_with_span(value, span), alias=alias), span)
+    return exp.Subquery(
+        this=exp.Select(expressions=[_with_span(others, span), column], from_=exp.From(this=table))
+    )
 
 
 def _value(argument: exp.Expr) -> exp.Expr:
     return argument.args["expression"] if isinstance(argument, NamedArgument) else argument
 
 
-def _arguments(tree: WindowTableFunction) -> tuple[TableArgument, RowCount]:
+def _arguments(tree: WindowTableFunction) -> tuple[TableArgument, list[RowCount]]:
+    """Return the table and the counts, SLIDE before SIZE."""
+    named = [a for a in tree.expressions if isinstance(a, NamedArgument) and isinstance(_value(a), RowCount)]
     values = [_value(argument) for argument in tree.expressions]
-    match values:
+    # SIZE => 100 ROWS, SLIDE => 10 ROWS
+    if len(named) == 2 and named[0].name.upper() == "SIZE":
+        values = [values[0], values[2], values[1]]
+    match tree.this, values:
         # TUMBLE(TABLE t .., 100 ROWS)
-        case [TableArgument() as data, RowCount() as size]:
-            return data, size
+        case "TUMBLE", [TableArgument() as data, RowCount() as size]:
+            return data, [size]
+        # HOP(TABLE t .., 10 ROWS, 100 ROWS)
+        case "HOP", [TableArgument() as data, RowCount() as slide, RowCount() as size]:
+            return data, [slide, size]
+    many = "a number of rows" if tree.this == "TUMBLE" else "two numbers of rows"
     raise PenstockError(
         "SQL-1102",
-        "a count window takes a table and a number of rows",
+        f"a count window takes a table and {many}",
         span=span_of(tree),
-        hint=f"write {_USAGE}",
+        hint=f"write {_USAGE[tree.this]}",
         sqlstate="42883",
     )
 
 
-def _literal_rows(size: RowCount) -> int:
+def _literal_rows(size: RowCount, usage: str) -> int:
     literal = size.this
     if isinstance(literal, exp.Literal) and not literal.is_string and literal.name.isdigit():
         rows = int(literal.name)
         # Rows are counted in a BIGINT.
-        if 0 < rows < 1 << 63:
+        if 0 < rows < 1 << 62:
             return rows
     raise PenstockError(
         "SQL-1705",
         "the size of a count window is a whole number of rows, at least 1",
         span=span_of(size),
-        hint=f"write {_USAGE}",
+        hint=f"write {usage}",
         sqlstate="22023",
     )
 

@@ -21,6 +21,10 @@ from tests.streaming.three_acts.oracle import FLIGHTS, ROOT, _database
 from tests.streaming.three_acts.test_over import MOVES, answer, check
 
 NUMBERED = "SELECT *, (row_number() OVER (PARTITION BY {key} ORDER BY {order}) - 1) // {size} AS window_index FROM {source}"
+SLIDING = (
+    "SELECT *, unnest(range(n // {slide}, (n + {size}) // {slide})) AS window_index"
+    " FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY ts) - 1 AS n FROM moves)"
+)
 # In our words, in DuckDB's, and whether each row is emitted once and never retracted.
 QUERIES = {
     "one key": (
@@ -58,6 +62,17 @@ QUERIES = {
         f"SELECT k, window_index, sum(v)::BIGINT FROM ({NUMBERED.format(key='k', order='id', size=7, source='moves')}) GROUP BY ALL",
         False,
     ),
+    "windows that slide": (
+        "SELECT k, window_index, COUNT(*), SUM(v), MAX(d) FROM HOP(TABLE moves PARTITION BY k ORDER BY ts, 3 ROWS, 7 ROWS)"
+        " GROUP BY k, window_index",
+        f"SELECT k, window_index, count(*), sum(v)::BIGINT, max(d) FROM ({SLIDING.format(key='k', slide=3, size=7)}) GROUP BY ALL",
+        False,
+    ),
+    "rows with their sliding windows": (
+        "SELECT id, window_index FROM HOP(DATA => TABLE moves ORDER BY ts, SIZE => 10 ROWS, SLIDE => 5 ROWS)",
+        f"SELECT id, window_index FROM ({SLIDING.format(key='1', slide=5, size=10)})",
+        True,
+    ),
     "rows with their window": (
         "SELECT id, window_index FROM TABLE(TUMBLE(TABLE moves PARTITION BY k ORDER BY ts, 7 ROWS))",
         f"SELECT id, window_index FROM ({NUMBERED.format(key='k', order='ts', size=7, source='moves')})",
@@ -92,7 +107,9 @@ def test_without_an_order_rows_are_numbered_as_they_arrive(session: Session) -> 
         ("TUMBLE(TABLE moves, 0 ROWS)", "SQL-1705"),
         ("TUMBLE(TABLE moves, 1.5 ROWS)", "SQL-1705"),
         ("TUMBLE(TABLE moves, DESCRIPTOR(ts), 3 ROWS)", "SQL-1102"),
-        ("HOP(TABLE moves, 10 ROWS, 100 ROWS)", "SQL-1601"),
+        ("HOP(TABLE moves, 100 ROWS, 10 ROWS)", "SQL-1705"),
+        ("HOP(TABLE moves, 100 ROWS)", "SQL-1102"),
+        ("CUMULATE(TABLE moves, 10 ROWS, 100 ROWS)", "SQL-1601"),
         ("TUMBLE(TABLE moves PARTITION BY nothing, 3 ROWS)", "SQL-1042"),
         ("TUMBLE(TABLE moves ORDER BY ts, DESCRIPTOR(ts), INTERVAL '1' MINUTE)", "SQL-1601"),
     ],
