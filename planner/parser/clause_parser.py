@@ -161,6 +161,10 @@ class EmitParser:
             node.set("this", "on window close")
         elif self._tokens.take_words("CHANGES"):
             node.set("this", "changes")
+            every_row = self._tokens.at_words("EVERY") and self._tokens.word(2) == "ROWS"
+            if self._tokens.at_words("AFTER") or every_row:
+                hint = "write EVERY INTERVAL '1' SECOND, or windows of n rows: TUMBLE(TABLE t, n ROWS)"
+                raise self._tokens.not_yet("EMIT by a number of rows", hint)
             if self._tokens.take_words("EVERY"):
                 node.set("every", self._length())
         elif not self._tokens.take_words("FINAL"):

@@ -269,3 +269,24 @@ error[SQL-1601]: IN of several values that may be NULL, of which one is a subque
   1 | SELECT (auction, (SELECT max(size) FROM city)) IN (SELECT size, size FROM city) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: select the inner subquery in a query in FROM, and compare its column
+====
+SELECT CURRENT_WATERMARK(ts) FROM bid
+---
+error[SQL-1601]: CURRENT_WATERMARK is not supported: its value would differ between two runs
+  1 | SELECT CURRENT_WATERMARK(ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^
+hint: rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark
+====
+SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 10 ROWS
+---
+error[SQL-1601]: EMIT by a number of rows is not supported yet
+  1 | SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 10 ROWS
+    |                                                                 ^^^^^
+hint: write EVERY INTERVAL '1' SECOND, or windows of n rows: TUMBLE(TABLE t, n ROWS)
+====
+SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES AFTER 10 ROWS
+---
+error[SQL-1601]: EMIT by a number of rows is not supported yet
+  1 | SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES AFTER 10 ROWS
+    |                                                                 ^^^^^
+hint: write EVERY INTERVAL '1' SECOND, or windows of n rows: TUMBLE(TABLE t, n ROWS)
