@@ -417,13 +417,7 @@ class ExpressionBinder:
     def _function(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, FunctionCall)
         name, span = str(tree.this), span_of(tree)
-        # An expression is computed of a row, and the watermark is no part of it.
-        if name.lower() == "current_watermark":
-            hint = (
-                "rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark"
-            )
-            message = "CURRENT_WATERMARK is not supported: its value would differ between two runs"
-            raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+        _refuse_watermark(name, span)
         # f(..) OVER (..): the OVER list takes it.
         if tree.args.get("over") is not None:
             # WHERE, GROUP BY, HAVING: the rows of a partition are not there yet
@@ -542,6 +536,14 @@ class ExpressionBinder:
             raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")
         # TRY_CAST is NULL where CAST raises.
         return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
+
+
+def _refuse_watermark(name: str, span: Span | None) -> None:
+    # An expression is computed of a row, and the watermark is no part of it.
+    if name.lower() == "current_watermark":
+        hint = "rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark"
+        message = "CURRENT_WATERMARK is not supported: its value would differ between two runs"
+        raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
 
 
 _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
