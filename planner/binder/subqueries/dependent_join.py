@@ -18,7 +18,13 @@ from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
 from penstock.planner.binder.relations.joins import join_on
 from penstock.planner.binder.scope import Scope
-from penstock.planner.binder.subqueries.correlation import ORDERED, InnerRows, is_plain, unordered
+from penstock.planner.binder.subqueries.correlation import (
+    ORDERED,
+    InnerRows,
+    has_subquery,
+    is_plain,
+    unordered,
+)
 from penstock.planner.binder.subqueries.decorrelation import DependentJoin, outer_columns
 from penstock.planner.binder.subqueries.outer_values import OuterValues, alike, equal
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal, SortKey, conjunction
@@ -162,6 +168,14 @@ def takes_first(query: exp.Expr, context: BindContext) -> bool:
         return False
     limit = query.args.get("limit")
     return limit is None or is_positive(ExpressionBinder(Scope(), context, "LIMIT").bind(limit))
+
+
+def takes_first_alone(query: exp.Expr, context: BindContext) -> bool:
+    """Return whether a query ``takes_first`` and has no subquery in its WHERE. A query that was bound whole
+    is then bound again; a subquery in it would be bound twice as often with each level.
+    """
+    where = query.args.get("where")
+    return (where is None or not has_subquery(where)) and takes_first(query, context)
 
 
 def first_rows(

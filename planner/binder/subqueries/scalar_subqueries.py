@@ -39,7 +39,7 @@ from penstock.planner.binder.subqueries.dependent_join import (
     by_outer_values,
     first_rows,
     is_positive,
-    takes_first,
+    takes_first_alone,
     with_domain,
 )
 from penstock.planner.expressions.nodes import (
@@ -354,7 +354,7 @@ class SubqueryValues:
                 return values[0]
         if not one_row_for(relation.plan, ()):
             raise _several(span)
-        if takes_first(query, context) and not aggregates(query, context):
+        if takes_first_alone(query, context) and not aggregates(query, context):
             return self._one_of(query, binder, span)
         # GROUP BY, UNION, OFFSET, WITH ..: the dependent join
         rows, keys = _equality_pairs(rows, span)
