@@ -23,7 +23,11 @@ from penstock.optimizer.rules.fold_constants import fold_constants
 from penstock.optimizer.rules.fuse_count_windows import fuse_count_windows
 from penstock.optimizer.rules.fuse_window_aggregates import fuse_windows
 from penstock.optimizer.rules.merge_projects import merge_projects
-from penstock.optimizer.rules.prune_columns import prune_columns
+from penstock.optimizer.rules.prune_columns import (
+    drop_unread_watermarks,
+    prune_columns,
+    prune_tied_columns,
+)
 from penstock.optimizer.rules.prune_nested_fields import narrow_rows
 from penstock.optimizer.rules.push_filters import push_filters, push_filters_past_watermarks
 from penstock.optimizer.rules.rank_to_top_n import first_of_partitions
@@ -52,6 +56,8 @@ class Rule:
 
 
 RULES: tuple[Rule, ...] = (
+    # First of the rules for streams: filters stay above a watermark.
+    Rule(drop_unread_watermarks, only="streaming"),
     # Constants first: the identities of the next rule see TRUE, FALSE and NULL instead of 1 < 2.
     Rule(fold_constants),
     Rule(simplify_predicates),
@@ -64,6 +70,7 @@ RULES: tuple[Rule, ...] = (
     Rule(fuse_windows),
     Rule(fuse_count_windows, only="streaming"),
     Rule(prune_columns),
+    Rule(prune_tied_columns),
     # After pruning: readers of one table then differ in their columns.
     Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),

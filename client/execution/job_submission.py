@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,7 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
     if state.engine.is_shared and not is_resumable:
         notes += ("the server does not resume it after a restart: its text has parameters or secrets",)
     try:
-        job = submit_with_state(state, query, options, job_id)
+        job, query = submit_with_state(state, query, options, job_id)
     except PenstockError:
         if job_id is not None and state.resume_as is None:
             # the id, and with it the state directory, is free for the next job of that name
@@ -123,6 +124,7 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
     job.start_notes = notes
     state.engine.forget_ended_jobs()
     state.jobs.submitted[job.job_id] = submitted_job(query, state, durable=options.state_dir is not None)
+    assert query.graph is not None
     _declare_late_rows(state, query.graph, job)
     return Result(Shape(Schema(())), TableStream(), job)
 
@@ -133,7 +135,8 @@ def submitted_job(
     """Return what a session keeps of a job it submits now."""
     settings = state.settings
     return SubmittedJob(
-        query,
+        # the job may outlive the session that could plan it as before
+        replace(query, former=None),
         sink_number,
         durable,
         masked(state.statement_log.current.strip()),
@@ -190,12 +193,18 @@ def rescaled_graph(submitted: SubmittedJob, parallelism: int, settings: Settings
 
 def submit_with_state(
     state: SessionState, query: PlannedQuery, options: JobOptions, job_id: str | None
-) -> Job:
-    """Submit a job that may have a state; a foreign state is renamed where the session may drop it."""
+) -> tuple[Job, PlannedQuery]:
+    """Submit a job that may have a state; a foreign state is renamed where the session may drop it. Return
+    the job and the query as it runs: as an older version planned it, where the state is of such a plan.
+    """
     assert query.graph is not None
     graph, history = query.graph, None if query.history is None else query.history.graph
+    former = None if query.former is None else _FormerPlan(query.former)
     try:
-        return state.jobs.manager.submit(graph, options, job_id, history)
+        job = state.jobs.manager.submit(graph, options, job_id, history, former)
+        if job.runs_former_plan and former is not None and former.query is not None:
+            return job, former.query
+        return job, query
     except PenstockError as error:
         if (
             # only the state of another query, only where the user allowed the drop, and only a state on disk
@@ -211,7 +220,20 @@ def submit_with_state(
     old = options.state_dir / job_id
     number = next(n for n in itertools.count(1) if not exists(old.with_name(f"{job_id}.dropped-{n}")))
     set_aside(old, old.with_name(f"{job_id}.dropped-{number}"))
-    return state.jobs.manager.submit(graph, options, job_id, history)
+    return state.jobs.manager.submit(graph, options, job_id, history), query
+
+
+class _FormerPlan:
+    """Plans a query as an older version did, when a checkpoint asks for it. ``query``: that plan."""
+
+    def __init__(self, plan: Callable[[], PlannedQuery]) -> None:
+        self._plan = plan
+        self.query: PlannedQuery | None = None
+
+    def __call__(self) -> JobGraph:
+        self.query = self._plan()
+        assert self.query.graph is not None
+        return self.query.graph
 
 
 def final_order(plan: LogicalPlan) -> tuple[SortKey, ...]:

@@ -4,6 +4,7 @@ job.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,8 @@ class OptimizedQuery:
 class PlannedQuery:
     """A query that can be started. Without ``graph`` the bounded backend runs ``plan`` whole. Else
     ``with_exchanges`` is the plan with its exchanges and ``graph`` has its operator chains. ``history``:
-    the state that is loaded before ``graph`` runs.
+    the state that is loaded before ``graph`` runs. ``former`` plans the query as versions did that wrote
+    older checkpoints; None where they planned it alike.
     """
 
     bound: LogicalPlan
@@ -79,6 +81,7 @@ class PlannedQuery:
     with_exchanges: LogicalPlan | None = None
     graph: JobGraph | None = None
     history: History | None = None
+    former: Callable[[], PlannedQuery] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.history_subplans import history_option, no_stream
 from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.optimizer.rules.prune_columns import NEWER_THAN_STATE, drop_unread_watermarks
 from penstock.optimizer.scan_validation import check_alignment
 from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
@@ -101,16 +102,17 @@ class QueryPipeline:
         *,
         mode: str | None = None,
         backend: str | None = None,
+        without: tuple[str, ...] = (),
     ) -> OptimizedQuery:
-        """Apply the rules for all runtimes, choose the runtime, and apply the rules for that one. SQL-1715
-        for WITH HISTORY in a query that reads no stream.
+        """Apply the rules for all runtimes, choose the runtime, and apply the rules for that one, but none of
+        ``without``. SQL-1715 for WITH HISTORY in a query that reads no stream.
         """
         check_access(self._state.access, self._state.catalog, bound)
         # before the rules: views expand, so a short text can make a plan too large for them
         check_plan(bound, self._state.settings)
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
         is_supported = partial(_is_supported, backends=_candidates(options.backend))
-        history, disabled = history_option(bound), options.disabled_rules
+        history, disabled = history_option(bound), (*options.disabled_rules, *without)
         # before a runtime is chosen: a bounded subplan that several readers share is one BoundedInput
         shared = optimize_sharing(
             bound, options.mode, disabled=disabled, observer=observer, speaks=is_supported
@@ -122,7 +124,8 @@ class QueryPipeline:
             # the plan has one shape at every parallelism, so that its state can be restored at another
             parallelism = max(2, parallelism)
         if history is not None:
-            disabled = (*disabled, "runtime_filters")  # a loaded history has no scans to prune
+            # a loaded history has no scans to prune, and is cut off by event time
+            disabled = (*disabled, "runtime_filters", drop_unread_watermarks.__name__)
         plan = optimize(
             chosen, disabled=disabled, runtime=runtime, parallelism=parallelism, observer=observer
         )
@@ -161,7 +164,14 @@ class QueryPipeline:
             history = plan_history(
                 query.history, with_exchanges, graph, facts, settings, self._state.backends.choose_for
             )
-        return PlannedQuery(query.bound, plan, options, facts, with_exchanges, graph, history)
+        former = partial(self._plan_as_before, query)
+        return PlannedQuery(query.bound, plan, options, facts, with_exchanges, graph, history, former)
+
+    def _plan_as_before(self, query: OptimizedQuery) -> PlannedQuery:
+        """Plan a query without the rules that older checkpoints do not know: their state has more columns."""
+        mode, backend = query.options.mode, query.options.backend
+        optimized = self.optimize(query.bound, mode=mode, backend=backend, without=NEWER_THAN_STATE)
+        return self.plan_physical(optimized)
 
     def run_bound(self, bound: LogicalPlan) -> Result:
         """Run a plan of ``resolve`` through the stages after it."""

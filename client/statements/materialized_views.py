@@ -98,7 +98,7 @@ def _submit_view_job(state: SessionState, planned: PlannedQuery) -> Job:
         table.name, table.schema.to_arrow(), _reads_bounded_tables(state, planned.bound)
     )
     try:
-        job = submit_with_state(state, planned, options, directory_name(name) if durable else None)
+        job, planned = submit_with_state(state, planned, options, directory_name(name) if durable else None)
     except PenstockError:
         # all or nothing: neither rows nor a name remain of a view whose job was refused
         state.views.tables.forget(table.name)

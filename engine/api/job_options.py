@@ -58,7 +58,8 @@ class JobOptions:
     to ``spill_dir`` (None: the system's temporary files). ``unaligned``: barriers of periodic checkpoints
     overtake rows once they are older than ``aligned_timeout_ms``. ``exactly_once`` False: rows behind a
     barrier are not blocked, and may count twice after a failure. ``bounded_backend``: what computes bounded
-    parts of the plan, "": the default of the process.
+    parts of the plan, "": the default of the process. ``keep_freed``: the allocator of a process that runs
+    tasks keeps what they free.
     """
 
     name: str = "job"
@@ -92,6 +93,7 @@ class JobOptions:
     unaligned: bool = False
     aligned_timeout_ms: int = 0
     bounded_backend: str = ""
+    keep_freed: bool = False
 
     @classmethod
     def from_settings(
@@ -122,6 +124,7 @@ class JobOptions:
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
             deployment=settings.get("deployment"),
             task_slots=settings.get("taskmanager.slots"),
+            keep_freed=settings.get("taskmanager.memory.keep-freed"),
             heartbeat_timeout_ms=settings.get("heartbeat.timeout"),
             python_modules=tuple(
                 name.strip() for name in str(settings.get("python.modules") or "").split(",") if name.strip()

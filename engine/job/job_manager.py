@@ -26,7 +26,7 @@ from penstock.engine.job.job import Job
 from penstock.engine.job.job_events import RescaleRequested
 from penstock.engine.job.job_master import JobMaster, Posted
 from penstock.engine.job.job_state import JobState
-from penstock.engine.job.query_evolution import continued
+from penstock.engine.job.query_evolution import continued, fits_better
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.storage.locations import storage_at
 from penstock.engine.storage.memory import MemoryStorage
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
 
 History = Callable[[], JobGraph]
+Former = Callable[[], JobGraph]
 # much shorter than the 30 s (LEASE_S) after which another process may take a silent lock over
 RENEW_MS = 2_000.0
 CLOSE_MS = 60_000.0
@@ -95,7 +96,12 @@ class JobManager:
         self._runtimes: dict[object, ProcessRuntime] = {}
 
     def submit(
-        self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None
+        self,
+        graph: JobGraph,
+        options: JobOptions,
+        job_id: str | None = None,
+        history: History | None = None,
+        former: Former | None = None,
     ) -> Job:
         """Start a job, from its newest checkpoint when ``options.state_dir`` has one. A job recorded as
         finished is not run again.
@@ -103,8 +109,9 @@ class JobManager:
         ``job_id`` names the job's directory in ``state_dir``. By default it is derived from the job's name,
         and is new each time without ``state_dir``. A job without checkpoints starts from
         ``options.savepoint`` if set. A job that has neither first runs the plan that ``history`` returns;
-        ``graph`` then resumes after it. Raises STA-3xxx when the state is in use, damaged, or another
-        query's.
+        ``graph`` then resumes after it. ``former`` returns the plan that an older version made of the query:
+        it runs instead where more of the checkpoint fits it. Raises STA-3xxx when the state is in use,
+        damaged, or another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
@@ -116,6 +123,7 @@ class JobManager:
         store = self._store(options, job_id, keeps=history is not None)
         # Nothing stored: no checkpoint to restore, not finished, ids from 1.
         opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
+        runs_former = False
         if store is not None:
             try:
                 # before the lock: a state of another job must not even get a new epoch
@@ -125,6 +133,10 @@ class JobManager:
                     # a directory with checkpoints ignores the savepoint
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
+                    if former is not None and opened.latest.fingerprint != plan.fingerprint:
+                        other = former()
+                        if fits_better(opened.latest, plan_identity(other), plan):
+                            graph, plan, runs_former = other, plan_identity(other), True
                     latest, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
                     opened = replace(opened, latest=latest)
                     # a restart may read a checkpoint of the former query again: map it like the first one
@@ -150,7 +162,7 @@ class JobManager:
                 raise
         storage = None if store is None else store.storage
         job = Job(job_id, options.name, storage, self._clock.wall_ms())
-        job.state_diff = diff
+        job.state_diff, job.runs_former_plan = diff, runs_former
         try:
             return self._start(job, graph, options, plan, store, opened, first, owner)
         except PenstockError:  # it cannot run in the requested deployment

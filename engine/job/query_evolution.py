@@ -109,6 +109,20 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
     ), diff
 
 
+def fits_better(manifest: Manifest, one: PlanIdentity, other: PlanIdentity) -> bool:
+    """Return whether a checkpoint loses less under one plan of a query than under another."""
+    return _losses(manifest, one) < _losses(manifest, other)
+
+
+def _losses(manifest: Manifest, plan: PlanIdentity) -> tuple[int, int]:
+    # the state of an equal plan is all kept, and nothing is added
+    if manifest.fingerprint == plan.fingerprint:
+        return 0, 0
+    diff = state_diff(manifest, plan)
+    lost = sum(change.fate in (Fate.REBUILT, Fate.DROPPED) for change in diff.changes)
+    return len(diff.refusals), lost
+
+
 def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     """Match the operators of a checkpoint with those of a plan."""
     # Operators without state are of no interest: they may change freely.

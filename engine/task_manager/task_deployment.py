@@ -27,6 +27,7 @@ from penstock.engine.task.memory_budget import MemoryBudget
 from penstock.engine.task.messages import OperatorEventReported, TaskId, TaskReport
 from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
 from penstock.engine.task.task import Task
+from penstock.engine.task_manager.allocator import keep_freed_memory
 from penstock.planner.logical.distribution import Forward
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
@@ -107,6 +108,8 @@ class Deployer:
         """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes
         the slot of a subtask number.
         """
+        if self.options.keep_freed:
+            keep_freed_memory()
         # all channels first: a writer and a gate then meet in the same object
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
         # one budget per slot: the tasks of one subtask number share it

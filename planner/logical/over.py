@@ -105,7 +105,7 @@ class Over(PassThroughNode):
     """Each input row with one column appended per call. All calls share partition, order and frame; ranks,
     LAG and LEAD ignore the frame.
 
-    All columns break ties of the order. ``timely``: the order begins with an ascending event-time attribute.
+    The columns of the input break ties of the order. ``timely``: the order begins with an ascending event-time attribute.
     Rows without a time are then dropped and counted, and a stream's rows are buffered until the watermark
     passes them.
 
@@ -144,7 +144,7 @@ class Over(PassThroughNode):
 
     @property
     def breaks_ties(self) -> bool:
-        """Whether the result depends on the order of peers, and therefore on all columns."""
+        """Whether the result depends on the order of peers, and therefore on the columns that break ties."""
         # a ROWS frame cuts between peers, and these functions number or pick one of them
         ordinal = {"row_number", *PLACES}
         return self.frame.unit is FrameUnit.ROWS or any(call.function in ordinal for call in self.calls)
@@ -254,8 +254,9 @@ class Over(PassThroughNode):
         smaller = replace(self, calls=calls, names=names)
         reads = _columns_of_specification(self, needed)
         reads |= columns_read(e for call in calls for e in (*call.args, call.filter))
-        # without all columns another row of equal order would come first
-        child, positions = pruner.narrow(self.input, range(width) if smaller.breaks_ties else reads)
+        # rows that are equal in all that is read are alike to every reader
+        every = pruner.keeps_ties and smaller.breaks_ties
+        child, positions = pruner.narrow(self.input, range(width) if every else reads)
         moved = tuple(call.map(lambda expression: expression.remap(positions)) for call in calls)
         pruned = replace(smaller, input=child, calls=moved, **_moved_specification(self, positions))
         return pruned, positions | {width + old: len(child.schema) + new for new, old in enumerate(keep)}
@@ -295,9 +296,9 @@ class PartitionTop(PassThroughNode):
     """Top-N per partition: the rows whose ``rank`` (row_number, rank, dense_rank) is at most ``limit``, kept
     up to date.
 
-    ``rank_name`` appends the rank as a column. All columns break ties of row_number. ``window`` are the
-    window columns, when the partition is within windows. Rows of an insert-only stream are then emitted once,
-    when their window closes.
+    ``rank_name`` appends the rank as a column. The columns of the input break ties of row_number. ``window``
+    are the window columns, when the partition is within windows. Rows of an insert-only stream are then
+    emitted once, when their window closes.
 
     ``ttl_ms`` is a hint: the time to live of a partition since its last row, in milliseconds (0: for ever).
     """
@@ -328,6 +329,11 @@ class PartitionTop(PassThroughNode):
         return f"top {self.limit}{keys_text(' per', self.partition, self.input.schema)}"
 
     @property
+    def breaks_ties(self) -> bool:
+        """Whether the result depends on the order of peers, and therefore on the columns that break ties."""
+        return self.rank == "row_number"
+
+    @property
     def shows_rank(self) -> bool:
         """Whether the rank is a column of the output."""
         return self.rank_name is not None
@@ -345,7 +351,7 @@ class PartitionTop(PassThroughNode):
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below, columns = inputs[0], inputs[0].columns
         order = (texts.sort(key, columns) for key in self.order)
-        ties = texts.ties(columns) if self.rank == "row_number" else ()
+        ties = texts.ties(columns) if self.breaks_ties else ()
         # within windows rows are emitted once, at the end: another state
         head = ("partition top", below.rows, self.rank, str(self.limit), str(self.window is not None))
         rows = hash_parts(*head, *(columns[key] for key in self.partition), "by", *order, "ties", *ties)
@@ -375,9 +381,10 @@ class PartitionTop(PassThroughNode):
         return ({key: key for key in self.partition},)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
-        """All columns stay where they break ties of row_number."""
+        """Rows that are equal in the columns that stay are alike to every reader, so these can break ties."""
         width = len(self.input.schema)
-        reads = range(width) if self.rank == "row_number" else _columns_of_specification(self, needed)
+        every = pruner.keeps_ties and self.breaks_ties
+        reads = range(width) if every else _columns_of_specification(self, needed)
         child, positions = pruner.narrow(self.input, reads)
         shown = self.rank_name if width in needed else None
         pruned = replace(self, input=child, rank_name=shown, **_moved_specification(self, positions))

@@ -74,7 +74,17 @@ class StateBound:
 
 
 class ColumnPruner(Protocol):
-    """The recursion of the rule ``prune_columns``: a node prunes its inputs through it."""
+    """The recursion of the rule ``prune_columns``: a node prunes its inputs through it.
+
+    ``keeps_ties``: columns that only break ties of an order stay. ``keeps_watermarks``: the event time that
+    nobody reads stays.
+    """
+
+    @property
+    def keeps_ties(self) -> bool: ...
+
+    @property
+    def keeps_watermarks(self) -> bool: ...
 
     def prune(self, node: LogicalPlan, needed: Needed) -> Pruned:
         """Return a node whose output has at least the needed columns, and their new positions."""

@@ -102,6 +102,8 @@ class WatermarkAssign(PassThroughNode):
         return (), (parts,)
 
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        if self.time_column not in needed and not pruner.keeps_watermarks:
+            return pruner.prune(self.input, needed)
         reads = needed | {self.time_column} | self.watermark.columns()
         child, positions = pruner.prune(self.input, reads)
         pruned = WatermarkAssign(child, positions[self.time_column], self.watermark.remap(positions))

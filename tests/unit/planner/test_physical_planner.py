@@ -61,13 +61,13 @@ def test_one_subtask_is_one_chain() -> None:
 def test_filter_and_projection_are_one_calc() -> None:
     calcs = [
         o
-        for o in operators(job("SELECT a + 1 AS b FROM orders WHERE a > 2 AND k = 'x'"))
+        for o in operators(job("SELECT ts, a + 1 AS b FROM orders WHERE a > 2 AND k = 'x'"))
         if isinstance(o.node, Calc)
     ]
     (calc,) = calcs
     assert str(calc.node.predicate) == "((a > 2) AND (k = 'x'))"
-    assert [str(p) for p in calc.node.projections or ()] == ["(a + 1)"]
-    assert calc.schema.names == ["b"]
+    assert [str(p) for p in calc.node.projections or ()] == ["ts", "(a + 1)"]
+    assert calc.schema.names == ["ts", "b"]
 
 
 def test_an_exchange_ends_the_chain() -> None:
@@ -97,7 +97,10 @@ def test_changes_and_keys_reach_the_specs() -> None:
     assert (first.facts.insert_only, second.facts.insert_only) == (True, False)
     (sink,) = (o for o in operators(graph) if isinstance(o.node, Sink))
     assert (sink.facts.upsert_key, sink.facts.insert_only) == ((0,), False)
-    (watermark,) = (o for o in operators(graph) if isinstance(o.node, WatermarkAssign))
+
+
+def test_settings_reach_the_specs() -> None:
+    (watermark,) = (o for o in operators(job("SELECT ts FROM orders")) if isinstance(o.node, WatermarkAssign))
     assert watermark.facts.idle_timeout_ms == 7_000
 
 

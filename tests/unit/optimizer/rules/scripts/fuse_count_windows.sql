@@ -7,7 +7,7 @@ Sink to the client [window_index, k, n, s]
         └── Project k, a, b, (over1 - 1) DIV 10 AS window_index
             └── Over in time per k by ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
                 └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b, u]
+                    └── Scan orders [ts, k, a, b]
 =>
 Sink to the client [window_index, k, n, s]
 └── Project window_index, k, count(*) AS n, sum((CAST(a AS BIGINT) + b)) AS s
@@ -15,7 +15,7 @@ Sink to the client [window_index, k, n, s]
         └── Project k, a, b, (over1 - 1) DIV 10 AS window_index
             └── Over in time per k by ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
                 └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b, u]
+                    └── Scan orders [ts, k, a, b]
 ====
 # a filter between may drop a window's last row
 SELECT window_index, k, COUNT(*) AS n FROM TUMBLE(TABLE orders PARTITION BY k ORDER BY ts, 10 ROWS) WHERE a > 1 GROUP BY window_index, k
@@ -27,7 +27,7 @@ Sink to the client [window_index, k, n]
             └── Filter a > 1
                 └── Over in time per k by ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
                     └── WatermarkAssign ts AS ts
-                        └── Scan orders [ts, k, a, b, u]
+                        └── Scan orders [ts, k, a]
 (unchanged)
 ====
 # another key in GROUP BY holds a part of a window
@@ -39,7 +39,7 @@ Sink to the client [window_index, k, u, n]
         └── Project k, u, (over1 - 1) DIV 10 AS window_index
             └── Over in time per k by ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
                 └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b, u]
+                    └── Scan orders [ts, k, u]
 (unchanged)
 ====
 # numbers by an order that is no time change
@@ -50,8 +50,8 @@ Sink to the client [window_index, k, n]
     └── Aggregate by window_index, k: count(*)
         └── Project k, (over1 - 1) DIV 10 AS window_index
             └── Over per k by a ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
-                └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b, u]
+                └── Project k, a
+                    └── Scan orders [k, a]
 (unchanged)
 ====
 # the same in one's own words
@@ -63,7 +63,7 @@ Sink to the client [k, w, m]
         └── Project k, a, (over1 - 1) DIV 10 AS (n DIV 10)
             └── Over in time per k by ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
                 └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b, u]
+                    └── Scan orders [ts, k, a]
 =>
 Sink to the client [k, w, m]
 └── Project k, n DIV 10 AS w, max(a) AS m
@@ -71,4 +71,4 @@ Sink to the client [k, w, m]
         └── Project k, a, (over1 - 1) DIV 10 AS (n DIV 10)
             └── Over in time per k by ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW: count(*) AS over1
                 └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b, u]
+                    └── Scan orders [ts, k, a]

@@ -4,17 +4,13 @@ SELECT o.a, p.name FROM orders AS o JOIN people AS p ON o.k = p.k
 Sink to the client [a, name]
 └── Project a, name
     └── Join inner on k = k
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k, name]
 =>
 Sink to the client [a, name]
 └── Project a, name
     └── Join inner on k = k, runtime filter on k of orders
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k, name]
 ====
 # the other way round
@@ -24,17 +20,13 @@ Sink to the client [a, name]
 └── Project a, name
     └── Join inner on k = k
         ├── Scan people [k, name]
-        └── Project k, a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a]
+        └── Scan orders [k, a]
 =>
 Sink to the client [a, name]
 └── Project a, name
     └── Join inner on k = k, runtime filter on k of orders
         ├── Scan people [k, name]
-        └── Project k, a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a]
+        └── Scan orders [k, a]
 ====
 # IN is a semi join
 SELECT a FROM orders WHERE k IN (SELECT k FROM people)
@@ -42,17 +34,13 @@ SELECT a FROM orders WHERE k IN (SELECT k FROM people)
 Sink to the client [a]
 └── Project a
     └── Join semi on k = k
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k]
 =>
 Sink to the client [a]
 └── Project a
     └── Join semi on k = k, runtime filter on k of orders
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k]
 ====
 # rows without a partner are seen: nothing may be pruned
@@ -61,9 +49,7 @@ SELECT o.a, p.name FROM orders AS o LEFT JOIN people AS p ON o.k = p.k
 Sink to the client [a, name]
 └── Project a, name
     └── Join left on k = k
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k, name]
 (unchanged)
 ====
@@ -73,17 +59,13 @@ SELECT o.a, p.name FROM orders AS o RIGHT JOIN people AS p ON o.k = p.k
 Sink to the client [a, name]
 └── Project a, name
     └── Join right on k = k
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k, name]
 =>
 Sink to the client [a, name]
 └── Project a, name
     └── Join right on k = k, runtime filter on k of orders
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k, name]
 ====
 # NOT IN gives rows without a partner
@@ -92,9 +74,7 @@ SELECT a FROM orders WHERE NOT EXISTS (SELECT * FROM people WHERE people.k = ord
 Sink to the client [a]
 └── Project a
     └── Join anti on k = k
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan people [k]
 (unchanged)
 ====
@@ -104,9 +84,7 @@ SELECT o.a, p.name FROM orders AS o JOIN arrivals AS p ON o.k = p.k
 Sink to the client [a, name]
 └── Project a, name
     └── Join inner on k = k
-        ├── Project k, a
-        │   └── WatermarkAssign ts AS ts
-        │       └── Scan orders [ts, k, a]
+        ├── Scan orders [k, a]
         └── Scan arrivals [k, name]
 (unchanged)
 ====
@@ -119,9 +97,7 @@ Sink to the client [n, name]
         ├── Project k, count(*) AS n
         │   └── Global Aggregate by k: sum0(count(*)) AS count(*)
         │       └── Local Aggregate by k: count(*)
-        │           └── Project k
-        │               └── WatermarkAssign ts AS ts
-        │                   └── Scan orders [ts, k]
+        │           └── Scan orders [k]
         └── Scan people [k, name]
 (unchanged)
 ====

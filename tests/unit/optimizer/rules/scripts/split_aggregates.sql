@@ -5,16 +5,14 @@ Sink to the client [k, n, m, s, lo, hi]
 └── Project k, count(*) AS n, count(a) AS m, sum(b) AS s, min(a) AS lo, max(a) AS hi
     └── Aggregate by k: count(*), count(a), sum(b), min(a), max(a)
         └── Project k, a, b
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a, b]
+            └── Scan orders [k, a, b]
 =>
 Sink to the client [k, n, m, s, lo, hi]
 └── Project k, count(*) AS n, count(a) AS m, sum(b) AS s, min(a) AS lo, max(a) AS hi
     └── Global Aggregate by k: sum0(count(*)) AS count(*), sum0(count(a)) AS count(a), sum(sum(b)) AS sum(b), min(min(a)) AS min(a), max(max(a)) AS max(a)
         └── Local Aggregate by k: count(*), count(a), sum(b), min(a), max(a)
             └── Project k, a, b
-                └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a, b]
+                └── Scan orders [k, a, b]
 ====
 # an average is a sum and a count, divided above
 SELECT k, AVG(a) AS mean, COUNT(*) AS n FROM orders GROUP BY k
@@ -23,8 +21,7 @@ Sink to the client [k, mean, n]
 └── Project k, avg(a) AS mean, count(*) AS n
     └── Aggregate by k: avg(a), count(*)
         └── Project k, a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a]
+            └── Scan orders [k, a]
 =>
 Sink to the client [k, mean, n]
 └── Project k, avg(a) AS mean, count(*) AS n
@@ -32,8 +29,7 @@ Sink to the client [k, mean, n]
         └── Global Aggregate by k: sum(sum(a)) AS sum(a), sum0(count(a)) AS count(a), sum0(count(*)) AS count(*)
             └── Local Aggregate by k: sum(a), count(a), count(*)
                 └── Project k, a
-                    └── WatermarkAssign ts AS ts
-                        └── Scan orders [ts, k, a]
+                    └── Scan orders [k, a]
 ====
 # windows by slices
 SELECT window_start, k, COUNT(*) AS n, AVG(a) AS mean FROM HOP(TABLE orders, DESCRIPTOR(ts), INTERVAL '30' SECOND, INTERVAL '1' MINUTE) GROUP BY window_start, window_end, k
@@ -59,16 +55,14 @@ Sink to the client [k, n]
 └── Project k, count(*) FILTER (WHERE (a > 2)) AS n
     └── Aggregate by k: count(*) FILTER (WHERE (a > 2))
         └── Project k, a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a]
+            └── Scan orders [k, a]
 =>
 Sink to the client [k, n]
 └── Project k, count(*) FILTER (WHERE (a > 2)) AS n
     └── Global Aggregate by k: sum0(count(*) FILTER (WHERE (a > 2))) AS count(*) FILTER (WHERE (a > 2))
         └── Local Aggregate by k: count(*) FILTER (WHERE (a > 2))
             └── Project k, a
-                └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, k, a]
+                └── Scan orders [k, a]
 ====
 # no keys
 SELECT COUNT(*) AS n, SUM(a) AS s FROM orders
@@ -77,16 +71,14 @@ Sink to the client [n, s]
 └── Project count(*) AS n, sum(a) AS s
     └── Aggregate: count(*), sum(a)
         └── Project a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, a]
+            └── Scan orders [a]
 =>
 Sink to the client [n, s]
 └── Project count(*) AS n, sum(a) AS s
     └── Global Aggregate: sum0(count(*)) AS count(*), sum(sum(a)) AS sum(a)
         └── Local Aggregate: count(*), sum(a)
             └── Project a
-                └── WatermarkAssign ts AS ts
-                    └── Scan orders [ts, a]
+                └── Scan orders [a]
 ====
 # DISTINCT rows
 SELECT DISTINCT k FROM orders
@@ -94,15 +86,13 @@ SELECT DISTINCT k FROM orders
 Sink to the client [k]
 └── Aggregate by k
     └── Project k
-        └── WatermarkAssign ts AS ts
-            └── Scan orders [ts, k]
+        └── Scan orders [k]
 =>
 Sink to the client [k]
 └── Global Aggregate by k
     └── Local Aggregate by k
         └── Project k
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k]
+            └── Scan orders [k]
 ====
 # DISTINCT within an aggregate does not merge
 SELECT k, COUNT(DISTINCT a) AS n FROM orders GROUP BY k
@@ -111,8 +101,7 @@ Sink to the client [k, n]
 └── Project k, count(DISTINCT a) AS n
     └── Aggregate by k: count(DISTINCT a)
         └── Project k, a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a]
+            └── Scan orders [k, a]
 (unchanged)
 ====
 # sums of floating-point numbers would depend on where batches are cut
@@ -122,8 +111,7 @@ Sink to the client [k, s]
 └── Project k, sum(CAST(a AS DOUBLE)) AS s
     └── Aggregate by k: sum(CAST(a AS DOUBLE))
         └── Project k, a
-            └── WatermarkAssign ts AS ts
-                └── Scan orders [ts, k, a]
+            └── Scan orders [k, a]
 (unchanged)
 ====
 # sessions are merged whole
@@ -145,8 +133,7 @@ Sink to the client [n, keys]
         └── Project count(*) AS n
             └── Aggregate by k: count(*)
                 └── Project k
-                    └── WatermarkAssign ts AS ts
-                        └── Scan orders [ts, k]
+                    └── Scan orders [k]
 =>
 Sink to the client [n, keys]
 └── Project n, count(*) AS keys
@@ -155,5 +142,4 @@ Sink to the client [n, keys]
             └── Global Aggregate by k: sum0(count(*)) AS count(*)
                 └── Local Aggregate by k: count(*)
                     └── Project k
-                        └── WatermarkAssign ts AS ts
-                            └── Scan orders [ts, k]
+                        └── Scan orders [k]

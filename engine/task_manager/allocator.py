@@ -1,0 +1,35 @@
+"""The C library's allocator, told to keep what batches free: their arrays are allocated again with the next one.
+
+glibc maps large arrays for themselves and unmaps them when they are freed, and every page of the next array
+is then a page fault.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+# The numbers that malloc.h gives these parameters.
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
+# the most that glibc accepts: half of the heap of a thread
+MMAP_THRESHOLD = 32 << 20
+# free memory at the end of a heap that is not returned to the system
+TRIM_THRESHOLD = 256 << 20
+# by how much more than asked for a heap grows
+TOP_PAD = 16 << 20
+
+
+def keep_freed_memory() -> bool:
+    """Have this process keep memory that is freed, for the next batches; return whether the C library is one
+    that can (glibc). It holds until the process ends.
+    """
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    wanted = (
+        (_M_MMAP_THRESHOLD, MMAP_THRESHOLD),
+        (_M_TRIM_THRESHOLD, TRIM_THRESHOLD),
+        (_M_TOP_PAD, TOP_PAD),
+    )
+    # 1 is success, 0 a value that is refused
+    return all([mallopt(parameter, value) == 1 for parameter, value in wanted])

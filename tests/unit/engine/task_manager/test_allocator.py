@@ -1,0 +1,48 @@
+"""The allocator keeps what is freed: a second array of the same size needs no new pages."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from penstock.engine.task_manager import allocator
+
+# five arrays of this size are more than glibc keeps by itself, one is less than what it always maps
+_BYTES, _ARRAYS, _ROUNDS = 20 << 20, 5, 4
+
+
+def faults() -> int:
+    """Return the page faults of filling and freeing some arrays again and again, the first time aside."""
+    fill()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(_ROUNDS):
+        fill()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def fill() -> None:
+    arrays = [np.ones(_BYTES, np.int8) for _ in range(_ARRAYS)]
+    arrays.clear()
+
+
+def in_new_process(keeps: bool) -> int:
+    """Return the faults in a process that keeps freed memory, or does not."""
+    script = (
+        "from tests.unit.engine.task_manager import test_allocator as here\n"
+        f"assert not {keeps} or here.allocator.keep_freed_memory()\n"
+        "print(here.faults())"
+    )
+    return int(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no mallopt")
+def test_freed_memory_is_used_again() -> None:
+    # the negative control first: without it pages are returned, and faulted in again
+    usual = in_new_process(False)
+    assert usual >= 2 * _ROUNDS
+    assert in_new_process(True) <= usual // 4
