@@ -275,7 +275,7 @@ SETTINGS: dict[str, Setting] = _declare(
         least=1,
         most=128,
     ),
-    Setting("taskmanager.memory.keep-freed", SettingKind.BOOL, "true", "glibc keeps memory that batches free"),
+    Setting("taskmanager.memory.keep-freed", SettingKind.BOOL, "true", "glibc keeps what batches free"),
     # At least a second (1,000 ms): a short pause of a process must not count as its loss.
     Setting(
         "heartbeat.timeout",

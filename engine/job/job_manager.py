@@ -19,6 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.locations import ObjectUrl, parse_location
 from penstock.engine.api.operator import BuildOperator, Services
 from penstock.engine.api.threads import EngineThread
+from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.plan_identity import PlanIdentity, plan_identity
 from penstock.engine.checkpoint.savepoints import start_from
 from penstock.engine.checkpoint.store import CheckpointStore, Opened
@@ -110,8 +111,8 @@ class JobManager:
         and is new each time without ``state_dir``. A job without checkpoints starts from
         ``options.savepoint`` if set. A job that has neither first runs the plan that ``history`` returns;
         ``graph`` then resumes after it. ``former`` returns the plan that an older version made of the query:
-        it runs instead where more of the checkpoint fits it. Raises STA-3xxx when the state is in use,
-        damaged, or another query's.
+        it runs where more of the checkpoint fits it. Raises STA-3xxx when the state is in use, damaged, or
+        another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
@@ -122,8 +123,7 @@ class JobManager:
         plan = plan_identity(graph)
         store = self._store(options, job_id, keeps=history is not None)
         # Nothing stored: no checkpoint to restore, not finished, ids from 1.
-        opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
-        runs_former = False
+        opened, diff, first, owner, runs_former = Opened(None, False, 1), None, None, self._draw(), False
         if store is not None:
             try:
                 # before the lock: a state of another job must not even get a new epoch
@@ -133,10 +133,7 @@ class JobManager:
                     # a directory with checkpoints ignores the savepoint
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
-                    if former is not None and opened.latest.fingerprint != plan.fingerprint:
-                        other = former()
-                        if fits_better(opened.latest, plan_identity(other), plan):
-                            graph, plan, runs_former = other, plan_identity(other), True
+                    graph, plan, runs_former = _fitting(opened.latest, graph, plan, former)
                     latest, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
                     opened = replace(opened, latest=latest)
                     # a restart may read a checkpoint of the former query again: map it like the first one
@@ -435,3 +432,17 @@ def _refuse_staged_inputs(graph: JobGraph, state: ObjectUrl) -> None:
                     "stream with 'source.monitor-interval'",
                     sqlstate="0A000",
                 )
+
+
+def _fitting(
+    latest: Manifest, graph: JobGraph, plan: PlanIdentity, former: Former | None
+) -> tuple[JobGraph, PlanIdentity, bool]:
+    """Return the plan that a checkpoint fits: the former one only where more of the checkpoint fits it. The
+    last value says whether it is that one.
+    """
+    if former is not None and latest.fingerprint != plan.fingerprint:
+        other = former()
+        identity = plan_identity(other)
+        if fits_better(latest, identity, plan):
+            return other, identity, True
+    return graph, plan, False

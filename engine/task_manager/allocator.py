@@ -1,4 +1,4 @@
-"""The C library's allocator, told to keep what batches free: their arrays are allocated again with the next one.
+"""The C library's allocator, told to keep what batches free: the arrays of the next batch take it again.
 
 glibc maps large arrays for themselves and unmaps them when they are freed, and every page of the next array
 is then a page fault.
@@ -32,4 +32,5 @@ def keep_freed_memory() -> bool:
         (_M_TOP_PAD, TOP_PAD),
     )
     # 1 is success, 0 a value that is refused
-    return all([mallopt(parameter, value) == 1 for parameter, value in wanted])
+    accepted = [mallopt(parameter, value) for parameter, value in wanted]
+    return accepted == [1, 1, 1]

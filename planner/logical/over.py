@@ -105,7 +105,7 @@ class Over(PassThroughNode):
     """Each input row with one column appended per call. All calls share partition, order and frame; ranks,
     LAG and LEAD ignore the frame.
 
-    The columns of the input break ties of the order. ``timely``: the order begins with an ascending event-time attribute.
+    The input's columns break ties. ``timely``: the order begins with an ascending event-time attribute.
     Rows without a time are then dropped and counted, and a stream's rows are buffered until the watermark
     passes them.
 

@@ -10,8 +10,6 @@ import sys
 import numpy as np
 import pytest
 
-from penstock.engine.task_manager import allocator
-
 # five arrays of this size are more than glibc keeps by itself, one is less than what it always maps
 _BYTES, _ARRAYS, _ROUNDS = 20 << 20, 5, 4
 
@@ -33,11 +31,14 @@ def fill() -> None:
 def in_new_process(keeps: bool) -> int:
     """Return the faults in a process that keeps freed memory, or does not."""
     script = (
+        "from penstock.engine.task_manager.allocator import keep_freed_memory\n"
         "from tests.unit.engine.task_manager import test_allocator as here\n"
-        f"assert not {keeps} or here.allocator.keep_freed_memory()\n"
+        f"assert not {keeps} or keep_freed_memory()\n"
         "print(here.faults())"
     )
-    return int(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout)
+    return int(
+        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    )
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no mallopt")
