@@ -23,7 +23,7 @@ class ReservedMemory(mmap.mmap):
     """The address space of one array."""
 
 
-def grown_in_place(array: np.ndarray, size: int) -> np.ndarray | None:
+def extended_array(array: np.ndarray, size: int) -> np.ndarray | None:
     """Return an array with ``size`` first elements in the same memory, the new ones zero; ``None`` where it
     has no space. The given array stays what it is: the first elements of the other.
     """

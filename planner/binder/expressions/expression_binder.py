@@ -471,6 +471,11 @@ class ExpressionBinder:
         # float(x) is CAST(x AS FLOAT)
         if (kind := CAST_FUNCTIONS.get(name.lower())) is not None and len(args) == 1:
             return self._cast_to(args[0], kind, False, span)
+        return self._builtin(name, args, tree)
+
+    def _builtin(self, name: str, args: list[Expression], tree: FunctionCall) -> Expression:
+        """Bind a call of a function that is not registered by a program."""
+        span = span_of(tree)
         # EXTRACT(YEAR FROM ts) is a function per part.
         if name.lower() in ("extract", "date_part", "datepart"):
             return extracted(args, tree, self.call)
