@@ -416,8 +416,7 @@ class ExpressionBinder:
 
     def _function(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, FunctionCall)
-        name, span = str(tree.this), span_of(tree)
-        _refuse_watermark(name, span)
+        name, span = _function_name(tree), span_of(tree)
         # f(..) OVER (..): the OVER list takes it.
         if tree.args.get("over") is not None:
             # WHERE, GROUP BY, HAVING: the rows of a partition are not there yet
@@ -543,12 +542,14 @@ class ExpressionBinder:
         return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
 
 
-def _refuse_watermark(name: str, span: Span | None) -> None:
+def _function_name(tree: FunctionCall) -> str:
     # An expression is computed of a row, and the watermark is no part of it.
+    name = str(tree.this)
     if name.lower() == "current_watermark":
         hint = "rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark"
         message = "CURRENT_WATERMARK is not supported: its value would differ between two runs"
-        raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+        raise PenstockError("SQL-1601", message, span=span_of(tree), hint=hint, sqlstate="0A000")
+    return name
 
 
 _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
