@@ -131,10 +131,11 @@ def _tables(tables: Any, namespace: str, asked: Asked) -> Answered:
         return _json({"identifiers": [{"namespace": [namespace], "name": name[-1]} for name in names]})
     # a request leaves out what its client does not say
     wanted = CreateTableRequest.model_validate({"location": None, **json.loads(asked.body)})
+    # as servers that there are refuse it
+    if wanted.stage_create:
+        return _error(406, "UnsupportedOperationException", "a table is not created in stages")
     more = {} if wanted.partition_spec is None else {"partition_spec": wanted.partition_spec}
-    # a staged table is made by the commit that follows
-    create = tables._create_staged_table if wanted.stage_create else tables.create_table
-    made = create(
+    made = tables.create_table(
         (namespace, wanted.name),
         wanted.table_schema,
         wanted.location,
@@ -142,7 +143,7 @@ def _tables(tables: Any, namespace: str, asked: Asked) -> Answered:
         properties=wanted.properties,
         **more,
     )
-    return _described(made, staged=wanted.stage_create)
+    return _described(made)
 
 
 def _table(tables: Any, name: tuple[str, str], asked: Asked) -> Answered:
@@ -168,9 +169,8 @@ class _Named:
         return self._name
 
 
-def _described(table: Any, *, staged: bool = False) -> Answered:
-    location = {} if staged else {"metadata-location": table.metadata_location}
-    response = TableResponse(metadata=table.metadata, **location)
+def _described(table: Any) -> Answered:
+    response = TableResponse(metadata=table.metadata, **{"metadata-location": table.metadata_location})
     return Answered(
         response.model_dump_json(by_alias=True).encode(), 200, {"Content-Type": "application/json"}
     )

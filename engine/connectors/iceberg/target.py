@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import Double, Float, to_arrow
+from penstock.catalog.types import to_arrow
 from penstock.engine.api.epoch_target import EpochWriter, StagedForm
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.connectors.iceberg.iceberg_table import (
@@ -30,6 +30,7 @@ from penstock.engine.connectors.iceberg.iceberg_table import (
     where,
 )
 from penstock.engine.connectors.iceberg.stored_types import as_stored, is_special, refuse_uuid_keys
+from penstock.engine.connectors.iceberg.table_schema import new_table
 from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
     check_types,
@@ -254,16 +255,5 @@ class IcebergTarget:
 def create_iceberg_table(table: CatalogTable, catalog: Any) -> None:
     """Create a table in a catalog, and its database. The library's errors are raised as they are."""
     name = table.options["table-name"]
-    schema = pa.schema(
-        [pa.field(field.name, to_arrow(field.type), field.nullable) for field in table.physical_fields]
-    )
     catalog.create_namespace_if_not_exists(name.partition(".")[0])
-    with catalog.create_table_transaction(name, schema=schema) as transaction:
-        with transaction.update_spec() as spec:
-            for column in table.partitioned_by:
-                spec.add_identity(column)
-        keys = [field for field in table.physical_fields if field.name in table.primary_key]
-        # Iceberg identifies rows by no number of a float
-        if keys and not any(field.nullable or isinstance(field.type, Float | Double) for field in keys):
-            with transaction.update_schema() as update:
-                update.set_identifier_fields(*table.primary_key)
+    catalog.create_table(name, **new_table(table))
