@@ -25,6 +25,7 @@ def foreign(
     reader: Sequence[str] = (),
     writer: Sequence[str] = (),
     legacy: tuple[int, int] | None = None,
+    parts: Sequence[str] = (),
     **configuration: str,
 ) -> Path:
     """Write version 0 of a table: one data file, or none. ``legacy``: versions of a protocol without features.
@@ -46,7 +47,7 @@ def foreign(
                 "id": path.name,
                 "format": {"provider": "parquet", "options": {}},
                 "schemaString": json.dumps({"type": "struct", "fields": schema}),
-                "partitionColumns": [],
+                "partitionColumns": list(parts),
                 "configuration": {name.replace("_", "."): value for name, value in configuration.items()},
                 "createdTime": 1,
             }

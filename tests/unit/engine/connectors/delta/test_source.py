@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal as Number
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,18 @@ import pytest
 from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.registry import boundedness, emits_changes
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.types import BIGINT, BOOLEAN, DATE, INT, STRING
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    DataType,
+    Decimal,
+)
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.connectors.delta.source import DeltaSource
 from penstock.planner.expressions.nodes import Call, Column, Literal
@@ -29,6 +42,7 @@ from tests.unit.engine.connectors.delta.delta_files import (
     versions,
     with_options,
 )
+from tests.unit.engine.connectors.delta.foreign_tables import foreign
 
 
 def source(table: Any, clock: ManualClock | None = None, **options: str) -> DeltaSource:
@@ -265,3 +279,37 @@ def test_a_column_that_was_there_and_is_lost_is_refused(tmp_path: Path) -> None:
     source = DeltaSource(request(extra))
     found, _ = read_from(source, *source.splits())
     assert found == [(1, 1, None), (-1, 1, None), (1, 2, None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value"),
+    [
+        (TIMESTAMP_LTZ, "2026-06-01 12:34:56.123456", datetime(2026, 6, 1, 12, 34, 56, 123456, tzinfo=UTC)),
+        (TIMESTAMP_LTZ, "2026-06-01T12:34:56.000000Z", datetime(2026, 6, 1, 12, 34, 56, tzinfo=UTC)),
+        (TIMESTAMP, "2026-06-01 12:34:56", datetime(2026, 6, 1, 12, 34, 56)),
+        (DATE, "0001-01-01", date(1, 1, 1)),
+        (BOOLEAN, "true", True),
+        (DOUBLE, "-1.5E10", -1.5e10),
+        (Decimal(10, 2), "-1.50", Number("-1.50")),
+        (STRING, " a/b%20=:c", " a/b%20=:c"),
+        (STRING, "__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION__"),
+        (STRING, '漢 it\'s "q"\\\n', '漢 it\'s "q"\\\n'),
+        (STRING, "", None),
+        (INT, None, None),
+    ],
+    ids=str,
+)
+def test_partition_values_as_other_writers_spell_them(
+    tmp_path: Path, kind: DataType, written: str | None, value: Any
+) -> None:
+    names = {TIMESTAMP_LTZ: "timestamp", TIMESTAMP: "timestamp_ntz", INT: "integer"}
+    spelled = names.get(kind, str(kind).lower().replace(" ", ""))
+    fields = [("k", "long", {}), ("p", spelled, {})]
+    path = foreign(tmp_path / "t", pa.table({"k": [1]}), fields, reader=["timestampNtz"], parts=["p"])
+    log = path / "_delta_log" / f"{0:020d}.json"
+    value_there = json.dumps({"p": written})
+    log.write_text(log.read_text().replace('"partitionValues": {}', f'"partitionValues": {value_there}'))
+    table = declared(path, {"k": BIGINT, "p": kind})
+    for options in ({}, {"scan.mode": "from-version", "scan.version": "0"}):
+        one = source(table, **options)
+        assert read_from(one, *one.splits())[0] == [(1, 1, value)]
