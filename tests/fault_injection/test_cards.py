@@ -35,6 +35,7 @@ def test_alerts_are_exact_while_the_job_is_killed(tmp_path: Path) -> None:
     assert verdict.word == "passed", verdict
 
 
+@pytest.mark.at_length
 def test_alerts_without_state_are_wrong(tmp_path: Path) -> None:
     verdict = run(
         "alerts", tmp_path, "--kills", "1", "--keys", "500", "--seconds", "90", "--guarantee", "none"

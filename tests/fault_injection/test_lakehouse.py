@@ -22,6 +22,7 @@ def test_every_row_is_there_once_whatever_dies(tmp_path: Path) -> None:
     assert verdict.word == "passed", verdict
 
 
+@pytest.mark.at_length
 def test_epochs_that_are_forgotten_are_seen(tmp_path: Path) -> None:
     verdict = run_card(CARD, ["--out", str(tmp_path), *SHORT, "--steps", "S6", "S6", "S6", "--forgetful"])
     assert any("are there twice" in sentence for sentence in verdict.wrong), verdict

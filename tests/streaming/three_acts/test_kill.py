@@ -104,6 +104,7 @@ def newest_manifest(victim: Victim) -> bytes:
     ).read_bytes()
 
 
+@pytest.mark.at_length
 def test_rows_published_before_their_checkpoint_are_seen_twice(victim: Victim) -> None:
     victim.module, victim.interval = "tests.streaming.three_acts.hasty_sink", "1 s"
     for _ in range(2):
@@ -116,6 +117,7 @@ def test_rows_published_before_their_checkpoint_are_seen_twice(victim: Victim) -
         assert_same(rows_in(victim.out), "flights", victim.flights)
 
 
+@pytest.mark.at_length
 def test_a_lost_state_is_seen(victim: Victim) -> None:
     victim.start()
     victim.await_published()

@@ -217,6 +217,7 @@ def test_rows_in_flight_between_workers_survive_a_kill_and_another_parallelism(
         assert {operator.parallelism for operator in manifest.operators} == {2}
 
 
+@pytest.mark.at_length
 def test_rows_that_had_not_left_a_worker_forgotten_are_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,8 @@ def test_a_certificate_that_is_refused_while_a_sink_writes_ends_it_with_a_senten
 ) -> None:
     schema = Schema((Field("a", BIGINT),))
     given = secured.given(secured.topics.create(), ca="ca", certificate="certificate", key="key")
+    # five refusals end it: by default they take a minute
+    given["properties.reconnect.backoff.max.ms"] = "100"
     table = CatalogTable("o", schema, schema, given)
     sink = KafkaSink(SinkRequest(table, schema, None, "s", "j", 0, 1, Services(), owner="o"))
     rows = Batch(pa.record_batch({"a": [1]}))
