@@ -10,8 +10,10 @@ import sys
 
 import numpy as np
 
-LEAST_BYTES = 1 << 20
-"""Smaller arrays are copied: that is faster than a mapping."""
+LEAST_BYTES = 16 << 20
+"""Smaller arrays are copied, which takes 10 ms at most. State that comes and goes uses memory again that
+others have freed; a mapping has new pages each time.
+"""
 RESERVED_BYTES = 4 << 30
 """Of address space, for an array of up to a quarter of that; a larger one gets four times what it needs."""
 # Of Linux on x86 and ARM; mmap has no name for it. Without it the system counts the space as if it were

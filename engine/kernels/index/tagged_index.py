@@ -2,15 +2,11 @@
 
 ``table`` int64[2**bits] has entries ``tag << 32 | slot + 1``; 0 is empty. The tag is the top 32 bits of the
 key's hash. An entry's home is the top ``bits`` bits of its tag, so growing and removing never read keys.
-``tags`` int64 has each slot's tag. ``state`` int64[8] has, in this order:
+``tags`` int64 has each slot's tag. ``state`` int64[6] has, in this order:
 
 - the number of live keys, of slots ever allocated, and of free slots in ``free``;
 - slot + 1 of the NULL key;
-- the arena bytes in use;
-- of a growing index: the place in ``old`` its migration began at, and how many places it has passed;
-- the arena bytes of removed keys.
-
-A large index grows while it is used: see ``word_index``.
+- the arena bytes in use, and the arena bytes of removed keys.
 """
 
 from __future__ import annotations
@@ -18,15 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.index.word_index import (
-    ALLOCATED,
-    FREE,
-    NULL,
-    ORIGIN,
-    PASSED,
-    is_in_old,
-    take_slot,
-)
+from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, NULL, take_slot
 from penstock.engine.kernels.kernel import (
     I64,
     IN_I32,
@@ -40,7 +28,7 @@ from penstock.engine.kernels.kernel import (
 )
 from penstock.engine.kernels.stable_hash import combine, hash_bytes, load_word, mix
 
-USED, GARBAGE, STATE_WORDS = 4, 7, 8
+USED, GARBAGE = 4, 5
 # The low half of an entry.
 _SLOT = 0xFFFFFFFF
 # Keys whose homes are touched before they are searched, so that cache misses overlap.
@@ -79,47 +67,37 @@ def _row_tag(rows, i):
     return np.int64(hashed >> np.uint64(32))
 
 
-@njit(nogil=True, inline="always")
-def _likely_slot(tag, table, bits, old, state):
-    """Return the slot at the home of a tag, 0 for none."""
-    home = tag >> (32 - bits)
-    entry = old[home >> 1] if is_in_old(home, bits, old, state) else table[home]
-    return max((entry & _SLOT) - 1, 0)
-
-
 @njit(nogil=True)
-def _look_ahead_rows(rows, start, end, table, bits, old, state, keys, tags, seen):
+def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
     """Write the tags of rows, and prefetch the memory that comparisons will read. Each kind has its own loop,
     so that cache misses overlap.
     """
     for i in range(start, end):
         tags[i - start] = _row_tag(rows, i)
     for i in range(end - start):
-        seen[i] = _likely_slot(tags[i], table, bits, old, state)
+        seen[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
     for i in range(end - start):
         seen[i] = keys[seen[i], 0]
 
 
-@kernel(I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
-def insert_rows(rows, start, table, bits, old, keys, tags, free, state, insert, out):
+@kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
+def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
     """Write the slot of every row from ``start`` on; return the number of rows done. A new key gets a slot if
     ``insert`` is set, else -1.
 
     The row that inserted a key has ``-2 - slot`` instead.
     """
+    mask = (1 << bits) - 1
     width = rows.shape[1]
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, rows.shape[0]):
         if (i - start) % _AHEAD == 0:
-            end = min(i + _AHEAD, rows.shape[0])
-            _look_ahead_rows(rows, i, end, table, bits, old, state, keys, ahead, seen)
+            _look_ahead_rows(rows, i, min(i + _AHEAD, rows.shape[0]), table, bits, keys, ahead, seen)
         tag = ahead[(i - start) % _AHEAD]
         # Linear probing from the home on.
-        at, entries, mask = tag >> (32 - bits), table, (1 << bits) - 1
-        if is_in_old(at, bits, old, state):
-            at, entries, mask = at >> 1, old, mask >> 1
+        at = tag >> (32 - bits)
         while True:
-            entry = entries[at]
+            entry = table[at]
             # An empty entry: the key is new.
             if entry == 0:
                 if not insert:
@@ -129,7 +107,7 @@ def insert_rows(rows, start, table, bits, old, keys, tags, free, state, insert, 
                 if state[FREE] == 0 and state[ALLOCATED] == tags.size:
                     return i
                 slot = take_slot(free, state)
-                _put(entries, at, tag, tags, slot)
+                _put(table, at, tag, tags, slot)
                 for k in range(width):
                     keys[slot, k] = rows[i, k]
                 out[i] = -2 - slot
@@ -149,7 +127,7 @@ def insert_rows(rows, start, table, bits, old, keys, tags, free, state, insert, 
 
 
 @njit(nogil=True)
-def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena, tags, seen):
+def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen):
     """Write the tags of strings, and prefetch the memory that comparisons will read. Each kind has its own
     loop, so that cache misses overlap.
     """
@@ -158,7 +136,7 @@ def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena
         tags[i - start] = np.int64(mix(hash_bytes(data, first, I64(offsets[i + 1]))) >> np.uint64(32))
     likely = np.empty(end - start, np.int64)
     for i in range(end - start):
-        likely[i] = _likely_slot(tags[i], table, bits, old, state)
+        likely[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
     for i in range(end - start):
         likely[i] = spans[likely[i], 0]
     for i in range(end - start):
@@ -166,36 +144,19 @@ def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena
 
 
 @kernel(
-    I64(
-        IN_I32,
-        IN_U8,
-        IN_U8,
-        I64,
-        OUT_I64,
-        I64,
-        OUT_I64,
-        OUT_U8,
-        TABLE_I64,
-        OUT_I64,
-        OUT_I64,
-        OUT_I64,
-        I64,
-        OUT_I64,
-    )
+    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64)
 )
-def insert_strings(
-    offsets, data, valid, start, table, bits, old, arena, spans, tags, free, state, insert, out
-):
+def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags, free, state, insert, out):
     """Write the slot of every string from ``start`` on. Return the number done, fewer when slots or the arena
     ran out.
 
     ``spans`` has the start of each slot's string in the arena, and its length.
     """
+    mask = (1 << bits) - 1
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.uint8)
     for i in range(start, out.size):
         if (i - start) % _AHEAD == 0:
-            end = min(i + _AHEAD, out.size)
-            _look_ahead(offsets, data, i, end, table, bits, old, state, spans, arena, ahead, seen)
+            _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, spans, arena, ahead, seen)
         # NULL has a slot of its own outside the table.
         if valid.size and not valid[i]:
             if state[NULL] == 0 and insert:
@@ -208,11 +169,9 @@ def insert_strings(
         first = I64(offsets[i])
         length = I64(offsets[i + 1]) - first
         tag = ahead[(i - start) % _AHEAD]
-        at, entries, mask = tag >> (32 - bits), table, (1 << bits) - 1
-        if is_in_old(at, bits, old, state):
-            at, entries, mask = at >> 1, old, mask >> 1
+        at = tag >> (32 - bits)
         while True:
-            entry = entries[at]
+            entry = table[at]
             # An empty entry: the key is new, and needs a slot and space in the arena.
             if entry == 0:
                 if not insert:
@@ -221,7 +180,7 @@ def insert_strings(
                 if (state[FREE] == 0 and state[ALLOCATED] == tags.size) or state[USED] + length > arena.size:
                     return i
                 slot = take_slot(free, state)
-                _put(entries, at, tag, tags, slot)
+                _put(table, at, tag, tags, slot)
                 spans[slot, 0] = state[USED]
                 spans[slot, 1] = length
                 for k in range(length):
@@ -256,43 +215,13 @@ def rebuild(old, table, bits, dead):
         table[at] = entry
 
 
-@kernel(I64(OUT_I64, OUT_I64, I64, OUT_I64, I64))
-def migrate(old, table, bits, state, count):
-    """Move the entries of ``count`` further places of the old table, and of the run of entries behind them.
-    Return 1 when none is left, else 0.
-    """
+@kernel(VOID(IN_I64, IN_I64, OUT_I64, I64))
+def remove(slots, tags, table, bits):
+    """Remove the entries of live slots from the table, one by one."""
     mask = (1 << bits) - 1
-    places = 1 << (bits - 1)
-    stop = min(state[PASSED] + count, places)
-    if state[PASSED] == 0:
-        # five eighths are filled, so there is an empty place
-        while old[state[ORIGIN]] != 0:
-            state[ORIGIN] += 1
-    while True:
-        place = (state[ORIGIN] + state[PASSED]) & (places - 1)
-        entry = old[place]
-        # an empty place ends a run, also the last one, which may have grown beyond the first place
-        if entry == 0 and state[PASSED] >= stop:
-            return I64(state[PASSED] >= places)
-        if entry != 0:
-            at = ((entry >> 32) & _SLOT) >> (32 - bits)
-            while table[at] != 0:
-                at = (at + 1) & mask
-            table[at] = entry
-            old[place] = 0
-        state[PASSED] += 1
-
-
-@kernel(VOID(IN_I64, IN_I64, OUT_I64, I64, OUT_I64, OUT_I64))
-def remove(slots, tags, whole, whole_bits, old, state):
-    """Remove the entries of live slots from the tables, one by one."""
     for i in range(slots.size):
-        table, bits = whole, whole_bits
-        if is_in_old(tags[slots[i]] >> (32 - bits), bits, old, state):
-            table, bits = old, bits - 1
-        mask = (1 << bits) - 1
         hole = tags[slots[i]] >> (32 - bits)
-        # Live slots are in a table, so this ends.
+        # Live slots are in the table, so this ends.
         while table[hole] & _SLOT != slots[i] + 1:
             hole = (hole + 1) & mask
         # Entries behind the hole move back into it if probing reaches them from their home: no tombstones are

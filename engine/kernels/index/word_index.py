@@ -50,10 +50,21 @@ def take_slot(free, state):
     return state[ALLOCATED] - 1
 
 
-@njit(nogil=True, inline="always")
-def is_in_old(home, bits, old, state):
-    """Return whether a word with this home belongs to the old table, which has half of the places."""
-    return old.size and (((home >> 1) - state[ORIGIN]) & ((1 << (bits - 1)) - 1)) >= state[PASSED]
+@njit(nogil=True)
+def is_in_old(home, bits, state):
+    """Return whether a key with this home belongs to the old table of a growing index, which has half of the
+    places.
+    """
+    return (((home >> 1) - state[ORIGIN]) & ((1 << (bits - 1)) - 1)) >= state[PASSED]
+
+
+@njit(nogil=True)
+def _place(pairs, at, mask, word):
+    """Return the place of a word, probed for from its home on, or the empty place that ends the search."""
+    # The word itself is compared: there is no tag. It may be left over in an empty place.
+    while pairs[2 * at + 1] != 0 and pairs[2 * at] != word:
+        at = (at + 1) & mask
+    return at
 
 
 @njit(nogil=True)
@@ -63,8 +74,12 @@ def _look_ahead(words, start, end, table, bits, old, state, homes, seen):
     """
     for i in range(start, end):
         homes[i - start] = _home(words[i], bits)
+    if old.size == 0:
+        for i in range(end - start):
+            seen[i] = table[2 * homes[i]]
+        return
     for i in range(end - start):
-        if is_in_old(homes[i], bits, old, state):
+        if is_in_old(homes[i], bits, state):
             seen[i] = old[2 * (homes[i] >> 1)]
         else:
             seen[i] = table[2 * homes[i]]
@@ -104,6 +119,8 @@ def insert(words, valid, start, table, bits, old, keys, free, state, out, fresh)
     """Write the slot of every row from ``start`` on. New keys get a slot, which is also written to ``fresh``.
     Return the number of rows done, fewer when slots ran out.
     """
+    mask = (1 << bits) - 1
+    growing = old.size > 0
     homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, words.size):
         nth = (i - start) % _AHEAD
@@ -120,47 +137,51 @@ def insert(words, valid, start, table, bits, old, keys, free, state, out, fresh)
                 state[FRESH] += 1
             out[i] = state[NULL] - 1
             continue
-        at, pairs, mask = homes[nth], table, (1 << bits) - 1
-        if is_in_old(at, bits, old, state):
-            at, pairs, mask = at >> 1, old, mask >> 1
-        while True:
-            entry = pairs[2 * at + 1]
-            # an empty entry: the key is new
-            if entry == 0:
-                # No slot left: the caller grows the table and calls again from this row.
-                if state[FREE] == 0 and state[ALLOCATED] == keys.size:
-                    return i
-                slot = take_slot(free, state)
-                pairs[2 * at] = word
-                pairs[2 * at + 1] = slot + 1
-                keys[slot] = word
-                fresh[state[FRESH]] = slot
-                state[FRESH] += 1
-                out[i] = slot
-                break
-            # The word itself is compared: there is no tag.
-            if pairs[2 * at] == word:
-                out[i] = entry - 1
-                break
-            at = (at + 1) & mask
+        # No variable is either table, and no inline function of numba takes one: counting references took
+        # four times as long as all the rest.
+        in_old = growing and is_in_old(homes[nth], bits, state)
+        if in_old:
+            at = _place(old, homes[nth] >> 1, mask >> 1, word)
+            entry = old[2 * at + 1]
+        else:
+            at = _place(table, homes[nth], mask, word)
+            entry = table[2 * at + 1]
+        if entry != 0:
+            out[i] = entry - 1
+            continue
+        # The key is new. No slot left: the caller grows the table and calls again from this row.
+        if state[FREE] == 0 and state[ALLOCATED] == keys.size:
+            return i
+        slot = take_slot(free, state)
+        if in_old:
+            old[2 * at] = word
+            old[2 * at + 1] = slot + 1
+        else:
+            table[2 * at] = word
+            table[2 * at + 1] = slot + 1
+        keys[slot] = word
+        fresh[state[FRESH]] = slot
+        state[FRESH] += 1
+        out[i] = slot
     return words.size
 
 
 @kernel(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64))
 def find(words, valid, table, bits, old, state, out):
     """Write the slot of every row, -1 when its key has none."""
+    mask = (1 << bits) - 1
+    growing = old.size > 0
     for i in range(words.size):
         if valid.size and not valid[i]:
             out[i] = state[NULL] - 1  # -1 while NULL has no slot
             continue
         word = words[i]
-        at, pairs, mask = _home(word, bits), table, (1 << bits) - 1
-        if is_in_old(at, bits, old, state):
-            at, pairs, mask = at >> 1, old, mask >> 1
-        # An empty pair ends the search; its slot + 1 is 0, so the result is -1.
-        while pairs[2 * at + 1] != 0 and pairs[2 * at] != word:
-            at = (at + 1) & mask
-        out[i] = pairs[2 * at + 1] - 1
+        home = _home(word, bits)
+        # The slot + 1 of an empty pair is 0, so the result is -1.
+        if growing and is_in_old(home, bits, state):
+            out[i] = old[2 * _place(old, home >> 1, mask >> 1, word) + 1] - 1
+        else:
+            out[i] = table[2 * _place(table, home, mask, word) + 1] - 1
 
 
 @kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
@@ -204,13 +225,11 @@ def _shift_back(table, bits, hole):
 @kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64, OUT_I64))
 def remove(words, table, bits, old, state):
     """Remove keys from the tables, one by one. Each must be in one of them."""
+    mask = (1 << bits) - 1
+    growing = old.size > 0
     for i in range(words.size):
-        word = words[i]
-        hole, pairs, its_bits = _home(word, bits), table, bits
-        if is_in_old(hole, bits, old, state):
-            hole, pairs, its_bits = hole >> 1, old, bits - 1
-        mask = (1 << its_bits) - 1
-        # The word alone may be left over from a removed key: only with a slot is it one.
-        while pairs[2 * hole] != word or pairs[2 * hole + 1] == 0:
-            hole = (hole + 1) & mask
-        _shift_back(pairs, its_bits, hole)
+        home = _home(words[i], bits)
+        if growing and is_in_old(home, bits, state):
+            _shift_back(old, bits - 1, _place(old, home >> 1, mask >> 1, words[i]))
+        else:
+            _shift_back(table, bits, _place(table, home, mask, words[i]))

@@ -8,10 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
+from penstock.engine.kernels.arrow_views import NO_BYTES
 from penstock.engine.kernels.index import tagged_index as kernel
-from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL, ORIGIN, PASSED
-from penstock.engine.state.index import word_index
+from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL
 from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots_in_use, slots_of
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import zeros_beside
@@ -25,7 +24,7 @@ class TaggedSlots(Mapped):
     elements, by slot.
     """
 
-    MAPPED = ("table", "old", "tags", "free")
+    MAPPED = ("table", "tags", "free")
 
     def __init__(self) -> None:
         self.reset()
@@ -34,12 +33,10 @@ class TaggedSlots(Mapped):
         """Forget everything."""
         self.bits = _FIRST_BITS
         self.table = np.zeros(1 << self.bits, np.int64)
-        # The table before, while the index grows: entries that were not migrated yet.
-        self.old = NO_WORDS
         self.tags = np.zeros(slots_of(self.bits), np.int64)
         self.free = np.zeros(slots_of(self.bits), np.int64)
-        # LIVE, ALLOCATED ..: see ``engine/kernels/index/tagged_index.py``.
-        self.state = np.zeros(kernel.STATE_WORDS, np.int64)
+        # LIVE, ALLOCATED, FREE, NULL, USED, GARBAGE: see ``engine/kernels/index/tagged_index.py``.
+        self.state = np.zeros(6, np.int64)
 
     def __len__(self) -> int:
         return int(self.state[LIVE])
@@ -61,31 +58,14 @@ class TaggedSlots(Mapped):
         return self.state[FREE] == 0 and self.state[1] == self.tags.size
 
     def grow(self) -> None:
-        """Reserve slots for more keys: the table is rebuilt from its own entries, a large one step by step;
-        keys are not read.
-        """
-        self._finish_growing()
+        """Reserve slots for more keys: the table is rebuilt from its own entries; keys are not read."""
         # small tables grow fourfold, large ones double: few rebuilds, little unused memory
-        gradual = self.bits >= word_index.GRADUAL_BITS
-        bits = self.bits + (1 if gradual else 2)
+        bits = self.bits + (2 if self.bits < 16 else 1)
         table = zeros_beside(self.table, 1 << bits)
-        if gradual:
-            self.old = self.table
-            self.state[[ORIGIN, PASSED]] = 0
-        else:
-            kernel.rebuild(self.table, table, bits, NO_BYTES)
+        kernel.rebuild(self.table, table, bits, NO_BYTES)
         self.tags = grown(self.tags, slots_of(bits))
         self.free = grown(self.free, slots_of(bits))
         self.table, self.bits = table, bits
-
-    def migrate(self, rows: int) -> None:
-        """Move some entries of the table before, ahead of so many rows that may be new keys."""
-        places = max(word_index.MIGRATED_LEAST, word_index.MIGRATED_PER_ROW * rows)
-        if self.old.size and kernel.migrate(self.old, self.table, self.bits, self.state, places):
-            self.old = NO_WORDS
-
-    def _finish_growing(self) -> None:
-        self.migrate(self.old.size)
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots."""
@@ -97,14 +77,13 @@ class TaggedSlots(Mapped):
         # Removing one by one probes for each; beyond a quarter of the keys one pass over the table is
         # cheaper.
         if pays_to_rebuild(slots.size, len(self)):
-            self._finish_growing()
             dead = np.zeros(self.capacity, np.uint8)
             dead[keyed] = 1
             table = zeros_beside(self.table, self.table.size)
             kernel.rebuild(self.table, table, self.bits, dead)
             self.table = table
         else:
-            kernel.remove(keyed, self.tags, self.table, self.bits, self.old, state)
+            kernel.remove(keyed, self.tags, self.table, self.bits)
         # Reversed: the stack returns the slots in the order they were freed in.
         self.free[state[FREE] : state[FREE] + slots.size] = slots[::-1]
         state[FREE] += slots.size
@@ -150,18 +129,15 @@ class RowIndex(Mapped):
     def _run(self, rows: np.ndarray, insert: bool) -> np.ndarray:
         out = np.empty(len(rows), np.int64)
         done = 0
-        s = self._slots
-        if insert:
-            s.migrate(len(rows))
         while True:
+            s = self._slots
             done = kernel.insert_rows(
-                rows, done, s.table, s.bits, s.old, self.keys, s.tags, s.free, s.state, insert, out
+                rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, insert, out
             )
             if done == len(rows):
                 return out
             # the kernel stops when no slot is left and continues at row ``done``
             s.grow()
-            s.migrate(len(rows) - done)
             self.keys = grown(self.keys, s.capacity)
 
     def remove(self, slots: np.ndarray) -> None:
@@ -220,10 +196,8 @@ class StringIndex(Mapped):
         valid = col.validity(column)
         out = np.empty(len(column), np.int64)
         done = 0
-        s = self._slots
-        if insert:
-            s.migrate(len(column))
         while True:
+            s = self._slots
             done = kernel.insert_strings(
                 offsets,
                 data,
@@ -231,7 +205,6 @@ class StringIndex(Mapped):
                 done,
                 s.table,
                 s.bits,
-                s.old,
                 self.arena,
                 self.spans,
                 s.tags,
@@ -244,7 +217,6 @@ class StringIndex(Mapped):
                 return out
             # It stops where slots or the arena ran out, before it has changed anything for that row.
             self._reserve(int(offsets[done + 1] - offsets[done]))
-            s.migrate(out.size - done)
 
     def _reserve(self, length: int) -> None:
         s = self._slots

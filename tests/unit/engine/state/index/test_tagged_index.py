@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from penstock.engine.state import mapped_arrays
-from penstock.engine.state.index import word_index
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.storage.spill_files import SpillFiles
 
@@ -22,16 +21,8 @@ def words(rows: list[Row], width: int) -> np.ndarray:
     return np.array(rows, np.int64).reshape(len(rows), width)
 
 
-def grow_gradually(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
-    monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
-
-
-@pytest.mark.parametrize("gradual", [False, True])
 @pytest.mark.parametrize("width", [1, 2, 5])
-def test_rows_like_a_dict(width: int, gradual: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if gradual:
-        grow_gradually(monkeypatch)
+def test_rows_like_a_dict(width: int) -> None:
     for seed in range(20):
         random, index = Random(seed), RowIndex(width)
         known = [tuple(random.choices((0, 1, -1, 2**63 - 1, 1 << 32), k=width)) for _ in range(150)]
@@ -59,36 +50,12 @@ STRINGS: dict[pa.DataType, list[Any]] = {
 }
 
 
-def test_a_large_index_grows_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Strings are found, removed and inserted one at a time while entries are in both tables."""
-    grow_gradually(monkeypatch)
-    random, index, model, grows = Random(3), StringIndex(pa.string()), dict[str, int](), 0
-    for step in range(5_000):
-        value = f"key {random.randrange(20_000)}"
-        (slot,) = index.lookup_or_insert(pa.array([value])).tolist()
-        assert model.setdefault(value, slot) == slot
-        grows += index._slots.old.size > 0
-        if random.random() < 0.2:
-            index.remove(np.array([model.pop(random.choice(list(model)))]))
-        if step % 100 == 0:
-            assert index.lookup(pa.array(list(model), pa.string())).tolist() == list(model.values())
-    # a step of one string migrates six places of hundreds or thousands
-    assert grows > 300
-    many = [f"key {number}" for number in range(60_000)]
-    slots = index.lookup_or_insert(pa.array(many)).tolist()
-    assert len(set(slots)) == len(many) == len(index)
-    assert {value: slots[int(value[4:])] for value in model} == model
-
-
-@pytest.mark.parametrize("gradual", [False, True])
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("kind", STRINGS, ids=str)
 def test_strings_like_a_dict(
-    kind: pa.DataType, on_disk: bool, gradual: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kind: pa.DataType, on_disk: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
-    if gradual:
-        grow_gradually(monkeypatch)
     for seed in range(10 if on_disk else 30):
         random, index = Random(seed), StringIndex(kind)
         model: dict[Any, int] = {}
