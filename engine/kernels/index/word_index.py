@@ -59,7 +59,7 @@ def is_in_old(home, bits, state):
 
 
 @njit(nogil=True)
-def _place(pairs, at, mask, word):
+def _find_word(pairs, at, mask, word):
     """Return the place of a word, probed for from its home on, or the empty place that ends the search."""
     # The word itself is compared: there is no tag. It may be left over in an empty place.
     while pairs[2 * at + 1] != 0 and pairs[2 * at] != word:
@@ -141,10 +141,10 @@ def insert(words, valid, start, table, bits, old, keys, free, state, out, fresh)
         # four times as long as all the rest.
         in_old = growing and is_in_old(homes[nth], bits, state)
         if in_old:
-            at = _place(old, homes[nth] >> 1, mask >> 1, word)
+            at = _find_word(old, homes[nth] >> 1, mask >> 1, word)
             entry = old[2 * at + 1]
         else:
-            at = _place(table, homes[nth], mask, word)
+            at = _find_word(table, homes[nth], mask, word)
             entry = table[2 * at + 1]
         if entry != 0:
             out[i] = entry - 1
@@ -179,9 +179,9 @@ def find(words, valid, table, bits, old, state, out):
         home = _home(word, bits)
         # The slot + 1 of an empty pair is 0, so the result is -1.
         if growing and is_in_old(home, bits, state):
-            out[i] = old[2 * _place(old, home >> 1, mask >> 1, word) + 1] - 1
+            out[i] = old[2 * _find_word(old, home >> 1, mask >> 1, word) + 1] - 1
         else:
-            out[i] = table[2 * _place(table, home, mask, word) + 1] - 1
+            out[i] = table[2 * _find_word(table, home, mask, word) + 1] - 1
 
 
 @kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
@@ -230,6 +230,6 @@ def remove(words, table, bits, old, state):
     for i in range(words.size):
         home = _home(words[i], bits)
         if growing and is_in_old(home, bits, state):
-            _shift_back(old, bits - 1, _place(old, home >> 1, mask >> 1, words[i]))
+            _shift_back(old, bits - 1, _find_word(old, home >> 1, mask >> 1, words[i]))
         else:
-            _shift_back(table, bits, _place(table, home, mask, words[i]))
+            _shift_back(table, bits, _find_word(table, home, mask, words[i]))
