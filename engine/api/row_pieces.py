@@ -253,10 +253,9 @@ def _bounds(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, positions: np.ndarray, most_bytes: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the bounds of pieces of about ``most_bytes`` of the rows at positions."""
-    # numbers and times: all rows have one size
-    if not any(pa.types.is_nested(kind) or _has_offsets(kind) for kind in schema.types):
-        width = sum(-(-kind.bit_width // 8) for kind in schema.types if not pa.types.is_null(kind))
-        rows = max(1, most_bytes // max(width, 1))
+    # numbers and times: all rows have the size of the widest
+    if batches and not any(pa.types.is_nested(kind) or _has_offsets(kind) for kind in schema.types):
+        rows = max(1, most_bytes // max(widest_row(batches[0]), 1))
         yield from ((first, min(first + rows, positions.size)) for first in range(0, positions.size, rows))
         return
     sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])

@@ -25,7 +25,7 @@ class ReservedMemory(mmap.mmap):
     """The address space of one array."""
 
 
-def extended_array(array: np.ndarray, size: int) -> np.ndarray | None:
+def extend_array(array: np.ndarray, size: int) -> np.ndarray | None:
     """Return an array with ``size`` first elements in the same memory, the new ones zero; ``None`` where it
     has no space. The given array stays what it is: the first elements of the other.
     """
@@ -41,7 +41,7 @@ def extended_array(array: np.ndarray, size: int) -> np.ndarray | None:
     return wider if alike else None
 
 
-def reserved_zeros(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray | None:
+def reserve_zeros(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray | None:
     """Return zeros that can grow in place; ``None`` where they are few, or where address space is short."""
     needed = kind.itemsize * int(np.prod(shape))
     # where the user limits address space, it is not ours to reserve

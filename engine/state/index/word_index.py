@@ -9,7 +9,7 @@ import numpy as np
 from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
 from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state.mapped_arrays import Mapped
-from penstock.engine.storage.reserved_memory import extended_array, reserved_zeros
+from penstock.engine.storage.reserved_memory import extend_array, reserve_zeros
 from penstock.engine.storage.spill_files import pages_of, zeros_beside
 
 # 64 pairs for up to 40 keys.
@@ -178,10 +178,10 @@ def grown(array: np.ndarray, size: int) -> np.ndarray:
     """Return an array with ``size`` first elements, the new ones zero: a large one where it is, another one
     copied. A spilled array is copied into a mapped file too. The given array must not be used any more.
     """
-    if (wider := extended_array(array, size)) is not None:
+    if (wider := extend_array(array, size)) is not None:
         return wider
     shape = (size, *array.shape[1:])
-    reserved = reserved_zeros(shape, array.dtype) if pages_of(array) is None else None
+    reserved = reserve_zeros(shape, array.dtype) if pages_of(array) is None else None
     wider = zeros_beside(array, shape) if reserved is None else reserved
     wider[: len(array)] = array
     return wider

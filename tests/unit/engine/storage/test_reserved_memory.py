@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from penstock.engine.storage.reserved_memory import LEAST_BYTES, extended_array, reserved_zeros
+from penstock.engine.storage.reserved_memory import LEAST_BYTES, extend_array, reserve_zeros
 
 INT = np.dtype(np.int64)
 LEAST = LEAST_BYTES // 8
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="address space i
 
 
 def test_an_array_grows_where_it_is() -> None:
-    array = reserved_zeros((LEAST // 4, 4), INT)
+    array = reserve_zeros((LEAST // 4, 4), INT)
     assert array is not None and not array.any()
     array[:] = 7
-    wider = extended_array(array, LEAST)
+    wider = extend_array(array, LEAST)
     assert wider is not None and wider.shape == (LEAST, 4)
     assert wider.ctypes.data == array.ctypes.data
     assert (wider[: LEAST // 4] == 7).all() and not wider[LEAST // 4 :].any()
@@ -30,16 +30,16 @@ def test_an_array_grows_where_it_is() -> None:
 
 
 def test_what_is_no_array_of_its_own_does_not_grow() -> None:
-    array = reserved_zeros((LEAST, 4), INT)
+    array = reserve_zeros((LEAST, 4), INT)
     assert array is not None
     for view in (array[1:], array[:, :2], array[:, 1], array.T):
-        assert extended_array(view, 2 * len(view)) is None
-    assert extended_array(np.zeros(LEAST, np.int64), 2 * LEAST) is None
+        assert extend_array(view, 2 * len(view)) is None
+    assert extend_array(np.zeros(LEAST, np.int64), 2 * LEAST) is None
     # beyond the space that was reserved
-    assert extended_array(array, 1 << 40) is None
+    assert extend_array(array, 1 << 40) is None
 
 
 def test_few_bytes_and_limited_address_space_reserve_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert reserved_zeros((LEAST - 1,), INT) is None
+    assert reserve_zeros((LEAST - 1,), INT) is None
     monkeypatch.setattr(resource, "getrlimit", lambda _: (8 << 30, 8 << 30))
-    assert reserved_zeros((LEAST,), INT) is None
+    assert reserve_zeros((LEAST,), INT) is None
