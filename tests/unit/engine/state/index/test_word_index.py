@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index import word_index
 from penstock.engine.state.index.word_index import WordIndex, grown, pays_to_rebuild, slots_of
@@ -118,3 +119,42 @@ def test_a_grown_array_has_zeros_behind_and_stays_on_disk(tmp_path: Path) -> Non
         wider = grown(one, 5)
         assert wider.tolist() == [[0, 1], [2, 3], [4, 5], [0, 0], [0, 0]]
         assert (pages_of(wider) is None) == (pages_of(one) is None)
+
+
+def words_of_home(place: int, count: int) -> np.ndarray:
+    """Return words whose hashes begin with these 16 bits: the hash function, computed backwards."""
+    wanted = (np.uint64(place) << np.uint64(48)) + np.arange(count, dtype=np.uint64)
+    for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9), (30, 1)):
+        # the inverse of x ^ (x >> shift), whose top bits are those of x
+        unmixed = wanted
+        for _ in range(64 // shift):
+            unmixed = wanted ^ (unmixed >> np.uint64(shift))
+        wanted = unmixed * np.uint64(pow(factor, -1, 1 << 64))
+    return wanted.view(np.int64)
+
+
+@pytest.mark.parametrize("enough", [True, False])
+def test_a_run_that_goes_round_a_growing_index_loses_no_key(
+    enough: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All new keys have the last home of the table before: their run goes on over the places passed first.
+    Where fewer places than keys are passed, it reaches others, and keys are lost.
+    """
+    if not enough:
+        monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
+        monkeypatch.setattr(word_index, "MIGRATED_PER_ROW", 0)
+    index = WordIndex()
+    spread = np.concatenate([words_of_home(place, 1) for place in range(20_000, 60_960)])
+    last, behind = words_of_home(0xFFFF, 5_000), words_of_home(2_000, 1)
+    index.lookup_or_insert(spread)
+    assert index.capacity == spread.size, "the next key makes it grow"
+    slots = [index.lookup_or_insert(last[i : i + 1])[0] for i in range(1_000)]
+    slots.extend(index.lookup_or_insert(last[1_000:]).tolist())
+    assert (index._old.size > 0) or enough
+    slots.extend(index.lookup_or_insert(behind).tolist())
+    while index._old.size and enough:
+        index.lookup_or_insert(spread[:1])
+    words = np.concatenate([last, behind])
+    if not enough:
+        kernel.migrate(index._old, index._table, index._bits, index._state, 3_000)
+    assert (index.lookup(words) == slots).all() == enough
