@@ -22,9 +22,9 @@ MIGRATED_PER_ROW = 6
 """Places migrated for each row. Until its last pair is migrated, the table before gets new keys of a sixth of
 its places at most: it is never filled by more than four fifths.
 
-More places are passed than new keys come. So the last run, which may grow beyond the place that migration began
-at, only covers places that were passed, even if all new keys have one home. A place behind them would be
-migrated while its word is still looked up in the table before.
+More places are passed than new keys come. So the last run, which may grow beyond the place that migration
+began at, only covers places that were passed, even if all new keys have one home. A pair in a place behind
+them would be migrated while its word is still looked up in the table before.
 """
 MIGRATED_LEAST = 4_096
 """Places migrated in a step of few rows: 20 microseconds."""
