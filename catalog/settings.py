@@ -118,7 +118,7 @@ SETTINGS: dict[str, Setting] = _declare(
         "execution.checkpointing.savepoint-dir",
         SettingKind.STRING,
         "",
-        "where STOP JOB .. WITH SAVEPOINT without a path writes",
+        "where savepoints without a path are written",
     ),
     Setting(
         "execution.state-recovery.path",

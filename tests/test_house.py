@@ -67,6 +67,7 @@ THREAD_EXEMPT = {
     "engine/job/job_manager.py": "the thread a job master is driven by",
     "engine/storage/object_store.py": "its lock is renewed while another thread publishes",
     "engine/job/job.py": "the user's handle, waited on by any thread",
+    "engine/job/savepoint_requests.py": "a request of the user, waited on by the thread that made it",
     "engine/connectors/in_process/result_channels.py": "hands rows from a slot to the client",
     "engine/connectors/in_process/materialized_views.py": "filled by slots, read by anyone",
     "engine/connectors/in_process/view_index.py": "asked by the threads of all queries",

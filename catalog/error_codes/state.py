@@ -58,7 +58,7 @@ STATE: dict[str, tuple[str, str]] = {
     ),
     "STA-3035": (
         "There is no savepoint at the path.",
-        "Give the directory that STOP JOB .. WITH SAVEPOINT printed.",
+        "Give the directory that CREATE SAVEPOINT or STOP JOB .. WITH SAVEPOINT printed.",
     ),
     "STA-3036": (
         "The job writes no checkpoints, so it has no savepoint.",
@@ -66,7 +66,7 @@ STATE: dict[str, tuple[str, str]] = {
     ),
     "STA-3037": (
         "A savepoint has no target.",
-        "Write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'.",
+        "Write WITH SAVEPOINT 'path' or TO 'path', or SET 'execution.checkpointing.savepoint-dir'.",
     ),
     "STA-3038": (
         "A job without checkpoints cannot resume.",
@@ -76,9 +76,9 @@ STATE: dict[str, tuple[str, str]] = {
         "The state of a job does not fit another parallelism.",
         "Keep its parallelism, or start without state.",
     ),
-    "STA-3040": ("A job that does not run is to be rescaled.", "Start it first."),
+    "STA-3040": ("A job that has ended is to be rescaled, or a savepoint taken of it.", "Start it first."),
     "STA-3041": (
-        "A job did not stop in time, so no savepoint was written.",
+        "A job did not stop, or took no checkpoint, in time, so no savepoint was written.",
         "Try again; SHOW JOBS and EXPLAIN WHY NO OUTPUT tell what holds it.",
     ),
     "STA-3043": (

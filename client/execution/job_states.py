@@ -97,7 +97,7 @@ class JobStates:
                 raise PenstockError(
                     "STA-3033",
                     f"there is no directory {reference.savepoint}",
-                    hint="STOP JOB .. WITH SAVEPOINT prints the path of a savepoint",
+                    hint="CREATE SAVEPOINT and STOP JOB .. WITH SAVEPOINT print the path of a savepoint",
                     sqlstate="42704",
                 )
             return CheckpointReader(storage_at(location))

@@ -299,7 +299,7 @@ class PreparedStatement:
             case nodes.Insert() | nodes.ExecuteStatementSet() | nodes.CreateTableAs():
                 self._current()
                 return None
-            case nodes.StopJob(savepoint=savepoint) if savepoint:
+            case nodes.StopJob(savepoint=nodes.Savepoint()) | nodes.CreateSavepoint():
                 return Schema((Field("savepoint", STRING, False),))
         if isinstance(node, _READ_ONLY) or (isinstance(node, nodes.Set) and node.value is None):
             return self._run_statement().schema

@@ -128,7 +128,7 @@ def run_statement(
             return settings.change_settings(state, node)
         case nodes.Show() | nodes.ShowCreate() | nodes.Describe() | nodes.Help():
             return show.show(state, node)
-        case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob() | nodes.AlterJob():
+        case _ if isinstance(node, nodes.JobControl):
             return jobs.control_job(state, node)
         case nodes.ShowMetrics():
             return show.show_metrics(state, node)

@@ -1,4 +1,4 @@
-"""SHOW JOBS, DESCRIBE, STOP, CANCEL and ALTER JOB."""
+"""SHOW JOBS, DESCRIBE, STOP, CANCEL and ALTER JOB, CREATE SAVEPOINT."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
     from penstock.engine.job.job import Job
     from penstock.engine.job.job_metrics import OperatorReport
+    from penstock.engine.job.savepoint_requests import SavepointRequest
 
 # a last checkpoint of large state takes long
 _STOP_TIMEOUT_S = 60.0
@@ -32,17 +33,17 @@ _STOP_TIMEOUT_S = 60.0
 _LOOK_S = 0.01
 
 
-def control_job(
-    state: SessionState, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob
-) -> Result:
-    """Describe, stop, cancel or rescale one job."""
-    # before the match: an unknown id has one error for all four statements
+def control_job(state: SessionState, node: nodes.JobControl) -> Result:
+    """Describe, stop, cancel or rescale one job, or take a savepoint of it."""
+    # before the match: an unknown id has one error for all five statements
     job = find_job(state, node.job_id, node.job_span)
     match node:
         case nodes.DescribeJob():
             return describe(job)
         case nodes.StopJob(savepoint=savepoint, drain=drain):
             return _stop(state, job, savepoint, drain=drain)
+        case nodes.CreateSavepoint(savepoint=savepoint):
+            return _create_savepoint(state, job, savepoint)
         case nodes.AlterJob(parallelism=parallelism, parallelism_span=span):
             return _rescale(state, job, parallelism, span)
         case nodes.CancelJob():
@@ -55,18 +56,7 @@ def control_job(
 def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
     """Stop a job; for a savepoint, then copy its last checkpoint."""
     # checked before the job is stopped: a savepoint without a target must not cost the job
-    directory = None if savepoint is None else _savepoint_directory(state, savepoint)
-    if directory is not None and job.checkpoint_storage is None:
-        hint = (
-            "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take "
-            "savepoints of them"
-        )
-        raise PenstockError(
-            "STA-3036",
-            f"job {job.job_id} writes no checkpoints, so it cannot make a savepoint",
-            hint=hint,
-            sqlstate="55000",
-        )
+    directory = None if savepoint is None else _savepoint_directory(state, job, savepoint)
     job.stop(drain=drain)
     job.wait(_STOP_TIMEOUT_S)
     note = f"job {job.job_id} is {job.state.lower()}"
@@ -91,7 +81,57 @@ def _stop(state: SessionState, job: Job, savepoint: nodes.Savepoint | None, *, d
 
     assert job.checkpoint_storage is not None
     path = write_savepoint(job.checkpoint_storage, job.job_id, directory)
+    return _savepoint_result(job, path, note)
+
+
+def _create_savepoint(state: SessionState, job: Job, savepoint: nodes.Savepoint) -> Result:
+    """Take a checkpoint of a running job and copy it; of a job that was stopped, copy its last one."""
+    directory = _savepoint_directory(state, job, savepoint)
+    from penstock.engine.checkpoint.savepoints import write_savepoint
+
+    assert job.checkpoint_storage is not None
+    if job.state.terminal:
+        if not job.stopped:
+            raise _ended(job)
+        path = write_savepoint(job.checkpoint_storage, job.job_id, directory)
+        return _savepoint_result(job, path, f"job {job.job_id} is {job.state.lower()}")
+    request = job.take_savepoint()
+    try:
+        checkpoint_id = _await_checkpoint(job, request)
+        # on this thread: the job continues, and its next checkpoints do not wait for the copy
+        path = write_savepoint(job.checkpoint_storage, job.job_id, directory, checkpoint_id)
+    finally:
+        request.release()
+    return _savepoint_result(job, path, f"job {job.job_id} is {job.state.lower()}")
+
+
+def _await_checkpoint(job: Job, request: SavepointRequest) -> int:
+    """Return the checkpoint of a savepoint, once it is durable."""
+    deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+    # a job that has ended answers no request
+    while not request.wait(_LOOK_S):
+        if job.state.terminal and not request.wait(0):
+            raise job.error or _ended(job)
+        if time.monotonic() >= deadline_s:
+            hint = "the job continues; SHOW JOBS and EXPLAIN WHY NO OUTPUT tell what holds its checkpoints"
+            message = (
+                f"job {job.job_id} is {job.state.lower()} and took no checkpoint in "
+                f"{_STOP_TIMEOUT_S:.0f} s, so no savepoint was written"
+            )
+            raise PenstockError("STA-3041", message, hint=hint, sqlstate="57014")
+    if request.checkpoint_id is None:
+        assert request.error is not None
+        raise request.error
+    return request.checkpoint_id
+
+
+def _savepoint_result(job: Job, path: Location, note: str) -> Result:
     return replace(text_rows(["savepoint"], [(str(path),)], f"{note}, its savepoint is {path}"), job=job)
+
+
+def _ended(job: Job) -> PenstockError:
+    hint = "a savepoint is taken of a job that runs or was stopped"
+    return PenstockError("STA-3040", f"job {job.job_id} is {job.state.lower()}", hint=hint, sqlstate="55000")
 
 
 def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Result:
@@ -119,13 +159,28 @@ def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Res
     return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {job.parallelism}", job)
 
 
-def _savepoint_directory(state: SessionState, savepoint: nodes.Savepoint) -> Location:
+def _savepoint_directory(state: SessionState, job: Job, savepoint: nodes.Savepoint) -> Location:
+    """Return where a savepoint goes; STA-3036 for a job without checkpoints, STA-3037 without a target."""
     if savepoint.path is not None:
         state.access.check_path("savepoint", savepoint.path)
     path = savepoint.path or str(state.settings.get("execution.checkpointing.savepoint-dir"))
     if not path:
-        hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
+        hint = (
+            "write WITH SAVEPOINT 'path', CREATE SAVEPOINT OF JOB 'id' TO 'path', or "
+            "SET 'execution.checkpointing.savepoint-dir'"
+        )
         raise PenstockError("STA-3037", "the savepoint has no target directory", hint=hint, sqlstate="42601")
+    if job.checkpoint_storage is None:
+        hint = (
+            "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take "
+            "savepoints of them"
+        )
+        raise PenstockError(
+            "STA-3036",
+            f"job {job.job_id} writes no checkpoints, so it cannot make a savepoint",
+            hint=hint,
+            sqlstate="55000",
+        )
     return parse_location(path)
 
 

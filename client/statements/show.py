@@ -345,7 +345,7 @@ _HELP = (
     (
         "JOB",
         "SHOW JOBS; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); "
-        "ALTER JOB 'id' SET PARALLELISM n",
+        "CREATE SAVEPOINT OF JOB 'id' [TO 'path']; ALTER JOB 'id' SET PARALLELISM n",
     ),
 )
 

@@ -31,11 +31,12 @@ HISTORY = 100
 
 
 class CheckpointKind(StrEnum):
-    """The reason of a checkpoint: the interval, a stop, another parallelism, a loaded history, or the job's
-    end.
+    """The reason of a checkpoint: the interval, a savepoint, a stop, another parallelism, a loaded history,
+    or the job's end.
     """
 
     PERIODIC = "periodic"
+    SAVEPOINT = "savepoint"
     STOP = "stop"
     RESCALE = "rescale"
     HISTORY = "history"

@@ -7,38 +7,60 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.api.locations import Location
+from penstock.engine.api.locations import Location, ObjectUrl
 from penstock.engine.checkpoint.manifest import Manifest
 from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.checkpoint.snapshot_format import BLOCK_BYTES, check_file
 from penstock.engine.checkpoint.store import CheckpointStore, Opened
-from penstock.engine.storage.locations import exists, storage_at
+from penstock.engine.storage.locations import exists, remove, set_aside, storage_at
 from penstock.engine.storage.storage import Storage
 
 KIND = "savepoint"
+_PARTIAL = ".partial"
+"""How the name of a directory ends whose copy is not complete."""
 
 
-def write_savepoint(storage: Storage, job_id: str, directory: Location) -> Location:
-    """Copy a stopped job's current checkpoint into a new directory under ``directory``; return its path.
+def write_savepoint(
+    storage: Storage, job_id: str, directory: Location, checkpoint_id: int | None = None
+) -> Location:
+    """Copy a checkpoint of a job, by default its current one, into a new directory under ``directory``;
+    return its path. There is a whole savepoint at that path or none, whenever this process dies.
 
     Every byte is checked. Raises STA-3005 for damage, STA-3034 when the copy cannot be written.
     """
-    manifest = CheckpointReader(storage).manifest()
+    manifest = CheckpointReader(storage).manifest(checkpoint_id)
     target = directory / f"savepoint-{job_id}-{manifest.checkpoint_id}"
+    # A directory is renamed once it is whole. Objects are not renamed: there the copy is none without its
+    # last object, the head.
+    staged = target if isinstance(target, ObjectUrl) else directory / f".{target.name}{_PARTIAL}"
     try:
         # Never into an existing directory: it may be another savepoint.
         if exists(target):
             raise _not_written(target, "it exists already")
-        # A store of its own: a savepoint is a job directory with one checkpoint.
-        store = CheckpointStore(storage_at(target), job_id)
         try:
-            store.open()
-            _copy(storage, manifest, store)
-        finally:
-            store.close()
+            # what a process left behind that was killed while it copied
+            remove(staged)
+            _fill(storage, manifest, staged, job_id)
+            if staged != target:
+                set_aside(staged, target)
+                # the new name is durable before the user hears of it
+                storage_at(directory).sync_directory()
+        except BaseException:
+            remove(staged)
+            raise
     except OSError as error:
         raise _not_written(target, error.strerror or str(error)) from error
     return target
+
+
+def _fill(storage: Storage, manifest: Manifest, place: Location, job_id: str) -> None:
+    # A store of its own: a savepoint is a job directory with one checkpoint.
+    store = CheckpointStore(storage_at(place), job_id)
+    try:
+        store.open()
+        _copy(storage, manifest, store)
+    finally:
+        store.close()
 
 
 def start_from(savepoint: Location, store: CheckpointStore, opened: Opened) -> Opened:
@@ -76,7 +98,7 @@ def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manife
 
 
 def _not_written(target: Location, why: str) -> PenstockError:
-    hint = "the job has stopped; its own last checkpoint is complete, and it can resume from there"
+    hint = "the checkpoint of the job is complete, and the job can resume from it; give another target"
     return PenstockError(
         "STA-3034",
         f"the savepoint cannot be written to {target}: {why}",
@@ -87,5 +109,5 @@ def _not_written(target: Location, why: str) -> PenstockError:
 
 
 def _no_savepoint(path: Location) -> PenstockError:
-    hint = "STOP JOB 'id' WITH SAVEPOINT prints the directory it made"
+    hint = "CREATE SAVEPOINT and STOP JOB .. WITH SAVEPOINT print the directory they made"
     return PenstockError("STA-3035", f"there is no savepoint in {path}", hint=hint, sqlstate="42704")

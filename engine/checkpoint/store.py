@@ -87,6 +87,8 @@ class CheckpointStore:
         self._retained = max(2, retained)
         # By retained checkpoint: the files it needs.
         self._manifests: dict[int, frozenset[str]] = {}
+        # Checkpoints that a savepoint is being copied from.
+        self._pinned: set[int] = set()
         self._current: int | None = None
         self._writer: SnapshotWriter | None = None
         self.view: Callable[[Manifest], Manifest] = lambda manifest: manifest
@@ -243,6 +245,14 @@ class CheckpointStore:
         """
         failpoint("G1")
         self._collect_garbage(above_too=False)
+
+    def pin(self, checkpoint_id: int) -> None:
+        """Retain a checkpoint, also one that is not published yet, until ``unpin``."""
+        self._pinned.add(checkpoint_id)
+
+    def unpin(self, checkpoint_id: int) -> None:
+        """Retain a checkpoint no longer than others; any thread may call it."""
+        self._pinned.discard(checkpoint_id)
 
     def record_finished(self, checkpoint_id: int) -> None:
         """Record that the job has finished with this checkpoint, so that running it again does nothing.
@@ -461,7 +471,9 @@ class CheckpointStore:
         collection is completed by the next one. While a job runs, segments above the current checkpoint
         belong to the next one and are not deleted.
         """
-        retained_now = sorted(self._manifests)[-self._retained :]
+        # the set changes on other threads: it is copied at one moment
+        pinned = self._manifests.keys() & tuple(self._pinned)
+        retained_now = sorted({*sorted(self._manifests)[-self._retained :], *pinned})
         self._manifests = {number: self._manifests[number] for number in retained_now}
         # Segments that some retained checkpoint shares.
         reachable = {name for files in self._manifests.values() for name in files}

@@ -10,6 +10,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.engine.checkpoint.coordinator import CheckpointInfo
 from penstock.engine.job.job_metrics import JobMetrics
 from penstock.engine.job.job_state import JobState
+from penstock.engine.job.savepoint_requests import SavepointRequest
 from penstock.engine.network.admission import Refusals, refusals_of_row_listeners
 from penstock.engine.task.messages import CancelRequested, StopRequested
 
@@ -108,6 +109,13 @@ class Job:
         """
         if self._master is not None:
             self._master.post(StopRequested(drain))
+
+    def take_savepoint(self) -> SavepointRequest:
+        """Ask for a checkpoint that a savepoint can be copied from; the job continues."""
+        request = SavepointRequest()
+        if self._master is not None:
+            self._master.post(request)
+        return request
 
     def rescale(self, request: RescaleRequested) -> None:
         """Continue as another plan of the same state; ``JobManager.rescale`` has checked it."""

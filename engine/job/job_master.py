@@ -38,6 +38,7 @@ from penstock.engine.job.job_events import HistoryPhase, JobEvents, RescaleReque
 from penstock.engine.job.job_metrics import JobMetrics, has_delivered, job_metrics
 from penstock.engine.job.job_state import JobState, StopMode, TasksPhase, check_tasks, check_transition
 from penstock.engine.job.runtime_filter_coordinator import RuntimeFilterCoordinator
+from penstock.engine.job.savepoint_requests import SavepointRequest, SavepointRequests
 from penstock.engine.task.messages import (
     CancelRequested,
     CompletionAcknowledged,
@@ -57,7 +58,8 @@ from penstock.engine.task_manager.task_deployment import Deployer, Deployment, R
 from penstock.engine.task_manager.task_executor import TaskHandle, Workers
 from penstock.planner.physical.operator_specs import JobGraph
 
-Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
+Requested = CancelRequested | StopRequested | RescaleRequested | SavepointRequest
+Posted = TaskReport | IoOutcome | WrittenElsewhere | Requested
 
 
 FENCED_OFF, SUPERSEDED = "STA-3504", "STA-3002"
@@ -127,6 +129,7 @@ class JobMaster:
         # The plan to switch to after the next checkpoint.
         self._rescale: RescaleRequested | None = None
         self._history = HistoryPhase(live)
+        self._savepoints = None if store is None else SavepointRequests(job_id, store)
         # The checkpoint that ends this deployment, once it was triggered.
         self._last: LastCheckpoint | None = None
         # Restarts after a sink was fenced off, and the error of the one that is under way.
@@ -209,6 +212,9 @@ class JobMaster:
     def _keep_checkpoints(self) -> None:
         """Advance the job's end, start and abort checkpoints; fail the job when too many fail."""
         self._advance_end()
+        if self._savepoints is not None:
+            may_begin = self._last is None and not self._history.loading
+            self._savepoints.advance(self.coordinator, may_begin=may_begin)
         if self._takes_checkpoints:
             self.coordinator.tick()
         if self.coordinator.too_many_failures:
@@ -269,6 +275,10 @@ class JobMaster:
                 self._history.live = message
             case RescaleRequested():
                 self._rescale = message
+            # refused by the session for a job that stores nothing
+            case SavepointRequest():
+                if self._savepoints is not None:
+                    self._savepoints.add(message)
             # A job that is restarting stops after its next deployment: see _deploy.
             case StopRequested(drain=drain):
                 self._stop_mode = StopMode.DRAIN if drain else StopMode.SAVEPOINT

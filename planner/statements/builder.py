@@ -529,6 +529,10 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
             _text(children[0]), _span(children[0]), savepoint, _has(children, "drain"), span=self.span
         )
 
+    def create_savepoint(self, children: list[Any]) -> nodes.CreateSavepoint:
+        job, *path = children
+        return nodes.CreateSavepoint(_text(job), self.savepoint(path), _span(job), span=self.span)
+
     def cancel_job(self, children: list[Any]) -> nodes.CancelJob:
         return nodes.CancelJob(_text(children[0]), _span(children[0]), span=self.span)
 

@@ -356,7 +356,7 @@ class ExplainJob(Statement):
 
 @dataclass(frozen=True)
 class Savepoint:
-    """WITH SAVEPOINT ['path']."""
+    """Where a savepoint is written: WITH SAVEPOINT ['path'], or CREATE SAVEPOINT .. TO 'path'."""
 
     path: str | None = None
     path_span: Span = field(default=NOWHERE, compare=False)
@@ -375,6 +375,15 @@ class StopJob(Statement):
 
 
 @dataclass(frozen=True)
+class CreateSavepoint(Statement):
+    """CREATE SAVEPOINT OF JOB 'id' [TO 'path']: copy a checkpoint that is taken now; the job continues."""
+
+    job_id: str
+    savepoint: Savepoint
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class CancelJob(Statement):
     """CANCEL JOB 'id': stop at once."""
 
@@ -390,6 +399,10 @@ class AlterJob(Statement):
     parallelism: int
     job_span: Span = field(default=NOWHERE, compare=False)
     parallelism_span: Span = field(default=NOWHERE, compare=False)
+
+
+JobControl = DescribeJob | StopJob | CancelJob | AlterJob | CreateSavepoint
+"""The statements that describe or change one job."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ _EVENT = "event "
 def run_job_command(name: str, arguments: argparse.Namespace, parser: Parser) -> int:
     """Run the statement of a command and return the exit code."""
     messages = messages_for(arguments)
-    if name == "savepoint" and not arguments.stop:
-        messages.error(_stops(arguments.job))
+    if name == "savepoint" and arguments.drain and not arguments.stop:
+        messages.error(_drains(arguments.job))
         return EXIT_USAGE
     try:
         config = configured(arguments, parser)
@@ -59,6 +59,8 @@ def statement_of(name: str, arguments: argparse.Namespace) -> str:
     """Return the statement of a command."""
     job = _text(arguments.job)
     match name:
+        case "savepoint" if not arguments.stop:
+            return f"CREATE SAVEPOINT OF JOB {job}" + (f" TO {_text(arguments.to)}" if arguments.to else "")
         case "stop" | "savepoint":
             target = getattr(arguments, "to", None)
             savepoint = " WITH SAVEPOINT" if name == "savepoint" else ""
@@ -88,11 +90,11 @@ def _text(word: str) -> str:
     return f"'{doubled}'"
 
 
-def _stops(job: str) -> PenstockError:
-    """Return the error of a savepoint without --stop: in Flink the job would run on."""
+def _drains(job: str) -> PenstockError:
+    """Return the error of --drain without --stop: sources that have ended cannot go on."""
     return PenstockError(
         "CLI-6245",
-        f"a savepoint is written when its job stops, and nothing says that {job} may",
-        hint=f"penstock savepoint {job} --stop; what runs on has checkpoints: penstock checkpoint ls",
+        "--drain ends the sources of a job, so the job cannot continue",
+        hint=f"penstock savepoint {job} --stop --drain",
         sqlstate="42601",
     )

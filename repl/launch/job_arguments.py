@@ -14,7 +14,7 @@ from penstock.repl.launch.parser import Parser
 JOB_COMMANDS = {
     "stop": "Stop a job with a last checkpoint; --drain closes its windows first.",
     "cancel": "Cancel a job now; what it has not committed is dropped.",
-    "savepoint": "Stop a job (--stop) with a savepoint, from which another can start.",
+    "savepoint": "Take a savepoint of a job, from which another can start; the job continues.",
     "rescale": "Run a job at another parallelism, with its state.",
     "logs": "Print the events of a job: its starts, failures, restarts and warnings.",
     "explain": "Print the plan of a running job with its figures.",
@@ -40,7 +40,7 @@ def job_command_parser(name: str, add_output: Callable[[Parser], None]) -> Parse
     if name == "rescale":
         parser.add_argument("to", metavar="N", type=int, help="subtasks of each operator")
     if name == "savepoint":
-        parser.add_argument("--stop", action="store_true", help="necessary, for the job ends with it")
+        parser.add_argument("--stop", action="store_true", help="the job ends with it")
         parser.add_argument("--to", metavar="DIR", help="where the server writes it; else its setting")
     if name in ("stop", "savepoint"):
         parser.add_argument("--drain", action="store_true", help="end the sources first; every window closes")
@@ -51,7 +51,7 @@ def job_command_parser(name: str, add_output: Callable[[Parser], None]) -> Parse
     return parser
 
 
-_EXAMPLE = {"rescale": " 4", "savepoint": " --stop --to out/savepoints"}
+_EXAMPLE = {"rescale": " 4", "savepoint": " --to out/savepoints"}
 
 
 def job_command_parsers(add_output: Callable[[Parser], None]) -> dict[str, Callable[[], Parser]]:

@@ -123,11 +123,16 @@ def stop_job(call: ApiCall) -> dict[str, Any]:
 
 
 def save_job(call: ApiCall) -> dict[str, Any]:
-    """Stop a job with a savepoint."""
+    """Take a savepoint of a job, which continues unless it is to stop."""
     directory = call.text("directory", "")
+    begin, to = (
+        ("STOP JOB {job} WITH SAVEPOINT", "")
+        if call.flag("stop")
+        else ("CREATE SAVEPOINT OF JOB {job}", " TO")
+    )
     if not directory:
-        return _act(call, "STOP JOB {job} WITH SAVEPOINT", "savepoints")
-    return _act(call, "STOP JOB {job} WITH SAVEPOINT {directory}", "savepoints", directory=directory)
+        return _act(call, begin, "savepoints")
+    return _act(call, f"{begin}{to} {{directory}}", "savepoints", directory=directory)
 
 
 def rescale_job(call: ApiCall) -> dict[str, Any]:
@@ -175,6 +180,7 @@ _DRAIN = BodyField(
 _DIRECTORY = BodyField(
     "directory", "string", "where the savepoint is written; by default that of the setting", required=False
 )
+_STOP = BodyField("stop", "boolean", "stop the job with it; else the job continues", required=False)
 _PARALLELISM = BodyField("parallelism", "integer", "subtasks of each operator")
 JOB_ROUTES = (
     ApiRoute("GET", "/jobs", "listJobs", "All jobs, newest first.", list_jobs),
@@ -198,7 +204,7 @@ JOB_ROUTES = (
         "POST", "/jobs/{job}/cancel", "cancelJob", "Cancel: what is not committed is dropped.", cancel_job
     ),
     ApiRoute("POST", "/jobs/{job}/stop", "stopJob", "Stop after one more checkpoint.", stop_job, (_DRAIN,)),
-    ApiRoute("POST", "/jobs/{job}/savepoint", "saveJob", "Stop with a savepoint.", save_job, (_DIRECTORY,)),
+    ApiRoute("POST", "/jobs/{job}/savepoint", "saveJob", "Take a savepoint.", save_job, (_DIRECTORY, _STOP)),
     ApiRoute(
         "POST",
         "/jobs/{job}/rescale",

@@ -133,10 +133,11 @@ class JobPage {
   }
 
   save() {
-    return this.act({ title: `Stop ${this.job.summary.name} with a savepoint?`, action: "Stop with a savepoint",
-      text: "The job stops, and its last checkpoint is copied to a directory that another job can start from.",
-      fields: [{ name: "directory", type: "text", label: "Directory", placeholder: "empty: that of the setting" }] },
-    "savepoint", (values) => ({ directory: values.directory }));
+    return this.act({ title: `Take a savepoint of ${this.job.summary.name}?`, action: "Take a savepoint",
+      text: "The job takes a checkpoint, which is copied to a directory that another job can start from. The job continues.",
+      fields: [{ name: "directory", type: "text", label: "Directory", placeholder: "empty: that of the setting" },
+        { name: "stop", type: "checkbox", label: "Stop the job with it." }] },
+    "savepoint", (values) => ({ directory: values.directory, stop: values.stop }));
   }
 
   rescale() {

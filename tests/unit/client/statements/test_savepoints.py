@@ -33,7 +33,7 @@ FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' MINUTE)) GROUP BY k, wi
 """
 
 
-def opened(state: Path, out: Path, rate: int, **settings: str) -> Connection:
+def opened(state: Path | str, out: Path, rate: int, **settings: str) -> Connection:
     made = penstock.connect(
         settings={
             "execution.checkpointing.dir": str(state),

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.repl.cli import main
+from penstock.repl.commands.server_jobs import statement_of
+from penstock.repl.launch.job_arguments import job_command_parser
 from penstock.repl.launch.parser import EXIT_CONNECTION, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT, EXIT_USAGE
 from tests.harness.flight_server import flight_listener
 
@@ -63,7 +65,8 @@ def test_detached_jobs_are_listed_stopped_and_explained(
 
 
 @pytest.mark.parametrize(
-    "words", [["stop"], ["cancel"], ["logs"], ["explain"], ["rescale", "2"], ["savepoint", "--stop"]]
+    "words",
+    [["stop"], ["cancel"], ["logs"], ["explain"], ["rescale", "2"], ["savepoint"], ["savepoint", "--stop"]],
 )
 def test_a_job_that_is_not_there_has_a_hint(
     host: str, words: list[str], capsys: pytest.CaptureFixture[str]
@@ -74,9 +77,15 @@ def test_a_job_that_is_not_there_has_a_hint(
 
 
 def test_a_savepoint_ends_its_job_only_when_told_to(host: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["savepoint", "nothing", "-H", host]) == EXIT_USAGE
+    job = ["nothing", "--to", "it's"]
+    parser = job_command_parser("savepoint", lambda _: None)
+    assert statement_of("savepoint", parser.parse_args(job)) == "CREATE SAVEPOINT OF JOB 'nothing' TO 'it''s'"
+    stopped = "STOP JOB 'nothing' WITH SAVEPOINT 'it''s' WITH DRAIN"
+    assert statement_of("savepoint", parser.parse_args([*job, "--stop", "--drain"])) == stopped
+    # sources that have ended cannot go on
+    assert main(["savepoint", "nothing", "--drain", "-H", host]) == EXIT_USAGE
     said = capsys.readouterr().err
-    assert "CLI-6245" in said and "penstock savepoint nothing --stop" in said
+    assert "CLI-6245" in said and "penstock savepoint nothing --stop --drain" in said
 
 
 def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:

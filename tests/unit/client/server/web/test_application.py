@@ -262,7 +262,11 @@ def test_a_savepoint_is_written_where_it_was_asked(tmp_path: Path) -> None:
         answer = server.post(f"/api/v1/jobs/{job_of(server)}/savepoint", {"directory": str(target)})
         assert answer.status == 200, answer.body
         assert str(target) in answer.json["note"]
-        assert list(target.rglob("*"))
+        assert list(target.rglob("*")) and answer.json["state"] == "RUNNING"
+        answer = server.post(
+            f"/api/v1/jobs/{job_of(server)}/savepoint", {"directory": str(target), "stop": True}
+        )
+        assert answer.json["state"] == "FINISHED" and len([*target.iterdir()]) == 2
 
 
 def test_a_fault_is_told_without_its_cause(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
