@@ -343,6 +343,7 @@ WINDOW_EXAMPLES: dict[str, tuple[str, str]] = {
     "lead": ("lead(x) OVER (ORDER BY x)", "2; 4; NULL"),
     "first_value": ("first_value(x) OVER (ORDER BY x)", "1; 1; 1"),
     "last_value": ("last_value(x) OVER (ORDER BY x)", "1; 2; 4"),
+    "nth_value": ("nth_value(x, 2) OVER (ORDER BY x)", "NULL; 2; 2"),
 }
 
 # Queries; rows are parted by semicolons.

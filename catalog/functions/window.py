@@ -53,4 +53,9 @@ WINDOW_FUNCTIONS = (
     ),
     WindowFunction("first_value", "first_value(x)", "x of the first row of the frame."),
     WindowFunction("last_value", "last_value(x)", "x of the last row of the frame."),
+    WindowFunction(
+        "nth_value",
+        "nth_value(x, n) [FROM FIRST | FROM LAST] [IGNORE NULLS]",
+        "x of the n-th row of the frame, NULL where it has fewer.",
+    ),
 )

@@ -12,6 +12,7 @@ from penstock.catalog.python_functions import PythonAggregate
 from penstock.catalog.schema import Role
 from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.scope import ScopeColumn
 from penstock.planner.expressions.implicit_casts import coerced_argument
 from penstock.planner.expressions.nodes import (
     TRUE,
@@ -169,7 +170,8 @@ def _canonical(
     # The default separator is the empty string.
     if name == "listagg" and len(args) < 2:
         args.append(Literal(STRING, False, value=""))
-    # FIRST_VALUE(x) IGNORE NULLS, or FIRST_VALUE(x, TRUE): a filter. Without ORDER BY event time orders.
+    # FIRST_VALUE(x) IGNORE NULLS, or FIRST_VALUE(x, TRUE): a filter. Without ORDER BY event time orders,
+    # and without it all columns.
     if name in _POSITIONED:
         ignores = call.args.get("nulls") == "IGNORE" or (
             len(args) > 1 and getattr(args[1], "value", False) is True
@@ -179,7 +181,7 @@ def _canonical(
             if ignores
             else keep
         )
-        args, order = args[:1], order or [_event_time(call, binder)]
+        args, order = args[:1], order or _event_time(binder) or _all_columns(call, binder)
     # COLLECT_LIST(DISTINCT x ORDER BY y): one x may have several y
     if distinct and any(key != args[0] for key, _ in order):
         hint = f"order by {args[0]}, or leave DISTINCT out"
@@ -210,24 +212,27 @@ def _both(keep: Expression | None, condition: Expression) -> Expression:
     return condition if keep is None or keep == TRUE else conjunction((keep, condition))
 
 
-def _event_time(call: FunctionCall, binder: ExpressionBinder) -> tuple[Expression, Direction]:
+def _event_time(binder: ExpressionBinder) -> Order:
     """The default order of an aggregate's rows: their event time. A window's time is that of all its rows, so
     it orders nothing within the window.
     """
     # the first of the scope, where a join has several
     times = [c for c in binder.scope.columns if c.field.role is Role.EVENT_TIME]
-    if not times:
-        name = str(call.this).lower()
-        hint = f"write {name}(x ORDER BY k)"
-        raise PenstockError(
-            "SQL-1064",
-            f"{name} needs an order: its rows have no event time",
-            span=span_of(call),
-            hint=hint,
-            sqlstate="42P20",
-        )
-    field = times[0].field
-    return Column(field.type, field.nullable, index=times[0].index, name=field.name), Direction()
+    return [(_column(times[0]), Direction())] if times else []
+
+
+def _all_columns(call: FunctionCall, binder: ExpressionBinder) -> Order:
+    """The order of rows without event time: by all their columns, so that one answer is right."""
+    columns = [column for column in binder.scope.columns if is_orderable(column.field.type)]
+    name = str(call.this).lower()
+    text = f"{name} without ORDER BY is of rows in the order of all columns: they have no event time"
+    binder.context.note(text)
+    return [(_column(column), Direction()) for column in columns]
+
+
+def _column(column: ScopeColumn) -> Column:
+    field = column.field
+    return Column(field.type, field.nullable, index=column.index, name=field.name)
 
 
 def _python_aggregate_call(

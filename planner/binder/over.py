@@ -19,6 +19,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Role
 from penstock.catalog.types import (
     BIGINT,
+    BOOLEAN,
     INT,
     BigInt,
     DayTimeInterval,
@@ -35,6 +36,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import (
     AggregateCall,
+    Call,
     Column,
     Expression,
     Literal,
@@ -44,14 +46,17 @@ from penstock.planner.expressions.nodes import (
 )
 from penstock.planner.logical.over import (
     COMPOSED_RANKS,
+    NEIGHBOURS,
     OVER_ONLY,
     PLACES,
     RANKS,
     RUNNING,
     WHOLE,
     Frame,
+    FrameExclusion,
     FrameUnit,
     Over,
+    nth_of,
     settled_roles,
 )
 from penstock.planner.logical.plan import LogicalPlan
@@ -73,10 +78,9 @@ _NOT_OVER = {
     "filter": ("FILTER", "write CASE WHEN .. THEN x END inside the call"),
     "order": ("ORDER BY inside a call", "order the rows in OVER"),
     "within": ("WITHIN GROUP", "write percentile(x, p), or order the rows in OVER"),
-    "nulls": ("IGNORE NULLS", "filter the rows without a value out in a subquery"),
 }
 # These look at neighbours or peers in the partition, so a frame has no effect on them.
-_FRAMELESS = RANKS | {"lag", "lead"}
+_FRAMELESS = RANKS | NEIGHBOURS
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -116,7 +120,8 @@ class OverList:
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Bind a call with OVER over the input rows and return a placeholder for its result."""
-        consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
+        clauses = ("distinct", "star", "order", "within", "nulls", "from_last", "filter", "over")
+        consume(call, "this", "expressions", *clauses)
         clause = call.args["over"]
         _check_frame_of_rank(clause, str(call.this).lower())
         # NTILE and others are expressions of calls with OVER
@@ -143,7 +148,7 @@ class OverList:
         order = tuple(_sort_key(node, inner) for node in clause.args["order"])
         bound = _call(call, inner)
         # Ranks and neighbours are defined by the order alone; ROW_NUMBER breaks its ties by all columns.
-        if bound.function in (RANKS | {"lag", "lead"}) - {"row_number"} and not order:
+        if bound.function in _FRAMELESS - {"row_number"} and not order:
             hint = "write OVER (PARTITION BY .. ORDER BY ..)"
             raise PenstockError(
                 "SQL-1065",
@@ -180,17 +185,22 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
         # Aggregates support DISTINCT and FILTER with OVER, ranks and neighbours do not.
         if tree.args.get(key) and (key not in ("distinct", "filter") or name in RANKS | PLACES):
             raise _not_over(word, hint, span)
+    takes_nulls = name in PLACES | {"any_value"} or not (name in RANKS or binder.context.is_aggregate(name))
+    if tree.args.get("nulls") and not takes_nulls:
+        raise PenstockError(
+            "SQL-1105",
+            f"{tree.args['nulls']} NULLS does not go with {name}",
+            span=span,
+            hint="lag, lead, first_value, last_value and nth_value take it",
+            sqlstate="42809",
+        )
     # ROW_NUMBER, RANK, DENSE_RANK
     if name in RANKS:
         _check_count(name, len(args), 0, 0, tree)
         return AggregateCall(name, (), INT, False, span=span)
-    # FIRST_VALUE(x), LAST_VALUE(x): NULL for an empty frame
-    if name in ("first_value", "last_value"):
-        _check_count(name, len(args), 1, 1, tree)
-        return AggregateCall(name, tuple(args), args[0].type, True, span=span)
-    # LAG, LEAD
+    # LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE
     if name in PLACES:
-        return _neighbour(name, args, tree)
+        return _value_function(name, args, tree)
     # Only aggregates are left: an unknown name and a scalar function have errors of their own.
     if not binder.context.is_aggregate(name):
         if name not in function_names():
@@ -200,7 +210,8 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
                 "SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883"
             )
         hint = (
-            "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
+            "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value, last_value"
+            " and nth_value"
         )
         raise PenstockError(
             "SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809"
@@ -212,6 +223,45 @@ def _not_over(word: str, hint: str, span: Span | None) -> PenstockError:
     return PenstockError(
         "SQL-1601", f"{word} with OVER is not supported yet", span=span, hint=hint, sqlstate="0A000"
     )
+
+
+def _value_function(name: str, args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:
+    """Bind a call of the value of one row. IGNORE NULLS is its FILTER: rows with a value."""
+    nulls = tree.args.get("nulls")
+    # FIRST_VALUE(x, TRUE) is Spark's spelling of IGNORE NULLS
+    if name in ("first_value", "last_value") and len(args) == 2 and nulls is None:
+        flag = args[1]
+        if isinstance(flag, Literal) and isinstance(flag.value, bool):
+            nulls, args = "IGNORE" if flag.value else "RESPECT", args[:1]
+    if name in NEIGHBOURS:
+        call = _neighbour(name, args, tree)
+    elif name == "nth_value":
+        call = _nth_value(args, tree)
+    else:
+        _check_count(name, len(args), 1, 1, tree)
+        # NULL for an empty frame
+        call = AggregateCall(name, tuple(args), args[0].type, True, span=span_of(tree))
+    # LAG(x, 0) is x, with a value or without
+    if nulls != "IGNORE" or not args[0].nullable or nth_of(call) == 0:
+        return call
+    known = Call(BOOLEAN, False, function="is_not_null", args=(args[0],), span=span_of(tree))
+    return replace(call, filter=known, nullable=True)
+
+
+def _nth_value(args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:
+    """Bind NTH_VALUE(x, n): below zero n counts from the last row of the frame."""
+    _check_count("nth_value", len(args), 2, 2, tree)
+    count = args[1].value if isinstance(args[1], Literal) else None
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count < 1 << 31:
+        raise PenstockError(
+            "SQL-1102",
+            "nth_value takes a whole number of rows, from 1",
+            span=span_of(tree.expressions[1]),
+            hint="write nth_value(x, 2)",
+            sqlstate="22016",
+        )
+    number = Literal(BIGINT, False, value=-count if tree.args.get("from_last") else count)
+    return AggregateCall("nth_value", (args[0], number), args[0].type, True, span=span_of(tree))
 
 
 def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:
@@ -277,9 +327,17 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
         return None
     if clause.args.get("unit") is None:
         return RUNNING if order else WHOLE
-    # ROWS counts rows; RANGE compares values of the ORDER BY key, and takes in all peers of its end
+    # ROWS counts rows and GROUPS groups of peers; RANGE compares values of the ORDER BY key
     unit = FrameUnit(clause.args["unit"].lower())
     first, last = clause.args["first"], clause.args.get("last")
+    if unit is FrameUnit.GROUPS and not order:
+        raise PenstockError(
+            "SQL-1066",
+            "a frame of GROUPS needs an ORDER BY",
+            span=span_of(first),
+            hint="rows equal in the ORDER BY are a group",
+            sqlstate="42P20",
+        )
     start = _distance(first, unit, order, is_end=False)
     # A frame without BETWEEN ends at the current row.
     end = 0 if last is None else _distance(last, unit, order, is_end=True)
@@ -291,11 +349,7 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
             span=span_of(last or first),
             hint="put the earlier bound first",
         )
-    frame = Frame(unit, start, end)
-    if frame.has_distance and function in ("first_value", "last_value"):
-        message = f"{function} over a RANGE distance is not supported yet"
-        raise PenstockError("SQL-1601", message, span=span_of(first), hint="use ROWS", sqlstate="0A000")
-    return frame
+    return Frame(unit, start, end, FrameExclusion((clause.args.get("exclude") or "NO OTHERS").lower()))
 
 
 def _check_frame_of_rank(clause: OverClause, function: str) -> None:
@@ -340,16 +394,17 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
         literal = literals.number(tree, False, span_of(tree))
     value = literal.value if isinstance(literal, Literal) else None
     kind = order[0].expression.type if len(order) == 1 else None
-    # ROWS: a number of rows
-    if unit is FrameUnit.ROWS:
+    # ROWS: a number of rows; GROUPS: of groups of peers
+    if unit is not FrameUnit.RANGE:
         # as LAG: an INT number of rows
         if isinstance(value, int) and value < 1 << 31:
             return value
+        word = unit.value.upper()
         raise PenstockError(
             "SQL-1066",
-            "ROWS takes a whole number of rows",
+            f"{word} takes a whole number of {unit.value}",
             span=span_of(tree),
-            hint="write ROWS 10 PRECEDING",
+            hint=f"write {word} 10 PRECEDING",
             sqlstate="22013",
         )
     # RANGE: a distance in the values of the one ORDER BY key, an interval or a whole number
@@ -523,4 +578,10 @@ def _is_timely(
     ):
         return False
     # Rows after the current one, in the frame or by LEAD, arrive later.
-    return frame.end is not None and frame.end <= 0 and not any(call.function == "lead" for call in calls)
+    if frame.end is None or frame.end > 0 or any(call.function == "lead" for call in calls):
+        return False
+    # A frame from the partition's first row is its totals and the rows of one watermark. One that ends before
+    # its row would need the totals of some rows ago; the row before is the end of the totals.
+    of_rows = any(call.function in PLACES - NEIGHBOURS for call in calls)
+    until_before = frame.unit is FrameUnit.ROWS and frame.end == -1 and not of_rows
+    return frame.start is not None or frame.end == 0 or until_before

@@ -33,7 +33,10 @@ from penstock.planner.logical.windows import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
-PLACES = frozenset({"lag", "lead", "first_value", "last_value"})
+NEIGHBOURS = frozenset({"lag", "lead"})
+PLACES = NEIGHBOURS | {"first_value", "last_value", "nth_value"}
+"""Functions of the value of one row. A call with a FILTER takes the rows that pass it: IGNORE NULLS."""
+
 COMPOSED_RANKS = frozenset({"ntile", "percent_rank", "cume_dist"})
 """Ranks that the binder writes with the others: no node has them."""
 
@@ -41,27 +44,41 @@ OVER_ONLY = RANKS | PLACES | COMPOSED_RANKS
 
 
 class FrameUnit(StrEnum):
-    """The unit of a frame: rows, or distances of the order key."""
+    """The unit of a frame: rows, distances of the order key, or groups of peers."""
 
     ROWS = "rows"
     RANGE = "range"
+    GROUPS = "groups"
+
+
+class FrameExclusion(StrEnum):
+    """The rows that a frame leaves out: none, the current row, it and its peers, or its peers alone."""
+
+    NO_OTHERS = "no others"
+    CURRENT_ROW = "current row"
+    GROUP = "group"
+    TIES = "ties"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a window function, as signed distances from the current row. They count rows, or are
-    microseconds or units of the one order key.
+    """The frame of a window function, as signed distances from the current row. They count rows or
+    groups of peers, or are microseconds or units of the one order key.
 
-    None is unbounded on that side. In RANGE the peers of a row, equal in all order keys, are at distance 0.
+    None is unbounded on that side. In RANGE and GROUPS the peers of a row, equal in all order keys, are at
+    distance 0.
     """
 
     unit: FrameUnit = FrameUnit.RANGE
     start: int | None = None
     end: int | None = 0
+    exclude: FrameExclusion = FrameExclusion.NO_OTHERS
 
     def __str__(self) -> str:
         first = _bound_text(self.start, "UNBOUNDED PRECEDING")
-        return f"{self.unit.value.upper()} BETWEEN {first} AND {_bound_text(self.end, 'UNBOUNDED FOLLOWING')}"
+        last = _bound_text(self.end, "UNBOUNDED FOLLOWING")
+        without = "" if self.exclude is FrameExclusion.NO_OTHERS else f" EXCLUDE {self.exclude.value.upper()}"
+        return f"{self.unit.value.upper()} BETWEEN {first} AND {last}{without}"
 
     @property
     def has_distance(self) -> bool:
@@ -76,6 +93,18 @@ def _bound_text(distance: int | None, endless: str) -> str:
     if distance == 0:
         return "CURRENT ROW"
     return f"{abs(distance)} {'PRECEDING' if distance < 0 else 'FOLLOWING'}"
+
+
+def nth_of(call: AggregateCall) -> int:
+    """Return which row a call of ``PLACES`` takes: from the first, or below zero from the last. For LAG and
+    LEAD it is the distance; 0 for other calls.
+    """
+    if call.function == "first_value":
+        return 1
+    if call.function == "last_value":
+        return -1
+    number = getattr(call.args[1], "value", 0) if call.function in PLACES else 0
+    return int(number)
 
 
 RUNNING = Frame()
@@ -152,11 +181,33 @@ class Over(PassThroughNode):
     @property
     def history(self) -> int:
         """The number of earlier rows of the partition that a row needs in time order, besides those within a
-        RANGE distance.
+        RANGE distance and those of ``retained_calls``.
         """
         # LAG(x, n) and ROWS n PRECEDING reach n rows back
-        reach = [int(getattr(call.args[1], "value", 0)) for call in self.calls if call.function == "lag"]
+        reach = [nth_of(call) for call in self.calls if call.function == "lag" and call.filter is None]
         return max([*reach, -(self.frame.start or 0) if self.frame.unit is FrameUnit.ROWS else 0])
+
+    @property
+    def retained_calls(self) -> tuple[tuple[AggregateCall, int], ...]:
+        """The calls whose rows may be any time ago in time order, each with how many rows are kept for it.
+        They are the first of those that it takes, or the last where the number is negative.
+        """
+        kept = []
+        for call in self.calls:
+            number = nth_of(call)
+            # LAG(x, 2) IGNORE NULLS: the last two rows with a value
+            if call.function == "lag" and call.filter is not None:
+                kept.append((call, -number))
+            # the frame begins with the partition: FIRST_VALUE and NTH_VALUE need its first rows
+            elif call.function in PLACES - NEIGHBOURS and self.frame.start is None:
+                # LAST_VALUE(x) is of the current row or of a peer, which comes with it
+                newest = number == -1 and call.filter is None and not self._excludes
+                kept += [] if newest else [(call, number)]
+        return tuple(kept)
+
+    @property
+    def _excludes(self) -> bool:
+        return self.frame.exclude is not FrameExclusion.NO_OTHERS
 
     @property
     def numbers(self) -> bool:
@@ -167,13 +218,18 @@ class Over(PassThroughNode):
     def remembers(self) -> str | None:
         """The state per partition that event time never frees; None when it frees everything."""
         # with UNBOUNDED PRECEDING aggregates see all earlier rows
-        framed = [call for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
+        framed = [call for call in self.calls if call.function not in RANKS | NEIGHBOURS]
         if self.frame.start is None and any(call.keeps_values for call in framed):
             return "each different value"
         # RANK() and SUM(x) OVER (ORDER BY ts): one row of totals, however many rows there were
         if self.numbers or (framed and self.frame.start is None):
             return "a row of totals"
-        return f"its last {self.history} rows" if self.history else None
+        places = sum(abs(number) for _, number in self.retained_calls)
+        if self.history or places:
+            return f"its last {self.history + places} rows"
+        # GROUPS 2 PRECEDING: the peers of two earlier times
+        groups = self.frame.unit is FrameUnit.GROUPS and -(self.frame.start or 0)
+        return f"its last {groups} groups of peers" if groups else None
 
     @cached_property
     def schema(self) -> Schema:
@@ -187,7 +243,7 @@ class Over(PassThroughNode):
 
     def text(self) -> str:
         calls = calls_text(self.calls, self.names, self.input.schema)
-        framed = any(call.function not in RANKS | {"lag", "lead"} for call in self.calls)
+        framed = any(call.function not in RANKS | NEIGHBOURS for call in self.calls)
         frame = ""
         # default frames are not written
         if framed and self.frame not in (RUNNING, WHOLE):

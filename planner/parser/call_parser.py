@@ -277,6 +277,7 @@ class CallParser:
         return self._tokens.separated(self._over.sort_item)
 
     def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
+        self._counted_from(node)
         # IGNORE NULLS may precede WITHIN GROUP and FILTER, or follow them
         self._ignored_nulls(node)
         # PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a)
@@ -297,6 +298,16 @@ class CallParser:
         if self._tokens.at_words("OVER"):
             node.set("over", self._over.over())
         return self._tokens.spanned(begin, node)
+
+    def _counted_from(self, node: FunctionCall) -> None:
+        # NTH_VALUE(a, 2) FROM LAST; of other calls FROM begins the next clause
+        if str(node.this).lower() != "nth_value" or self._tokens.word() != "FROM":
+            return
+        side, after = self._tokens.word(1), self._tokens.word(2)
+        # SELECT nth_value(a, 2) FROM first is a table of that name
+        if side in ("FIRST", "LAST") and after in ("IGNORE", "RESPECT", "OVER"):
+            node.set("from_last", side == "LAST")
+            self._tokens.advance(2)
 
     def _ignored_nulls(self, node: FunctionCall) -> None:
         if self._tokens.at_words("IGNORE", "NULLS") or self._tokens.at_words("RESPECT", "NULLS"):

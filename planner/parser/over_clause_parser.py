@@ -39,12 +39,10 @@ class OverParser:
         if self._tokens.take_words("ORDER"):
             self._tokens.need_word("BY")
             node.set("order", self._tokens.separated(self.sort_item))
-        if self._tokens.at_words("GROUPS"):
-            raise self._tokens.not_yet("a frame of GROUPS", "use ROWS or RANGE")
-        if self._tokens.word() in ("ROWS", "RANGE"):
+        if self._tokens.word() in ("ROWS", "RANGE", "GROUPS"):
             self._frame(node)
         if not self._tokens.at(TokenType.R_PAREN):
-            raise self._tokens.unexpected("PARTITION", "ORDER", "ROWS", "RANGE", ")")
+            raise self._tokens.unexpected("PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS", ")")
         self._tokens.advance()
         self._tokens.spanned(begin, node)
         return node
@@ -82,8 +80,15 @@ class OverParser:
         if between:
             self._tokens.need_word("AND")
             node.set("last", self._bound())
-        if self._tokens.at_words("EXCLUDE"):
-            raise self._tokens.not_yet("EXCLUDE in a frame", "leave it out")
+        if self._tokens.take_words("EXCLUDE"):
+            node.set("exclude", self._exclusion())
+
+    def _exclusion(self) -> str:
+        # EXCLUDE CURRENT ROW, GROUP, TIES or NO OTHERS
+        for words in (("CURRENT", "ROW"), ("GROUP",), ("TIES",), ("NO", "OTHERS")):
+            if self._tokens.take_words(*words):
+                return " ".join(words)
+        raise self._tokens.unexpected("CURRENT ROW", "GROUP", "TIES", "NO OTHERS")
 
     def _bound(self) -> exp.Expr:
         begin = self._tokens.index

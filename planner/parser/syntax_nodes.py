@@ -20,20 +20,22 @@ class FunctionCall(exp.Expression):
     COUNT(*).
 
     ``order`` is the ORDER BY among the arguments, ``within`` that of WITHIN GROUP. ``nulls`` is IGNORE or
-    RESPECT; of JSON functions it is NULL or ABSENT.
+    RESPECT; of JSON functions it is NULL or ABSENT. ``from_last`` is FROM LAST of NTH_VALUE.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         **dict.fromkeys(
-            ("expressions", "distinct", "star", "order", "within", "nulls", "filter", "over"), False
+            ("expressions", "distinct", "star", "order", "within", "nulls", "from_last", "filter", "over"),
+            False,
         ),
     }
 
 
 class OverClause(exp.Expression):
-    """``OVER (..)``: lists ``partition`` and ``order``, and a frame of ``unit`` ROWS or RANGE with bounds
-    ``first`` and ``last``. Without a unit no frame was written.
+    """``OVER (..)``: lists ``partition`` and ``order``, and a frame of ``unit`` ROWS, RANGE or GROUPS with
+    bounds ``first`` and ``last``, and ``exclude``, the words behind EXCLUDE. Without a unit no frame was
+    written.
 
     ``name`` is the name of a WINDOW clause; the parser replaces such a node by the named window.
     """
@@ -45,6 +47,7 @@ class OverClause(exp.Expression):
         "unit": False,
         "first": False,
         "last": False,
+        "exclude": False,
     }
 
 
@@ -343,6 +346,7 @@ _CLAUSE_WORDS = {
     "offset": "OFFSET",
     "distinct": "DISTINCT",
     "filter": "FILTER",
+    "from_last": "FROM LAST",
     "over": "OVER",
     "emit": "EMIT",
     "late_rows": "LATE ROWS INTO",

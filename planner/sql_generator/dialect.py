@@ -37,6 +37,8 @@ class Flavour:
     }
     narrows_windows = True
     """Whether OVER allows DISTINCT and FILTER."""
+    full_frames = True
+    """Whether OVER has GROUPS, EXCLUDE, and ORDER BY among the arguments of FIRST_VALUE."""
     functions: Mapping[str, Spelling] = {}
     aggregates: Mapping[str, AggregateSpelling] = {}
 

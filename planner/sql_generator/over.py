@@ -9,11 +9,20 @@ from sqlglot import exp
 from penstock.catalog.coercion import is_orderable
 from penstock.catalog.types import INT, Timestamp, TimestampLtz
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
-from penstock.planner.logical.over import RANKS, Frame, FrameUnit, Over, PartitionTop
+from penstock.planner.logical.over import (
+    PLACES,
+    RANKS,
+    Frame,
+    FrameExclusion,
+    FrameUnit,
+    Over,
+    PartitionTop,
+    nth_of,
+)
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.sql_generator.dialect import Flavour, cast, function, integer
+from penstock.planner.sql_generator.dialect import Flavour, cast, function, integer, text
 from penstock.planner.sql_generator.expressions import aggregate_sql, expression_sql, sort_key_sql
-from penstock.planner.sql_generator.windows import aliased, column
+from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
 
 
 def with_ties(keys: Sequence[SortKey], plan: LogicalPlan) -> list[SortKey]:
@@ -38,7 +47,7 @@ def over_select(plan: Over, source: str, flavour: Flavour) -> exp.Select:
     items = [exp.alias_(column(i), f"c{i}") for i in range(width)]
     writer = _Calls(plan, flavour)
     items += [exp.alias_(writer.write(call), f"c{width + i}") for i, call in enumerate(plan.calls)]
-    select = exp.select(*items).from_(aliased(source))
+    select = exp.select(*items).from_(writer.source(source))
     if not plan.timely:
         return select
     return select.where(exp.Not(this=exp.Is(this=column(plan.time_column), expression=exp.null())))
@@ -67,6 +76,10 @@ def _window(
     return exp.Window(this=call, partition_by=[column(key) for key in partition], order=ordered, spec=spec)
 
 
+_NUMBER, _GROUP = "row_in_order", "group_of_peers"
+_REVERSED = {"PRECEDING": "FOLLOWING", "FOLLOWING": "PRECEDING"}
+
+
 class _Calls:
     """Writes the calls of one node."""
 
@@ -74,6 +87,32 @@ class _Calls:
         self.plan = plan
         self.flavour = flavour
         self.total = with_ties(plan.order, plan.input)
+        # columns that the calls need beside those of the input, by name
+        self._more: dict[str, exp.Expr] = {}
+        self._check_exclusion()
+
+    def _check_exclusion(self) -> None:
+        """Raise BND-5101 for an EXCLUDE that the dialect has not. A frame of ROWS is in the order of all
+        columns, in which no row has peers.
+        """
+        frame = self.plan.frame
+        if frame.exclude is FrameExclusion.NO_OTHERS:
+            return
+        alone = frame.exclude is FrameExclusion.CURRENT_ROW
+        if not self.flavour.full_frames or (frame.unit is FrameUnit.ROWS and not alone):
+            raise self.flavour.refusal(f"EXCLUDE {frame.exclude.value.upper()}", self.plan.calls[0].span)
+
+    def source(self, name: str) -> exp.Expr:
+        """Return the input as FROM has it, with the columns that the calls need."""
+        if not self._more:
+            return aliased(name)
+        more = [exp.alias_(value, column) for column, value in self._more.items()]
+        return exp.select(exp.Star(), *more).from_(aliased(name)).subquery(ROWS)
+
+    def _number(self) -> exp.Expr:
+        """Return the column with the number of a row in the order of all columns."""
+        self._more[_NUMBER] = self._over(function("row_number"), self.total)
+        return named(_NUMBER)
 
     def write(self, call: AggregateCall) -> exp.Expr:
         """Return one call with its OVER."""
@@ -84,9 +123,11 @@ class _Calls:
         # LAG(x, n, default)
         if call.function in ("lag", "lead"):
             args = [expression_sql(arg, column, self.flavour) for arg in call.args]
-            return self._over(function(call.function, args[0], _distance(call), args[2]), self.total)
-        if call.function in ("first_value", "last_value"):
-            return self._end_of_frame(call)
+            kind = exp.Lag if call.function == "lag" else exp.Lead
+            spelled = kind(this=args[0], offset=_distance(call), default=args[2])
+            return self._over(_without_nulls(spelled, call), self.total)
+        if call.function in PLACES:
+            return self._value_function(call)
         return aggregate_sql(call, column, self.flavour, self._framed)
 
     def _over(self, call: exp.Expr, order: Sequence[SortKey], spec: exp.Expr | None = None) -> exp.Expr:
@@ -98,9 +139,19 @@ class _Calls:
         if frame.unit is FrameUnit.ROWS:
             return self._over(call, self.total, _spec(frame))
         # the whole partition: no order needed
-        if not self.plan.order or (frame.start is None and frame.end is None):
-            return self._over(call, ())
-        # RANGE UNBOUNDED PRECEDING .. CURRENT ROW: peers see each other
+        whole = frame.start is None and frame.end is None and frame.exclude is FrameExclusion.NO_OTHERS
+        if not self.plan.order or whole:
+            return self._over(
+                call, (), _spec(frame) if frame.exclude is not FrameExclusion.NO_OTHERS else None
+            )
+        # GROUPS, where the dialect has none: RANGE over the number of the group
+        if frame.unit is FrameUnit.GROUPS and not self.flavour.full_frames:
+            self._more[_GROUP] = self._over(function("dense_rank"), self.plan.order)
+            by = exp.Order(expressions=[exp.Ordered(this=named(_GROUP), nulls_first=True)])
+            partition = [column(i) for i in self.plan.partition]
+            spec = _spec(Frame(FrameUnit.RANGE, frame.start, frame.end))
+            return exp.Window(this=call, partition_by=partition, order=by, spec=spec)
+        # RANGE UNBOUNDED PRECEDING .. CURRENT ROW, GROUPS: peers see each other
         if not frame.has_distance:
             return self._over(call, self.plan.order, _spec(frame))
         # RANGE with a distance: over the key as an integer
@@ -118,16 +169,57 @@ class _Calls:
             return self.flavour.epoch_us(value, kind)
         return cast(value, _bigint())
 
-    def _end_of_frame(self, call: AggregateCall) -> exp.Expr:
-        """FIRST_VALUE or LAST_VALUE. A RANGE frame extends over the peers of its bounds, so it is written as
-        a ROWS frame within the peers.
+    def _value_function(self, call: AggregateCall) -> exp.Expr:
+        """FIRST_VALUE, LAST_VALUE and NTH_VALUE. A ROWS frame is in the order of all columns, another is in
+        that of the clause and needs this order among its rows.
         """
         frame, value = self.plan.frame, expression_sql(call.args[0], column, self.flavour)
-        spelled = function(call.function, value)
-        first = call.function == "first_value"
-        side = frame.start if first else frame.end
         if frame.unit is FrameUnit.ROWS:
-            return self._over(spelled, self.total, _spec(frame))
+            return self._over_rows(call, value)
+        if self._ends_with_peers(call):
+            return self._end_of_peers(call, value)
+        if not self.flavour.full_frames:
+            return self._by_row_number(call, value)
+        # FIRST_VALUE(x ORDER BY all columns) OVER (ORDER BY k RANGE ..)
+        backward = call.function == "nth_value" and nth_of(call) < 0
+        keys = [
+            SortKey(key.expression, not key.descending, not key.nulls_first) if backward else key
+            for key in self.total
+        ]
+        order = [sort_key_sql(key, column, self.flavour) for key in keys]
+        return self._framed(_without_nulls(_spelled(call, value, order), call))
+
+    def _over_rows(self, call: AggregateCall, value: exp.Expr) -> exp.Expr:
+        spec, spelled = _spec(self.plan.frame), _without_nulls(_spelled(call, value, []), call)
+        if call.function != "nth_value" or nth_of(call) > 0:
+            return self._over(spelled, self.total, spec)
+        # FROM LAST: the same rows in the other direction
+        keys = [SortKey(key.expression, not key.descending, not key.nulls_first) for key in self.total]
+        start, end = spec.args["start"], spec.args["end"]
+        sides = [_REVERSED.get(spec.args[side]) for side in ("end_side", "start_side")]
+        spec.set("start", end)
+        spec.set("start_side", sides[0])
+        spec.set("end", start)
+        spec.set("end_side", sides[1])
+        return self._over(spelled, keys, spec)
+
+    def _ends_with_peers(self, call: AggregateCall) -> bool:
+        """Whether a call is of the first or last row of the partition or of the peers of its row."""
+        frame = self.plan.frame
+        plain = frame.unit is FrameUnit.RANGE and not frame.has_distance
+        return (
+            plain
+            and frame.exclude is FrameExclusion.NO_OTHERS
+            and call.filter is None
+            and call.function != "nth_value"
+        )
+
+    def _end_of_peers(self, call: AggregateCall, value: exp.Expr) -> exp.Expr:
+        """FIRST_VALUE or LAST_VALUE of a RANGE frame that extends over the peers of its bounds, as a ROWS
+        frame within the peers.
+        """
+        spelled = function(call.function, value)
+        side = self.plan.frame.start if call.function == "first_value" else self.plan.frame.end
         whole = _spec(Frame(FrameUnit.ROWS, None, None))
         # an unbounded side: the end of the partition
         if side is None:
@@ -140,6 +232,43 @@ class _Calls:
             this=spelled, partition_by=peers, order=exp.Order(expressions=ties) if ties else None, spec=whole
         )
 
+    def _by_row_number(self, call: AggregateCall, value: exp.Expr) -> exp.Expr:
+        """A place as an aggregate of the frame, by the numbers of its rows: Spark's arguments have no ORDER
+        BY.
+        """
+        number = self._number()
+        if call.filter is not None:
+            keep = expression_sql(call.filter, column, self.flavour)
+            number = exp.Case(ifs=[exp.If(this=keep, true=number)])
+        if call.function != "nth_value":
+            name = "min_by" if call.function == "first_value" else "max_by"
+            return self._framed(function(name, value, number))
+        if not is_orderable(call.type):
+            raise self.flavour.refusal(f"nth_value of {call.type} of a frame that is no ROWS", call.span)
+        nth = nth_of(call)
+        # get(sort_array(collect_list(struct(number, x))), n - 1).x, of the rows with a number
+        row = function("named_struct", text("n"), number, text("v"), value)
+        known = exp.Not(this=exp.Is(this=number.copy(), expression=exp.null()))
+        listed = self._framed(function("collect_list", exp.Case(ifs=[exp.If(this=known, true=row)])))
+        ordered = function("sort_array", listed, exp.true() if nth > 0 else exp.false())
+        one = function("get", ordered, integer(abs(nth) - 1))
+        return exp.Dot(this=one, expression=exp.to_identifier("v"))
+
+
+def _spelled(call: AggregateCall, value: exp.Expr, order: Sequence[exp.Expr]) -> exp.Expr:
+    """Return FIRST_VALUE, LAST_VALUE or NTH_VALUE with an order among its arguments."""
+    last = value if call.function != "nth_value" else integer(abs(nth_of(call)))
+    if order:
+        last = exp.Order(this=last, expressions=list(order))
+    if call.function == "nth_value":
+        return exp.NthValue(this=value, offset=last)
+    return (exp.FirstValue if call.function == "first_value" else exp.LastValue)(this=last)
+
+
+def _without_nulls(spelled: exp.Expr, call: AggregateCall) -> exp.Expr:
+    # the FILTER of a place is IGNORE NULLS
+    return spelled if call.filter is None else exp.IgnoreNulls(this=spelled)
+
 
 def _distance(call: AggregateCall) -> exp.Expr:
     count = getattr(call.args[1], "value", 1)
@@ -149,9 +278,12 @@ def _distance(call: AggregateCall) -> exp.Expr:
 def _spec(frame: Frame) -> exp.Expr:
     start, start_side = _bound(frame.start, "PRECEDING")
     end, end_side = _bound(frame.end, "FOLLOWING")
-    return exp.WindowSpec(
+    spec = exp.WindowSpec(
         kind=frame.unit.value.upper(), start=start, start_side=start_side, end=end, end_side=end_side
     )
+    if frame.exclude is not FrameExclusion.NO_OTHERS:
+        spec.set("exclude", exp.var(frame.exclude.value.upper()))
+    return spec
 
 
 def _bound(distance: int | None, open_side: str) -> tuple[str | exp.Expr, str | None]:

@@ -24,7 +24,7 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.operators.over.over_frames import Before, OverFrames
 from penstock.engine.operators.over.partition_recompute import PartitionRecompute, columns_of
-from penstock.engine.operators.over.partitions import Partitions, partitioned
+from penstock.engine.operators.over.partitions import Partitions, PeerGroups, partitioned
 from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.partition_accumulators import PartitionLives, PartitionTotals
@@ -43,9 +43,10 @@ class EventTimeOverOperator(Operator):
     """Emits each row with its values when the watermark has passed its time. Rows of one time pass together,
     so peers are never separated. Rows without a time, and late rows, are dropped and counted.
 
-    Of passed rows the state has those within a RANGE distance of the watermark, and the last rows that ROWS
-    and LAG reach. For FIRST_VALUE it has the first row, for ranks and frames that start with the partition
-    accumulators. Partitions within windows are dropped when their window ends.
+    Of passed rows the state has those within a RANGE distance of the watermark, and the last rows that ROWS,
+    GROUPS and LAG reach. For FIRST_VALUE it has the first row, for ranks and frames that start with the
+    partition accumulators. For calls with IGNORE NULLS it has the rows with a value that they may return.
+    Partitions within windows are dropped when their window ends.
     """
 
     def __init__(self, spec: OperatorSpec[Over, OverFacts], options: JobOptions) -> None:
@@ -60,13 +61,17 @@ class EventTimeOverOperator(Operator):
         # window_time is one millisecond before the window's end, so such rows pass that much later
         of_window = spec.node.input.schema[key.index].role is Role.WINDOW_TIME
         self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
-        functions = {call.function for call in spec.node.calls}
         # UNBOUNDED PRECEDING: aggregates of all earlier rows are stored, not the rows
         running = spec.node.frame.start is None
         self._zone = options.time_zone
         self._running = [call for call in spec.node.calls if running and call.function not in RANKS | PLACES]
-        self._keeps_totals = bool(self._running) or bool(functions & RANKS)
-        self._keeps_first = running and "first_value" in functions
+        self._keeps_totals = bool(self._running) or spec.node.numbers
+        # FIRST_VALUE, LAG(x) IGNORE NULLS: rows that may be any time ago
+        self._retained_calls = spec.node.retained_calls
+        # GROUPS 2 PRECEDING: the peers of the last two times
+        self._retained_groups = (
+            -(spec.node.frame.start or 0) if spec.node.frame.unit is FrameUnit.GROUPS else 0
+        )
         # RANGE BETWEEN INTERVAL .. PRECEDING: rows are stored this long behind the watermark
         self._range_us = (
             -spec.node.frame.start
@@ -177,17 +182,21 @@ class EventTimeOverOperator(Operator):
             totals.add(part.slots[wanted], fresh, part.slots[begins])
         if self._ends is not None:
             self._ends.note(touched, self._window_ends(touched), self._keys.capacity)
-        self._retain_rows(part, ids[part.origins], first, time_us)
+        self._retain_rows(part, groups, ids[part.origins], first, time_us)
         return result
 
-    def _retain_rows(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
-        # a row stays stored for ROWS and LAG (the last `history` rows), for RANGE, or for FIRST_VALUE
+    def _retain_rows(
+        self, part: Partitions, groups: PeerGroups, ids: np.ndarray, first: np.ndarray, time_us: int
+    ) -> None:
+        # a row stays stored for ROWS and LAG (the last `history` rows), RANGE, GROUPS, or for FIRST_VALUE
         here = np.arange(ids.size)
         stored = here >= part.ends - self._node.history
         if self._range_us:
             stored |= self._rows.times(ids) >= time_us - self._range_us
-        if self._keeps_first:
-            stored |= here == part.starts
+        if self._retained_groups:
+            stored |= groups.numbers > groups.numbers[part.ends - 1] - self._retained_groups
+        for call, number in self._retained_calls:
+            stored |= self._values.retained(part, call, number)
         # stored before this watermark
         old = here < first
         # new rows that stay become passed rows; old rows that stay need nothing; all others are dropped
@@ -197,7 +206,7 @@ class EventTimeOverOperator(Operator):
     def _expire(self, time_us: int) -> None:
         """Drop rows that no later row's distance reaches, and partitions without state."""
         # such state belongs to the partition for ever; a TTL or the end of its window drops it
-        if self._node.history or self._keeps_first or self._keeps_totals:
+        if self._node.history or self._retained_calls or self._retained_groups or self._keeps_totals:
             return
         linked = self._rows.linked_ids()
         if self._range_us:

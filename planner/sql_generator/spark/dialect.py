@@ -59,6 +59,7 @@ class SparkFlavour(Flavour):
     name = "spark"
     dialect = "spark"
     narrows_windows = False
+    full_frames = False
     functions = FUNCTIONS
     aggregates = AGGREGATES
 

@@ -82,16 +82,25 @@ class Overs:
             "",
             " ROWS BETWEEN 3 PRECEDING AND CURRENT ROW",
             " RANGE BETWEEN INTERVAL '10' SECONDS PRECEDING AND CURRENT ROW",
+            " GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW",
+            " ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING",
+            " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW",
         )
         call = self.dice.one("sum(v)", "count(*)", "min(v)", "max(v)", "count(x)")
-        if not frame and self.dice.chance(0.4):
-            call = self.dice.one("lag(v)", "lag(v, 2, 0)", "ROW_NUMBER()", "first_value(v)", "DENSE_RANK()")
+        if self.dice.chance(0.4):
+            nulls = self.dice.one("", " IGNORE NULLS")
+            call = self.dice.one(f"first_value(v{nulls})", f"last_value(v{nulls})", f"nth_value(v, 2{nulls})")
+        elif not frame and self.dice.chance(0.4):
+            call = self.dice.one("lag(v)", "lag(v, 2, 0 IGNORE NULLS)", "ROW_NUMBER()", "DENSE_RANK()")
         partition = self.dice.one("", "PARTITION BY k ", "PARTITION BY s ")
         return made(
             "relation",
             f"(SELECT k, s, CAST({call} OVER ({partition}ORDER BY ts{frame}) AS BIGINT) AS v, x, ts FROM {{r}} AS {name} WHERE ts IS NOT NULL)",
             r=self.queries.distinct_times(),
         )
+
+    def exclude(self) -> str:
+        return self.dice.one("", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
 
     def over_changes(self) -> Piece:
         """Values over whole, running or sliding partitions of rows that may change."""
@@ -113,6 +122,22 @@ class Overs:
                 ),
                 "lag": lambda: (
                     f"lag(v{self.dice.one('', ', 2', ', 1, 7')}) OVER (PARTITION BY s ORDER BY {order})"
+                ),
+                "groups": lambda: (
+                    f"{self.dice.one('sum(v)', 'count(*)')} OVER (PARTITION BY s ORDER BY k NULLS FIRST GROUPS BETWEEN"
+                    f" {self.dice.one('1 PRECEDING', '2 PRECEDING', 'CURRENT ROW')} AND 1 FOLLOWING{self.exclude()})"
+                ),
+                "exclude": lambda: (
+                    f"{self.dice.one('max(v)', 'sum(v)')} OVER (PARTITION BY k ORDER BY {order} ROWS BETWEEN 2 PRECEDING"
+                    " AND 1 FOLLOWING EXCLUDE CURRENT ROW)"
+                ),
+                "ignore nulls": lambda: (
+                    f"{self.dice.one('first_value(v', 'last_value(v', 'nth_value(v, 2')} IGNORE NULLS) OVER"
+                    f" (PARTITION BY k ORDER BY {order} ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING)"
+                ),
+                "neighbour with a value": lambda: (
+                    f"{self.dice.one('lag', 'lead')}(v, {self.dice.one('1', '2, 7')} IGNORE NULLS) OVER"
+                    f" (PARTITION BY s ORDER BY {order})"
                 ),
                 "rank": lambda: "rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST)",
                 "last": lambda: (

@@ -17,7 +17,7 @@ from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
 from penstock.engine.api.operator import Operator
 from penstock.engine.api.stream_elements import Batch
 from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
-from penstock.planner.logical.over import Frame, FrameUnit
+from penstock.planner.logical.over import Frame, FrameExclusion, FrameUnit
 from tests.harness.layered import checkpoint
 from tests.unit.engine.operators.changelogs import (
     Change,
@@ -85,7 +85,7 @@ class Subtasks:
         saved = snapshots(self.operators)
         self.operators = [restored(self.make(), context(i, parallelism), saved) for i in range(parallelism)]
 
-    def kept(self) -> int:
+    def retained(self) -> int:
         return sum(
             state.snapshot().num_rows
             for operator in self.operators
@@ -128,6 +128,7 @@ def over(
         peers = [[row[key.expression.index] for key in keys] for row in part]  # type: ignore[attr-defined]
         for i, row in enumerate(part):
             framed = [j for j in range(len(part)) if _is_framed(i, j, part, peers, keys, frame)]
+            framed = [j for j in framed if not _is_excluded(i, j, peers, frame.exclude)]
             found[row + tuple(_value(call, i, part, peers, framed) for call in calls)] += 1
     return found
 
@@ -137,6 +138,9 @@ def _is_framed(
 ) -> bool:
     if frame.unit is FrameUnit.ROWS:
         distance = j - i
+    elif frame.unit is FrameUnit.GROUPS:
+        number = [len({str(peer) for peer in peers[: n + 1]}) for n in range(len(peers))]
+        distance = number[j] - number[i]
     elif frame.has_distance:
         key = keys[0]
         a, b = (micros(part[n][key.expression.index]) for n in (i, j))  # type: ignore[attr-defined]
@@ -147,10 +151,23 @@ def _is_framed(
     return (frame.start is None or distance >= frame.start) and (frame.end is None or distance <= frame.end)
 
 
+def _is_excluded(i: int, j: int, peers: list[Any], exclude: FrameExclusion) -> bool:
+    match exclude:
+        case FrameExclusion.NO_OTHERS:
+            return False
+        case FrameExclusion.CURRENT_ROW:
+            return i == j
+        case FrameExclusion.GROUP:
+            return bool(peers[i] == peers[j])
+    return i != j and bool(peers[i] == peers[j])
+
+
 def _value(call: AggregateCall, i: int, part: list[Any], peers: list[Any], framed: list[int]) -> Any:
     index = call.args[0].index if call.args else 0  # type: ignore[attr-defined]
     values = [part[j][index] for j in framed]
     some = [value for value in values if value is not None]
+    if call.filter is not None:
+        values = some
     match call.function:
         case "row_number":
             return i + 1
@@ -158,6 +175,15 @@ def _value(call: AggregateCall, i: int, part: list[Any], peers: list[Any], frame
             return peers.index(peers[i]) + 1
         case "dense_rank":
             return len({str(peer) for peer in peers[: i + 1]})
+        case "lag" | "lead" if call.filter is not None:
+            n = call.args[1].value - 1  # type: ignore[attr-defined]
+            near = part[i + 1 :] if call.function == "lead" else part[:i][::-1]
+            near = [row[index] for row in near if row[index] is not None]
+            return near[n] if n < len(near) else call.args[2].value  # type: ignore[attr-defined]
+        case "nth_value":
+            n = call.args[1].value  # type: ignore[attr-defined]
+            values = values if n > 0 else values[::-1]
+            return values[abs(n) - 1] if abs(n) <= len(values) else None
         case "lag" | "lead":
             j = i + (1 if call.function == "lead" else -1) * call.args[1].value  # type: ignore[attr-defined]
             return part[j][index] if 0 <= j < len(part) else call.args[2].value  # type: ignore[attr-defined]

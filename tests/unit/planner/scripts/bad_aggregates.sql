@@ -1,10 +1,3 @@
-SELECT LAST_VALUE(auction) FROM (SELECT auction, COUNT(*) FROM bid GROUP BY auction)
----
-error[SQL-1064]: last_value needs an order: its rows have no event time
-  1 | SELECT LAST_VALUE(auction) FROM (SELECT auction, COUNT(*) FROM bid GROUP BY auction)
-    |        ^^^^^^^^^^^^^^^^^^^
-hint: write last_value(x ORDER BY k)
-====
 SELECT MAX(price ORDER BY ts) FROM bid
 ---
 error[SQL-1064]: max takes no ORDER BY

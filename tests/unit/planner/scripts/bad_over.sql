@@ -51,7 +51,7 @@ SELECT UPPER(channel) OVER (ORDER BY ts) FROM bid
 error[SQL-1065]: upper does not go with OVER
   1 | SELECT UPPER(channel) OVER (ORDER BY ts) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value
+hint: OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value, last_value and nth_value
 ====
 SELECT FIRST_VALUE(DISTINCT channel) OVER (ORDER BY ts) FROM bid
 ---
@@ -108,13 +108,6 @@ error[SQL-1066]: rank takes no frame
     |                                      ^^^^^^^^^^^
 hint: leave ROWS or RANGE out
 ====
-SELECT FIRST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
----
-error[SQL-1601]: first_value over a RANGE distance is not supported yet
-  1 | SELECT FIRST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
-    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: use ROWS
-====
 SELECT SUM(price) OVER w FROM bid
 ---
 error[SQL-1067]: there is no window "w"
@@ -157,23 +150,43 @@ error[SQL-1101]: there is no function rnak
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: did you mean "rank"?
 ====
-SELECT LAST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
----
-error[SQL-1601]: last_value over a RANGE distance is not supported yet
-  1 | SELECT LAST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
-    |                                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: use ROWS
-====
-SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
----
-error[SQL-1601]: IGNORE NULLS with OVER is not supported yet
-  1 | SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: filter the rows without a value out in a subquery
-====
 SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
 ---
 error[SQL-1065]: rank OVER cannot be used in an aggregate
   1 | SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
     |                   ^^^^^^^^^^^^^^^^^^
 hint: compute it in the select list of a subquery, give it a name, and use that name here
+====
+SELECT NTH_VALUE(price, 0) OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1102]: nth_value takes a whole number of rows, from 1
+  1 | SELECT NTH_VALUE(price, 0) OVER (ORDER BY ts) FROM bid
+    |                         ^
+hint: write nth_value(x, 2)
+====
+SELECT SUM(price) OVER (GROUPS 2 PRECEDING) FROM bid
+---
+error[SQL-1066]: a frame of GROUPS needs an ORDER BY
+  1 | SELECT SUM(price) OVER (GROUPS 2 PRECEDING) FROM bid
+    |                                ^^^^^^^^^^^
+hint: rows equal in the ORDER BY are a group
+====
+SELECT RANK() IGNORE NULLS OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1105]: IGNORE NULLS does not go with rank
+  1 | SELECT RANK() IGNORE NULLS OVER (ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: lag, lead, first_value, last_value and nth_value take it
+====
+SELECT SUM(price) OVER (ORDER BY ts ROWS 2 PRECEDING EXCLUDE ME) FROM bid
+---
+error[SQL-1001]: unexpected "ME": CURRENT ROW, GROUP, TIES or NO OTHERS was expected
+  1 | SELECT SUM(price) OVER (ORDER BY ts ROWS 2 PRECEDING EXCLUDE ME) FROM bid
+    |                                                              ^^
+====
+SELECT SUM(price) OVER (ORDER BY ts GROUPS 1.5 PRECEDING) FROM bid
+---
+error[SQL-1066]: GROUPS takes a whole number of groups
+  1 | SELECT SUM(price) OVER (ORDER BY ts GROUPS 1.5 PRECEDING) FROM bid
+    |                                            ^^^
+hint: write GROUPS 10 PRECEDING

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.types import BIGINT, DOUBLE, INT, STRING
+from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.factory import build_operator
-from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
-from penstock.planner.logical.over import Frame, FrameUnit
+from penstock.planner.expressions.nodes import AggregateCall, Call, Literal, SortKey
+from penstock.planner.logical.over import Frame, FrameExclusion, FrameUnit
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.physical.operator_specs import AnyOperatorSpec, InputSchema
 from tests.harness.length import examples
@@ -37,6 +37,14 @@ def neighbour(name: str, rows: int, default: int | None) -> AggregateCall:
     )
 
 
+def nth(number: int) -> AggregateCall:
+    return AggregateCall("nth_value", (X, Literal(BIGINT, False, value=number)), BIGINT)
+
+
+def without_nulls(call: AggregateCall) -> AggregateCall:
+    return replace(call, filter=Call(BOOLEAN, False, function="is_not_null", args=call.args[:1]))
+
+
 RANKED = [AggregateCall(name, (), INT, False) for name in ("row_number", "rank", "dense_rank")]
 SETTLED = [
     *RANKED,
@@ -53,8 +61,13 @@ SETTLED = [
     AggregateCall("listagg", (S, Literal(STRING, False, value="-")), STRING),
     AggregateCall("percentile_approx", (X, Literal(DOUBLE, False, value=0.5)), BIGINT),
     AggregateCall("max_by", (S, X), STRING),
+    nth(2),
+    nth(-2),
+    without_nulls(neighbour("lag", 2, 7)),
+    *(without_nulls(AggregateCall(name, (X,), BIGINT)) for name in ("first_value", "last_value")),
+    without_nulls(nth(2)),
+    without_nulls(nth(-3)),
 ]
-FIRST_AND_LAST = {"first_value", "last_value"}
 
 
 @st.composite
@@ -64,31 +77,27 @@ def frames(draw: st.DrawFn, ahead: bool) -> Frame:
     end = draw(st.sampled_from([0, -1, *([1, 2, None] if ahead else [])]))
     if start is not None and end is not None and start > end:
         start = end
+    # in time a frame from the first row ends with its row
+    if not ahead and start is None:
+        end = 0
     size = SECOND if unit is FrameUnit.RANGE else 1
-    return Frame(unit, None if start is None else start * size, None if end is None else end * size)
+    exclude = draw(st.sampled_from([FrameExclusion.NO_OTHERS, *FrameExclusion]))
+    return Frame(unit, None if start is None else start * size, None if end is None else end * size, exclude)
 
 
 @st.composite
 def specs(draw: st.DrawFn, in_time: bool, insert_only: bool) -> AnyOperatorSpec:
     order = BY_TIME if in_time else draw(st.sampled_from([BY_TIME, (SortKey(column(1), True, False),)]))
     frame = draw(frames(ahead=not in_time))
-    choice = SETTLED if in_time else [*SETTLED, neighbour("lead", 2, 9)]
-    calls = tuple(
-        call
-        for call in draw(st.lists(st.sampled_from(choice), min_size=1, max_size=4))
-        if not (frame.has_distance and is_end(call))
-    )
-    calls = calls or (SETTLED[0],)
+    lead = neighbour("lead", 2, 9)
+    choice = SETTLED if in_time else [*SETTLED, lead, without_nulls(lead)]
+    calls = tuple(draw(st.lists(st.sampled_from(choice), min_size=1, max_size=4)))
     partition = draw(st.sampled_from([(0,), (), (0, 3)]))
     names = tuple(f"v{i}" for i in range(len(calls)))
     schema = Schema(
         (*SCHEMA.fields, *(Field(name, call.type) for name, call in zip(names, calls, strict=True)))
     )
     return over_spec("o", "over", schema, SCHEMA, partition, order, frame, calls, None, in_time, insert_only)
-
-
-def is_end(call: AggregateCall) -> bool:
-    return call.function in FIRST_AND_LAST
 
 
 def subtasks(spec: AnyOperatorSpec) -> Subtasks:

@@ -18,12 +18,12 @@ from penstock.engine.operators.over.over_frames import OverFrames
 from penstock.engine.operators.over.partitions import partitioned
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.planner.expressions.nodes import SortKey
-from penstock.planner.logical.over import Frame, FrameUnit
+from penstock.planner.logical.over import Frame, FrameExclusion, FrameUnit
 from tests.unit.engine.operators.changelogs import batch_of
-from tests.unit.engine.operators.over.test_over import FIRST_AND_LAST, SECOND, SETTLED, neighbour
+from tests.unit.engine.operators.over.test_over import SECOND, SETTLED, neighbour, without_nulls
 from tests.unit.engine.operators.partition_runs import ROW, SCHEMA, column, over
 
-CALLS = (*SETTLED, neighbour("lead", 2, 9))
+CALLS = (*SETTLED, neighbour("lead", 2, 9), without_nulls(neighbour("lead", 1, 9)))
 ORDERS = [(SortKey(column(1)),), (SortKey(column(1), True, False),)]
 FRAMES = [
     Frame(FrameUnit.ROWS, None, 0),
@@ -34,6 +34,13 @@ FRAMES = [
     Frame(FrameUnit.RANGE, 0, None),
     Frame(FrameUnit.RANGE, -3 * SECOND, SECOND),
     Frame(FrameUnit.RANGE, None, -SECOND),
+    Frame(FrameUnit.GROUPS, -2, 1),
+    Frame(FrameUnit.GROUPS, None, -1),
+    Frame(FrameUnit.GROUPS, 1, 2, FrameExclusion.GROUP),
+    Frame(FrameUnit.GROUPS, -1, 1, FrameExclusion.TIES),
+    Frame(FrameUnit.ROWS, -2, 2, FrameExclusion.CURRENT_ROW),
+    Frame(FrameUnit.ROWS, -3, 1, FrameExclusion.TIES),
+    Frame(FrameUnit.RANGE, None, None, FrameExclusion.GROUP),
 ]
 
 
@@ -57,9 +64,8 @@ def values(rows: list[Any], order: Any, frame: Frame, calls: Any) -> list[tuple[
 @given(rows=st.lists(ROW, max_size=14), order=st.sampled_from(ORDERS), at_once=st.sampled_from([3, 1 << 20]))
 def test_every_call_over_every_frame(frame: Frame, rows: list[Any], order: Any, at_once: int) -> None:
     """Also where frames of calls that keep values are computed some at a time."""
-    calls = tuple(call for call in CALLS if not (frame.has_distance and call.function in FIRST_AND_LAST))
-    gathering = tuple(call for call in calls if call.keeps_values)
-    merging = tuple(call for call in calls if not call.keeps_values)
+    gathering = tuple(call for call in CALLS if call.keeps_values)
+    merging = tuple(call for call in CALLS if not call.keeps_values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(over_frames, "_ROWS_AT_ONCE", at_once)
         for some in (gathering, merging):
