@@ -300,3 +300,14 @@ def _clip(text: str, column: int, width: int) -> tuple[str, int]:
     # A third of the window is in front of the column.
     start = max(0, min(column - 1 - width // 3, len(text) - width))
     return text[start : start + width], column - start
+
+
+def over_session_memory(limit_bytes: int) -> PenstockError:
+    """Return the error of a query that is ended because its session takes more memory than it may."""
+    return PenstockError(
+        "CLI-6205",
+        f"the query is ended: results of this session take more than {limit_bytes / 1e6:,.0f} MB of memory",
+        hint="read fewer rows (LIMIT), in batches or fewer results at once, or INSERT INTO a table; "
+        "penstock serve --session-memory is the limit",
+        sqlstate="53200",
+    )

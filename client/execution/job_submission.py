@@ -46,10 +46,10 @@ def start_on_backend(query: PlannedQuery, state: SessionState) -> Result:
         return _write_to_spark(sink, query, backends)
     rows_plan = sink.inputs[0]
     backend = backends.for_plan(rows_plan, options.backend)
-    rows = backend.run(rows_plan, time_zone=options.time_zone)
+    rows = backend.run(rows_plan, time_zone=options.time_zone, memory_bytes=state.memory.limit_bytes)
     stream = BackendStream(rows, backend.name)
     state.add_stream(stream)
-    return Result(Shape(rows_plan.schema, order=final_order(sink)), stream)
+    return Result(Shape(rows_plan.schema, order=final_order(sink)), stream, memory=state.memory)
 
 
 def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) -> Result:
@@ -95,7 +95,7 @@ def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions)
     state.engine.forget_ended_jobs()
     stream = JobStream(job, state.channels, sink_id, shape.limit)
     state.add_stream(stream)
-    result = Result(shape, stream, job)
+    result = Result(shape, stream, job, memory=state.memory)
     # bounded by nature, and no stream by the user's wish: its rows are those of a table, without changes
     bounded = query.options.mode != "streaming" and query.facts.bounded(query.plan)
     return result.as_bounded() if bounded and shape.folds else result

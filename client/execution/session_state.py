@@ -20,10 +20,11 @@ from penstock.client.execution.engine_jobs import report_on_stderr, wait_for_job
 from penstock.client.execution.engine_state import EngineState
 from penstock.client.execution.session_settings import SessionSettings
 from penstock.client.execution.statement_log import StatementLog
+from penstock.client.results.session_memory import SessionMemory
 from penstock.engine.api.clock import SystemClock
 
 if TYPE_CHECKING:
-    from penstock.client.results.result_stream import ResultStream
+    from penstock.client.results.result_stream import BackendStream, JobStream, ResultStream
     from penstock.engine.api.locations import Location
     from penstock.engine.bounded.registry import BoundedBackends
     from penstock.engine.job.job import Job
@@ -42,7 +43,7 @@ class SessionState:
     another query. ``warms_backend``: start Spark before a query needs it. ``checks_only``: statements
     change names and settings and nothing else. ``loading``: statements come out of a stored catalog,
     which may not import Python objects. ``admit``: entered with each statement, which it may refuse.
-    ``max_results``: how many results are read at once, 0 for any number.
+    ``max_results``: how many results are read at once, 0 for any number. ``memory``: what they take.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class SessionState:
         self.statement_log = StatementLog(keeps_names=not self.shares_engine)
         self.admit: Callable[[Statement], AbstractContextManager[None]] = lambda node: nullcontext()
         self.max_results = 0
+        self.memory = SessionMemory()
         self._clock = SystemClock()
         self._used_ms = self._clock.monotonic_ms()
         self._executing = 0
@@ -205,7 +207,7 @@ class SessionState:
             return None
         return self._used_ms
 
-    def add_stream(self, stream: ResultStream) -> None:
+    def add_stream(self, stream: JobStream | BackendStream) -> None:
         """Close the stream of a result with the session, at once when the session has been closed. CLI-6205
         when the session reads too many results.
         """
@@ -215,6 +217,7 @@ class SessionState:
             is_refused = bool(self.max_results) and reading >= self.max_results
             if not is_refused:
                 self._streams.add(stream)
+                self.memory.add_stream(stream)
         if is_closed or is_refused:
             stream.close()
         if is_refused:

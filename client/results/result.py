@@ -20,6 +20,7 @@ from penstock.client.results.result_stream import (
     new_rows,
     op_rows,
 )
+from penstock.client.results.session_memory import SessionMemory
 from penstock.engine.api.clock import Clock, SystemClock
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import Fold
@@ -81,7 +82,7 @@ class Result:
     ``next`` (weighted batches): all consume the same stream. One thread at a time may call a method; any may
     call ``cancel``. ``note``: what a statement without rows did. ``job``: the job it started. ``rowcount``:
     the rows an ended INSERT has written, else -1. ``undo``: reverts what the statement did besides starting
-    its job, when the job fails.
+    its job, when the job fails. ``memory``: that of its session, which may have a limit.
     """
 
     shape: Shape
@@ -92,6 +93,7 @@ class Result:
     clock: Clock = field(default_factory=SystemClock)
     locate: Callable[[PenstockError], PenstockError] = lambda error: error
     undo: Callable[[BaseException, Job | None], None] = lambda error, job: None
+    memory: SessionMemory = field(default_factory=SessionMemory)
     _fold: Fold | None = None
 
     def __post_init__(self) -> None:
@@ -201,7 +203,7 @@ class Result:
                 hint=hint,
                 sqlstate="0A000",
             )
-        fold = self._fold or Fold(self.arrow_schema)
+        fold = self._fold or self.new_fold()
         # the next call continues with these rows: a later change may retract one of them
         self._fold = fold if self.shape.folds else None
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
@@ -215,9 +217,24 @@ class Result:
                 break
             taken += batch.num_rows
             fold.add(batch)
+            self.check_memory()
         rows = self.in_order(fold.rows())
         # the last batch may have brought more than were asked for
         return rows if limit is None else rows.slice(0, limit)
+
+    def new_fold(self) -> Fold:
+        """Return a fold of its rows, which counts as memory of the session."""
+        fold = Fold(self.arrow_schema)
+        self.memory.add_fold(fold)
+        return fold
+
+    def check_memory(self) -> None:
+        """Stop what computes the result, CLI-6205, when the session takes more memory than it may."""
+        try:
+            self.memory.check()
+        except PenstockError as error:
+            self.cancel()
+            raise self.locate(error) from None
 
     def in_order(self, rows: pa.Table) -> pa.Table:
         """Return folded rows by the ORDER BY of the statement; without one, rows with an upsert key are
@@ -238,7 +255,9 @@ class Result:
     def as_bounded(self) -> Result:
         """Return this result with its final rows only, as a bounded backend returns them. It must end."""
         shape = replace(self.shape, insert_only=True, upsert_key=None, update_key=None, streamed=False)
-        return replace(self, shape=shape, stream=FoldedStream(self.stream, self.arrow_schema, self.in_order))
+        return replace(
+            self, shape=shape, stream=FoldedStream(self.stream, self.arrow_schema, self.in_order, self.memory)
+        )
 
     def progress(self) -> str | None:
         """Return the progress of the bounded backend in a few words, None where nothing is known. Any

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
+from penstock.client.results.session_memory import SessionMemory
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.api.threads import EngineThread
@@ -18,6 +19,7 @@ from penstock.engine.changelog.row_kinds import OP_FIELD, change_rows, with_op_c
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
 
 if TYPE_CHECKING:
+    from penstock.catalog.errors import PenstockError
     from penstock.engine.bounded.backend import BoundedResult
     from penstock.engine.job.job import Job
 
@@ -78,6 +80,14 @@ class BackendStream:
         """Return the backend's progress in a few words, or None."""
         return self._result.progress()
 
+    def memory_bytes(self) -> int:
+        """Return the bytes of the rows that wait to be read."""
+        return self._result.memory_bytes()
+
+    def fail(self, error: PenstockError) -> None:
+        """Stop the query: the next call raises ``error``."""
+        self._result.fail(error)
+
     def close(self) -> None:
         self._result.cancel()
 
@@ -86,10 +96,16 @@ class FoldedStream:
     """The final rows of another stream that ends: nothing before its end, then every row once."""
 
     def __init__(
-        self, stream: ResultStream, schema: pa.Schema, in_order: Callable[[pa.Table], pa.Table]
+        self,
+        stream: ResultStream,
+        schema: pa.Schema,
+        in_order: Callable[[pa.Table], pa.Table],
+        memory: SessionMemory | None = None,
     ) -> None:
         self._stream = stream
         self._fold = Fold(schema)
+        self._memory = memory or SessionMemory()
+        self._memory.add_fold(self._fold)
         self._in_order = in_order
         self._final: TableStream | None = None
         self._closed = False
@@ -99,6 +115,7 @@ class FoldedStream:
             batch = self._stream.next(timeout_s)
             if batch is not None:
                 self._fold.add(batch)
+                self._memory.check()
             # a failed stream has raised its error above: no rows of it are final
             if not self._stream.ended:
                 return None
@@ -145,6 +162,15 @@ class JobStream:
     @property
     def ended(self) -> bool:
         return self._channel.ended
+
+    def memory_bytes(self) -> int:
+        """Return the bytes of the rows that wait to be read, and of the job's state in memory."""
+        return self._channel.nbytes + self._job.metrics().state_bytes
+
+    def fail(self, error: PenstockError) -> None:
+        """Cancel the job: the next call raises ``error``."""
+        self._channel.fail(error)
+        self._job.cancel()
 
     def close(self) -> None:
         # all rows were read: the job ends by itself, and is not to be seen as cancelled

@@ -37,7 +37,8 @@ INIT = "init.txt"
 _RUNNING = b"running\n"
 # the lease is renewed long before the 30 s of silence after which another server takes it
 RENEW_S = 2.0
-_SECOND_S = 1.0
+# a query that sums a million rows a second may take 100 MB a second
+_LOOK_S = 0.25
 
 
 class EventLog(Protocol):
@@ -232,7 +233,8 @@ class Server:
     def _watch(self) -> None:
         """Renew the lease, close idle sessions and watch the memory, until the server ends."""
         renewed_ms = self._clock.monotonic_ms()
-        while not self._stopping.wait(_SECOND_S):
+        while not self._stopping.wait(_LOOK_S):
+            self.sessions.look_at_memory()
             now_ms = self._clock.monotonic_ms()
             if now_ms - renewed_ms >= RENEW_S * 1e3:
                 renewed_ms = now_ms

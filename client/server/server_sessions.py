@@ -97,6 +97,7 @@ class ServerSessions:
                 self._count -= 1
             raise
         engine.state.admit, engine.state.max_results = self.gate.admit, self.limits.results
+        engine.state.memory.limit_bytes = self.limits.session_memory_bytes
         session_id = f"s{next(self._numbers)}"
         # whichever session asks, system.sessions has those of the server
         engine.state.system_tables.provide("sessions", self.rows)
@@ -140,6 +141,12 @@ class ServerSessions:
         for session in idle:
             session.close()
         return idle
+
+    def look_at_memory(self) -> None:
+        """End the largest result of each session that takes more memory than it may."""
+        if self.limits.session_memory_bytes:
+            for session in self.all():
+                session.connection.session.state.memory.look()
 
     def rows(self) -> pa.Table:
         """Return the rows of ``system.sessions``."""

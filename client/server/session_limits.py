@@ -27,6 +27,7 @@ class SessionLimits:
     """Limits of a server; 0 means none. ``statements``: that are executed at once, by all sessions.
     ``results``: that one session reads at once. ``idle_s``: after so long without a statement or an open
     result a session is closed. ``memory_bytes``: while the process has more, it starts no further query.
+    ``session_memory_bytes``: what the results of one session may take; the largest ends beyond it.
     """
 
     sessions: int = 2_000
@@ -34,6 +35,7 @@ class SessionLimits:
     results: int = 100
     idle_s: float = 0
     memory_bytes: int = 0
+    session_memory_bytes: int = 0
 
 
 class StatementGate:

@@ -28,12 +28,18 @@ class BoundedBackend(Protocol):
     name: str
 
     def run(
-        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+        self,
+        plan: LogicalPlan,
+        *,
+        staging_dir: Path | None = None,
+        time_zone: str = "UTC",
+        memory_bytes: int = 0,
     ) -> BoundedResult:
         """Start a query and return at once. Its rows come in one fixed order and with exactly the Arrow types
         of its schema.
 
         With ``staging_dir`` all rows are first written there (see ``penstock.engine.storage.staged_rows``).
+        ``memory_bytes``: the most that a backend in this process may take, 0 for what it likes.
         They are emitted only when they are complete and durable. Raises BND-51xx for a plan the backend
         cannot express; the result raises all later errors.
         """
@@ -97,17 +103,23 @@ class BoundedResult:
 
     def _finish(self, error: PenstockError | None) -> None:
         with self._changed:
-            self._error, self._done = error, True
+            # the error that it was failed with is not replaced by that of its interrupted query
+            if not self._done:
+                self._error, self._done = error, True
             self._changed.notify_all()
+
+    @property
+    def _over(self) -> bool:
+        return self._closed or self._done
 
     def _emit(self, batch: pa.RecordBatch) -> bool:
         with self._changed:
             # backpressure: the producing thread waits for the reader, or for cancel
-            self._changed.wait_for(lambda: self._closed or len(self._batches) < _BATCHES_AHEAD)
-            if not self._closed:
+            self._changed.wait_for(lambda: self._over or len(self._batches) < _BATCHES_AHEAD)
+            if not self._over:
                 self._batches.append(batch)
                 self._changed.notify_all()
-            return not self._closed
+            return not self._over
 
     def poll(self) -> pa.RecordBatch | None:
         """Return the next batch, or ``None`` when there is none now; raise the query's error."""
@@ -147,6 +159,21 @@ class BoundedResult:
         if batch is None:
             raise StopIteration
         return batch
+
+    def memory_bytes(self) -> int:
+        """Return the bytes of the rows that wait to be read."""
+        with self._changed:
+            return sum(batch.nbytes for batch in self._batches)
+
+    def fail(self, error: PenstockError) -> None:
+        """Stop the query and drop its rows; the next read raises ``error``."""
+        with self._changed:
+            running = not self._done
+            self._error, self._done = error, True
+            self._batches.clear()
+            self._changed.notify_all()
+        if running:
+            self._cancel()
 
     def cancel(self) -> None:
         """Stop the query; unread rows are lost."""

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from penstock.catalog.errors import Kind, PenstockError, out_of_memory
+from penstock.catalog.errors import Kind, PenstockError, out_of_memory, over_session_memory
 from penstock.catalog.python_functions import PythonScalar
 from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedResult, Emit
@@ -49,10 +49,17 @@ class DuckDbBackend:
         self._services = services
 
     def run(
-        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+        self,
+        plan: LogicalPlan,
+        *,
+        staging_dir: Path | None = None,
+        time_zone: str = "UTC",
+        memory_bytes: int = 0,
     ) -> BoundedResult:
         query = duckdb_sql(plan)
         connection = connect(time_zone)
+        if memory_bytes:
+            connection.execute("SET memory_limit = $1", [f"{memory_bytes}B"])
         shared = SharedConnection(connection)
         run = _DuckDbRun(connection, query, plan, self._services)
 
@@ -66,6 +73,10 @@ class DuckDbBackend:
                     # the reader has closed the result
                     if not emit(batch):
                         return
+            except PenstockError as error:
+                if memory_bytes and error.code == "RUN-2024":
+                    raise over_session_memory(memory_bytes) from error
+                raise
             finally:
                 shared.close()
 

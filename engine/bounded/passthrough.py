@@ -35,7 +35,12 @@ class CopyingBackend:
     name = "copy"
 
     def run(
-        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+        self,
+        plan: LogicalPlan,
+        *,
+        staging_dir: Path | None = None,
+        time_zone: str = "UTC",
+        memory_bytes: int = 0,
     ) -> BoundedResult:
         def produce(emit: Emit) -> None:
             batches = _filtered_batches(plan, time_zone)

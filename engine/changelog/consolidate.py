@@ -143,8 +143,14 @@ class Fold:
         self._counts = np.empty(0, np.int64)
         self._pending: list[Batch] = []
         self._pending_rows = 0
+        self._pending_bytes = 0
         # no weights so far: nothing can cancel out, so nothing is summed
         self._positive = True
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its rows and weights, those that are not summed yet included."""
+        return int(self._folded.nbytes + self._counts.nbytes) + self._pending_bytes
 
     def add(self, batch: Batch) -> None:
         """Add a piece of the changelog. It is summed when there is as much new as old, so the work stays
@@ -152,6 +158,7 @@ class Fold:
         """
         self._pending.append(batch)
         self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.rows.nbytes
         self._positive = self._positive and batch.weights is None
         # the pending rows are as many as the summed ones: each row is summed a constant number of times
         if not self._positive and self._pending_rows > max(100_000, self._folded.num_rows):
@@ -184,7 +191,7 @@ class Fold:
             *(pa.Table.from_batches([batch.rows], self._schema) for batch in self._pending),
         ]
         counts = np.concatenate([self._counts, *(weights_of(batch) for batch in self._pending)])
-        self._pending, self._pending_rows = [], 0
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
         rows = pa.concat_tables(tables)
         if self._positive:
             self._folded, self._counts = rows, counts

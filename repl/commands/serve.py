@@ -82,6 +82,7 @@ def options_of(arguments: argparse.Namespace, settings: Mapping[str, str]) -> Se
         arguments.max_results,
         arguments.idle_timeout,
         arguments.max_memory,
+        arguments.session_memory,
     )
     tls = None if arguments.tls_cert is None else TlsFiles(Path(arguments.tls_cert), Path(arguments.tls_key))
     return ServerOptions(

@@ -64,6 +64,13 @@ def serve_parser() -> Parser:
     add("--max-results", type=_number, default=100, metavar="N", help="results one session reads (100)")
     add("--max-memory", type=_size, default=0, metavar="SIZE", help="start no query above it: 8g (no limit)")
     add(
+        "--session-memory",
+        type=_size,
+        default=0,
+        metavar="SIZE",
+        help="what the results of one session may take: 500m (no limit)",
+    )
+    add(
         "--idle-timeout",
         type=_number,
         default=0,

@@ -14,7 +14,6 @@ from penstock.client.results.result import Result
 from penstock.client.results.result_stream import new_rows, op_rows
 from penstock.client.server.flight.flight_errors import flight_error
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.consolidate import Fold
 
 LOOK_S = 0.1
 """How often a stream without rows looks whether its client is there. A killed client is to end its query in
@@ -107,7 +106,7 @@ class ResultBatches:
         """Yield the batches of a result until it ends or the reader does."""
         # rows may be retracted until the end, so that nothing is final before it
         fold = (
-            Fold(result.arrow_schema)
+            result.new_fold()
             if self._form is ReaderForm.ROWS and result.shape.folds and result.shape.finite
             else None
         )
@@ -115,6 +114,7 @@ class ResultBatches:
             batch = result.next(LOOK_S)
             if batch is not None and fold is not None:
                 fold.add(batch)
+                result.check_memory()
             elif batch is not None:
                 yield batch
             elif result.ended:

@@ -61,7 +61,12 @@ class SparkBackend:
         self._settings = settings
 
     def run(
-        self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC"
+        self,
+        plan: LogicalPlan,
+        *,
+        staging_dir: Path | None = None,
+        time_zone: str = "UTC",
+        memory_bytes: int = 0,
     ) -> BoundedResult:
         run = self._run(spark_sql(plan), plan, staging_dir, time_zone)
         return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)

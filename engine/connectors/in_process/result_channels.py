@@ -50,6 +50,22 @@ class ResultChannel:
                 self._finished, self._error = True, error
             self._changed.notify_all()
 
+    def fail(self, error: BaseException) -> None:
+        """End the result now: the queued batches are dropped, and ``error`` is raised to the client."""
+        with self._changed:
+            self._finished, self._error = True, error
+            dropped = [on_read for _, on_read in self._batches]
+            self._batches.clear()
+            self._changed.notify_all()
+        for on_read in dropped:
+            on_read()
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the queued batches."""
+        with self._changed:
+            return sum(batch.rows.nbytes for batch, _ in self._batches)
+
     def subtask_ended(self, subtask: int, parallelism: int) -> None:
         """Record that one collect subtask has ended; the result is finished when all have."""
         with self._changed:

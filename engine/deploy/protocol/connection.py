@@ -101,6 +101,11 @@ class ControlConnection:
         self._reader = FrameReader(MAX_HELLO_BYTES if stranger else MAX_MESSAGE_BYTES)
         self._queue: queue.SimpleQueue[list[Attachment] | None] = queue.SimpleQueue()
         self._received: list[NetworkFrame] = []
+        # The socket is closed by the last thread that uses it: the number of a socket that is closed under a
+        # call may be another connection's at once.
+        self._lock = threading.Lock()
+        self._users = 0
+        self._closed = False
         self.find_function: FindFunction = no_functions
         self._writer = threading.Thread(target=self._write, name=name, daemon=True)
         self._writer.start()
@@ -124,14 +129,8 @@ class ControlConnection:
         NET-50xx or INT-9032 for bytes that are not a message, TimeoutError when nothing arrived within
         ``timeout_s``.
         """
-        self._socket.settimeout(timeout_s)
         while not self._received:
-            try:
-                count = self._socket.recv_into(self._reader.writable())
-            except TimeoutError:
-                raise
-            except OSError:  # closed here, or torn down by the peer's death
-                return None
+            count = self._fill(timeout_s)
             if not count:
                 return None
             self._received = self._reader.received(count)
@@ -139,6 +138,34 @@ class ControlConnection:
         if frame.kind != MESSAGE:
             raise _unreadable(f"kind {frame.kind}")
         return unpack(frame.payload, self.find_function, only)
+
+    def _fill(self, timeout_s: float | None) -> int:
+        """Read once; return the bytes, 0 at the end of the connection."""
+        if not self._enter():
+            return 0
+        try:
+            self._socket.settimeout(timeout_s)
+            return self._socket.recv_into(self._reader.writable())
+        except TimeoutError:
+            raise
+        except OSError:  # closed here, or torn down by the peer's death
+            return 0
+        finally:
+            self._leave()
+
+    def _enter(self) -> bool:
+        """Begin a call of the socket; return whether there is one."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._users += 1
+            return True
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._closed and not self._users:
+                self._socket.close()
 
     def finish(self, timeout_s: float) -> None:
         """Send the queued messages, wait at most ``timeout_s`` for that, and close."""
@@ -148,16 +175,25 @@ class ControlConnection:
         self.close()
 
     def close(self) -> None:
-        """Close at once; both threads end."""
+        """End the connection at once: both threads leave their calls, and the last of them closes the socket."""
         self._queue.put(None)
-        with contextlib.suppress(OSError):  # the peer may have closed first
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            with contextlib.suppress(OSError):  # the peer may have closed first
+                self._socket.shutdown(socket.SHUT_RDWR)
+            if not self._users:
+                self._socket.close()
 
     def _write(self) -> None:
         while (parts := self._queue.get()) is not None:
+            if not self._enter():
+                return
             try:
                 for view in self._frames.encode(MESSAGE, parts=[part for part in parts if len(part)]):
                     self._socket.sendall(view)
             except OSError:  # whoever reads this connection learns of its end
                 return
+            finally:
+                self._leave()
