@@ -175,7 +175,7 @@ class ControlConnection:
         self.close()
 
     def close(self) -> None:
-        """End the connection at once: both threads leave their calls, and the last of them closes the socket."""
+        """End the connection at once: both threads leave the socket, and the last of them closes it."""
         self._queue.put(None)
         with self._lock:
             if self._closed:
