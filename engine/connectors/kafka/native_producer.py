@@ -6,6 +6,7 @@ import ctypes
 import logging
 from collections.abc import Callable
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ ABORT_MS = 10_000
 _GRACE_MS = 2_000
 FAILURES_KEPT = 20
 _PAUSE_MS = 200
+# Nothing ends a wait for deliveries: those that succeed are not reported. A fast broker takes 1 or 2 ms.
+_WAITS_MS = (1, 1, 1, 1, 2, 2, 5, 5, 20)
 
 # flags of rd_kafka_produce_batch: payloads are copied; each message has its partition
 _COPY, _PARTITION = 2, 8
@@ -184,7 +187,8 @@ class NativeProducer:
             PRODUCER, wanted | properties, self._error, configure=self._configure
         )
         self._topic = self._library.rd_kafka_topic_new(self._client, topic.encode(), None)
-        self._last_chunk = 0
+        # so many records may wait when further ones come: as many as the last chunk could have had
+        self._queue_limit = 0
         self._hangs = False
 
     def _configure(self, conf: int) -> None:
@@ -251,10 +255,18 @@ class NativeProducer:
                 None if records.timestamps is None else records.timestamps[start:stop],
                 None if records.headers is None else records.headers.slice(start, stop - start),
             )
-            # at most two chunks wait in librdkafka: a slow broker slows the query
-            self._await(lambda: self._library.rd_kafka_outq_len(self._client) <= self._last_chunk)
-            self._last_chunk = len(piece)
+            # about two chunks wait in librdkafka at most: a slow broker slows the query
+            self._await(self._may_send)
+            self._queue_limit = piece.records_of_a_chunk()
             self._enqueue(piece)
+
+    def _may_send(self, wait_ms: int) -> bool:
+        if self._library.rd_kafka_outq_len(self._client) > self._queue_limit:
+            self._library.rd_kafka_poll(self._client, wait_ms)
+        return bool(self._library.rd_kafka_outq_len(self._client) <= self._queue_limit)
+
+    def _is_flushed(self, wait_ms: int) -> bool:
+        return bool(self._library.rd_kafka_flush(self._client, wait_ms) == 0)
 
     def _enqueue(self, piece: Records) -> None:
         if not piece.are_plain:
@@ -279,13 +291,16 @@ class NativeProducer:
 
     def flush(self) -> None:
         """Wait until all records are delivered. Raises KafkaFailed when some are not, and never will be."""
-        self._await(lambda: self._library.rd_kafka_flush(self._client, 50) == 0)
+        self._await(self._is_flushed)
         self._errors.answered()
 
-    def _await(self, reached: Callable[[], bool]) -> None:
+    def _await(self, reached: Callable[[int], bool]) -> None:
+        """Wait until ``reached`` is true, which waits itself for so many milliseconds at most."""
         # records that are not delivered in time fail: it ends
-        while not reached():
-            self._library.rd_kafka_poll(self._client, 10)
+        for wait_ms in chain(_WAITS_MS, repeat(_WAITS_MS[-1])):
+            if reached(wait_ms):
+                break
+            self._library.rd_kafka_poll(self._client, 0)
             self._raise_failures()
             # nothing is delivered by waiting for a broker that refuses us
             if (refusal := self._errors.refusal) is not None:

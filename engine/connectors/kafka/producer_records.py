@@ -78,6 +78,11 @@ class Records:
             yield start, stop
             start = stop
 
+    def records_of_a_chunk(self) -> int:
+        """Return how many records a chunk may have that are as long as these on the average."""
+        mean = int(self.sizes().sum()) // max(1, len(self))
+        return max(1, min(CHUNK_RECORDS, CHUNK_BYTES // max(1, mean)))
+
     def messages(self) -> np.ndarray:
         """Return the records as ``MESSAGE`` structures, which point into ``values`` and ``keys``."""
         made = np.zeros(len(self), MESSAGE)

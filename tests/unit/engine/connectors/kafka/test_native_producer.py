@@ -42,6 +42,22 @@ def test_records_are_delivered_in_order(topics: KafkaTopics, monkeypatch: pytest
     made.close()
 
 
+def test_small_batches_do_not_wait_for_those_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = {"bootstrap.servers": "127.0.0.1:1"}
+    made = NativeProducer("t", nobody, "table t")
+    for _ in range(20):
+        made.produce(records(b"a", b"b"))
+    assert made._library.rd_kafka_outq_len(made._client) == 40
+    made.close()
+    # more bytes than two chunks have wait for a broker, here until they fail
+    monkeypatch.setattr(producer_records, "CHUNK_BYTES", 10)
+    made = NativeProducer("t", nobody | {"message.timeout.ms": "100"}, "table t")
+    with pytest.raises(KafkaFailed):
+        for _ in range(3):
+            made.produce(records(b"x" * 8))
+    made.close()
+
+
 def test_keys_are_in_the_partition_that_java_chooses(topics: KafkaTopics) -> None:
     topic = topics.create(partitions=4)
     made = producer(topics, topic, partitioner="murmur2_random")

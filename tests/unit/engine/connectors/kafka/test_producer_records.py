@@ -36,6 +36,9 @@ def test_chunks_are_of_limited_bytes_and_one_record_at_least(monkeypatch: pytest
     monkeypatch.setattr(producer_records, "CHUNK_BYTES", 10)
     made = records(b"1234", b"5678", b"x" * 50, b"ab", keys=(b"k", None, b"k", b""))
     assert list(made.chunks()) == [(0, 2), (2, 3), (3, 4)]
+    assert made.records_of_a_chunk() == 1
+    assert records(b"12", b"3456", None).records_of_a_chunk() == 5
+    assert records(b"", None).records_of_a_chunk() == 10
     monkeypatch.setattr(producer_records, "CHUNK_RECORDS", 1)
     assert list(made.chunks()) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
