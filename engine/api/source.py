@@ -78,6 +78,15 @@ class LagReader(Protocol):
 
 
 @runtime_checkable
+class ArrivalReporter(Protocol):
+    """A split reader that reports to ``ScanRequest.arrivals`` when rows come after a poll without rows."""
+
+    @property
+    def reports_arrivals(self) -> bool:
+        """Whether it does so now: a split without rows is polled a few times a second only then."""
+
+
+@runtime_checkable
 class CheckpointListener(Protocol):
     """A split reader whose outside holds data back until a checkpoint has it, such as a replication slot."""
 
@@ -139,6 +148,11 @@ def split_owner(split_id: str, parallelism: int) -> int:
     numbered = _NUMBERED.fullmatch(split_id)
     text, number = numbered.groups() if numbered is not None else (split_id, "0")
     return (zlib.crc32(text.encode()) + int(number)) % parallelism
+
+
+def reports_arrivals(reader: SplitReader) -> bool:
+    """Return whether a reader that had no rows reports the next ones."""
+    return isinstance(reader, ArrivalReporter) and reader.reports_arrivals
 
 
 def lag_of(reader: SplitReader) -> int | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 from penstock.engine.api.threads import EngineThread
@@ -15,13 +15,25 @@ from penstock.engine.api.threads import EngineThread
 CAPACITY_ITEMS = 16_384
 
 
+def _wake_nobody() -> None:
+    pass
+
+
 class Pump:
     """Reads an iterator ahead, at most ``capacity`` items. ``ended`` becomes true once the iterator has ended
     and every item was polled.
+
+    ``arrived`` is called in the pump's thread when an item comes and there was none before, and at the end.
     """
 
-    def __init__(self, items: Iterator[Any], name: str, capacity: int = CAPACITY_ITEMS) -> None:
-        self._items = items
+    def __init__(
+        self,
+        items: Iterator[Any],
+        name: str,
+        capacity: int = CAPACITY_ITEMS,
+        arrived: Callable[[], None] = _wake_nobody,
+    ) -> None:
+        self._items, self._arrived = items, arrived
         self._capacity = capacity
         self._ready: deque[Any] = deque()
         self._changed = threading.Condition()
@@ -35,6 +47,12 @@ class Pump:
         """Whether no item can follow."""
         with self._changed:
             return self._finished and not self._ready and self._error is None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has come that was not polled: the next item is reported to ``arrived``."""
+        with self._changed:
+            return not self._ready
 
     def take(self, most: int) -> list[Any]:
         """Return at most so many of the items that have arrived; an empty list when there is none yet.
@@ -71,10 +89,15 @@ class Pump:
                 error = raised
         with self._changed:
             self._finished, self._error = True, error
+        self._arrived()
 
     def _put(self, item: Any) -> bool:
         with self._changed:
             # backpressure on the iterator; close() wakes the thread
             self._changed.wait_for(lambda: len(self._ready) < self._capacity or self._stopped)
             self._ready.append(item)
-            return not self._stopped
+            is_first, stopped = len(self._ready) == 1, self._stopped
+        # who polled found nothing: it may sleep
+        if is_first:
+            self._arrived()
+        return not stopped

@@ -152,7 +152,7 @@ class StandardInputSource(FilesystemSource):
         STDIN.claim()
         split = FileSplit(NAME, 0, 0)
         task = self._task(split)
-        lines = ArrivedLines(task, self._format, STDIN)
+        lines = ArrivedLines(task, self._format, STDIN, self._request.arrivals.notify)
         return StandardInputReader(lines, task.wanted, split, self._request)
 
     def discover_every_ms(self) -> int | None:
@@ -161,6 +161,9 @@ class StandardInputSource(FilesystemSource):
 
 class StandardInputReader(FilesystemReader):
     """Returns the rows of lines that have arrived."""
+
+    reports_arrivals = True
+    """The thread that reads stdin reports them."""
 
     def __init__(
         self, lines: ArrivedLines, stored: tuple[Field, ...], split: FileSplit, request: ScanRequest
@@ -179,13 +182,15 @@ class StandardInputReader(FilesystemReader):
 class ArrivedLines:
     """Decodes whole records as they arrive. ``ready`` before ``next`` says whether there is anything."""
 
-    def __init__(self, task: FileTask, file_format: str, stdin: StandardInput) -> None:
+    def __init__(
+        self, task: FileTask, file_format: str, stdin: StandardInput, arrived: Callable[[], None]
+    ) -> None:
         self._task, self._format, self._stdin = task, file_format, stdin
         self._closed = self._decoded_all = False
         self._decoder = codecs.getincrementaldecoder(task.dialect.encoding)()
         self._arrived: deque[Block] = deque()
         self._reader: FileReader | None = None
-        self._pump = Pump(self._blocks(), NAME, _BLOCKS_AHEAD)
+        self._pump = Pump(self._blocks(), NAME, _BLOCKS_AHEAD, arrived)
 
     def ready(self) -> bool:
         """Return whether ``next`` has something to return: records, or the end."""

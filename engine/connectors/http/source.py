@@ -66,6 +66,9 @@ class HttpReader:
     answer its checksum and how many of its records were emitted.
     """
 
+    reports_arrivals = True
+    """Its thread reports what it has received."""
+
     def __init__(self, request: ScanRequest, split_id: str, position: Position) -> None:
         table = request.table
         shown = redact_url(split_id)
@@ -76,7 +79,7 @@ class HttpReader:
         self._checksum: int | None = position.get("checksum")
         self._passed: int = position.get("passed", 0)
         self._waiting: deque[Received] = deque()
-        self._pump = Pump(self._received(str(option(table, "mode"))), shown, _AHEAD)
+        self._pump = Pump(self._received(str(option(table, "mode"))), shown, _AHEAD, request.arrivals.notify)
 
     def _received(self, mode: str) -> Iterator[Received]:
         if mode == EVENTS:

@@ -4,6 +4,8 @@ read ahead by a thread, so that polling never blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -58,7 +60,7 @@ class RegisteredTableSource:
         begin = (position or {}).get("row", 0)
         columns = _positions(self._request)
         if self._table is None:
-            return IterableReader(self._source, self._name, columns, begin)
+            return IterableReader(self._source, self._name, columns, begin, self._request.arrivals.notify)
         start, _, end = split_id.rpartition("#")[2].partition("-")
         return TableReader(self._table.slice(int(start), int(end) - int(start)), columns, begin)
 
@@ -110,11 +112,20 @@ class TableReader:
 class IterableReader:
     """Reads an iterable from its start, leaving out the first ``begin`` rows."""
 
-    def __init__(self, source: RegisteredSource, name: str, columns: list[str], begin: int) -> None:
+    reports_arrivals = True
+    """Its thread reports what the iterable has yielded."""
+
+    def __init__(
+        self,
+        source: RegisteredSource,
+        name: str,
+        columns: list[str],
+        begin: int,
+        arrived: Callable[[], None],
+    ) -> None:
         self._source = source
-        self._pump = Pump(
-            source.items(), name, _READ_AHEAD_BATCHES if source.make is None else _READ_AHEAD_ROWS
-        )
+        ahead = _READ_AHEAD_BATCHES if source.make is None else _READ_AHEAD_ROWS
+        self._pump = Pump(source.items(), name, ahead, arrived)
         self._columns = columns
         self._skip = begin
         self._emitted = begin

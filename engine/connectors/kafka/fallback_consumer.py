@@ -28,6 +28,9 @@ class FallbackConsumer:
     partitions than the one that is read wait here.
     """
 
+    reports_arrivals = False
+    """``consume()`` has no notice of messages."""
+
     def __init__(self, properties: dict[str, str], wanted: Wanted) -> None:
         from confluent_kafka import Consumer, KafkaException
 

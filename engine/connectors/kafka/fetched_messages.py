@@ -95,6 +95,10 @@ class PartitionConsumer(Protocol):
 class KafkaConsumer(Protocol):
     """One client of a subtask, for all partitions it reads. Made, used and closed by one thread."""
 
+    @property
+    def reports_arrivals(self) -> bool:
+        """Whether it reports messages that come to a partition of which none were there."""
+
     def open(self, topic: str, partition: int, offset: int) -> PartitionConsumer:
         """Begin to read a partition at an offset."""
 

@@ -73,6 +73,10 @@ class NativeConsumer:
         # shared by the partitions, which are read by one thread
         self.pointers = np.zeros(TAKEN_MOST, np.int64)
 
+    @property
+    def reports_arrivals(self) -> bool:
+        return self.events is not None
+
     def open(self, topic: str, partition: int, offset: int) -> NativePartition:
         """Begin to read a partition. DAT-51xx when the library refuses."""
         if topic not in self._topics:

@@ -77,6 +77,12 @@ class KafkaReader:
         self._discovered = bool(start.position.get("discovered"))
         self._reading = None if self.ended else consumer.open(start.topic, start.partition, self._next)
         self._down = False
+        # whether the last poll left nothing in the client, which reports the next messages then
+        self._emptied = False
+
+    @property
+    def reports_arrivals(self) -> bool:
+        return self._emptied and self._consumer.reports_arrivals
 
     @property
     def ended(self) -> bool:
@@ -86,6 +92,7 @@ class KafkaReader:
         if self._reading is None or self.ended:
             return None
         fetched = self._reading.take(max_rows)
+        self._emptied = fetched is None
         if fetched is None:
             self._report_outage(self._consumer.outage())
             return None

@@ -80,6 +80,9 @@ class MqttReader:
     says that it was there before: what it holds was not read.
     """
 
+    reports_arrivals = True
+    """Its thread reports what it has received."""
+
     def __init__(self, request: ScanRequest, topic: str, position: Position, *, keeps: bool) -> None:
         table = request.table
         self._topic, self._keeps, self._metrics = topic, keeps, request.metrics
@@ -88,6 +91,7 @@ class MqttReader:
         self._restored = bool(position.get("opened"))
         self._qos = int(str(option(table, "qos")))
         self._continues = option(table, ON_RESTORE) == "continue"
+        self._arrived = request.arrivals.notify
         self._reader = MessageReader(request, topic, f"topic {topic}", "message", KeyColumns())
         self._connection = MqttConnection(table, self._client_id, keeps=keeps)
         self._stopped = threading.Event()
@@ -99,7 +103,7 @@ class MqttReader:
     def start(self) -> None:
         """Connect and begin to read ahead."""
         self._connect(after=self._restored)
-        self._pump = Pump(self._read(), f"topic {self._topic}", _READS_AHEAD)
+        self._pump = Pump(self._read(), f"topic {self._topic}", _READS_AHEAD, self._arrived)
 
     def _connect(self, *, after: bool) -> None:
         """Connect; DAT-6003 where ``after`` says that messages were read before, and the broker has not kept

@@ -148,6 +148,7 @@ class NatsReader:
         self._created: str = position["created"]
         self._end: int | None = position.get("end")
         where = f"stream {stream}" if subject is None else f"stream {stream}, subject {subject}"
+        self._arrived = request.arrivals.notify
         self._reader = MessageReader(request, where, where, "sequence", KeyColumns())
         self._stopped = threading.Event()
         self._waiting: deque[Fetched] = deque()
@@ -169,7 +170,12 @@ class NatsReader:
                     sqlstate="55000",
                 )
             self._created, self._last = created, 0
-        self._pump = Pump(self._read(self._last), f"stream {self._stream}", _FETCHES_AHEAD)
+        self._pump = Pump(self._read(self._last), f"stream {self._stream}", _FETCHES_AHEAD, self._arrived)
+
+    @property
+    def reports_arrivals(self) -> bool:
+        # notes of sinks are no rows: there may be more behind them
+        return not self._waiting and self._pump is not None and self._pump.is_empty
 
     @property
     def ended(self) -> bool:

@@ -226,6 +226,11 @@ class PostgresLink:
             raise self._failed(what, str(error), _LOST, "DAT-5402") from error
 
     @property
+    def descriptor(self) -> int:
+        """The number of its socket in this process."""
+        return int(self._connection.socket)
+
+    @property
     def process(self) -> int:
         """The server process of the connection, by which the server's log names it."""
         return int(self._connection.backend_pid)

@@ -34,6 +34,7 @@ from penstock.engine.connectors.postgres_cdc.opening import (
 from penstock.engine.connectors.postgres_cdc.output_rows import OutputRows
 from penstock.engine.connectors.postgres_cdc.pgoutput import EPOCH_US, ChangeDecoder, DecodedChanges
 from penstock.engine.connectors.postgres_cdc.server_checks import publication_of
+from penstock.engine.connectors.postgres_cdc.socket_arrivals import SocketArrivals
 from penstock.engine.connectors.postgres_cdc.watching import SlotFigures, watch
 
 NEWS = logging.getLogger("penstock.postgres")
@@ -69,6 +70,9 @@ class PostgresCdcReader:
         self._opening: Background[OpenConnections] | None = None
         self._watching: Background[SlotFigures] | None = None
         self._decoder: ChangeDecoder | None = None
+        self._arrivals: SocketArrivals | None = None
+        # whether the last poll found no message: the next one is reported
+        self._emptied = False
         # rows of a transaction that is not complete
         self._held: list[Batch] = []
         self._confirmed = 0
@@ -81,7 +85,12 @@ class PostgresCdcReader:
     ended = False
     """The changes of a table never end."""
 
+    @property
+    def reports_arrivals(self) -> bool:
+        return self._emptied
+
     def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        self._emptied = False
         try:
             return self._poll(max_rows)
         except PenstockError as error:
@@ -110,6 +119,12 @@ class PostgresCdcReader:
             if background is not None:
                 background.drop()
         self._opening = None
+        self._close_opened()
+
+    def _close_opened(self) -> None:
+        if self._arrivals is not None:
+            self._arrivals.close()
+            self._arrivals = None
         if self._opened is not None:
             self._opened.close()
             self._opened = None
@@ -166,6 +181,7 @@ class PostgresCdcReader:
     def _begin_stream(self, opened: OpenConnections) -> None:
         progress = self._progress
         self._failures = 0
+        self._arrivals = SocketArrivals(opened.stream.descriptor, self._request.arrivals.notify)
         self._decoder = ChangeDecoder(
             opened.facts.relation,
             opened.facts.fields,
@@ -215,6 +231,9 @@ class PostgresCdcReader:
         now_ms = self._request.clock.monotonic_ms()
         if not messages.count:
             self._report(opened, answer=False)
+            if self._arrivals is not None:
+                self._arrivals.arm()
+                self._emptied = True
             return None
         # rows of a large transaction are decoded together, as long as nobody waits for them
         if messages.incomplete and now_ms < self._waits_until_ms:
@@ -286,9 +305,7 @@ class PostgresCdcReader:
         if self._watching is not None:
             self._watching.drop()
             self._watching = None
-        if self._opened is not None:
-            self._opened.close()
-            self._opened = None
+        self._close_opened()
         self._failures += 1
         most = int(str(option(self._table, "connect.max-retries")))
         # a slot of the connection's own is gone with it

@@ -62,6 +62,9 @@ class PythonReader:
     a batch may be returned in parts.
     """
 
+    reports_arrivals = True
+    """Its thread reports what it has received."""
+
     def __init__(
         self,
         source: PythonSource,
@@ -79,7 +82,9 @@ class PythonReader:
         self._rows: pa.RecordBatch | None = None
         self._after: Any = None
         items = self._items(split_id, options)
-        self._pump = Pump(items, f"{request.table.name} {split_id}", READ_AHEAD_BATCHES)
+        self._pump = Pump(
+            items, f"{request.table.name} {split_id}", READ_AHEAD_BATCHES, request.arrivals.notify
+        )
 
     @property
     def ended(self) -> bool:

@@ -90,6 +90,9 @@ class RedisStreamReader:
     ever added up to it. Of a bounded table also the id of its last entry.
     """
 
+    reports_arrivals = True
+    """Its thread reports what it has received."""
+
     def __init__(self, request: ScanRequest, server: RedisServer, stream: str, position: Position) -> None:
         self._server, self._stream = server, stream
         self._metrics = request.metrics
@@ -102,7 +105,9 @@ class RedisStreamReader:
         self._reader = MessageReader(request, stream, f"stream {stream}", "entry", KeyColumns())
         self._stopped = threading.Event()
         self._waiting: deque[Entries] = deque()
-        self._pump = Pump(self._read(self._id, self._added), f"stream {stream}", _READS_AHEAD)
+        self._pump = Pump(
+            self._read(self._id, self._added), f"stream {stream}", _READS_AHEAD, request.arrivals.notify
+        )
 
     @property
     def ended(self) -> bool:

@@ -84,6 +84,9 @@ class SocketReader:
     earlier run has read; the count continues from it.
     """
 
+    reports_arrivals = True
+    """Its thread reports what it has received."""
+
     def __init__(
         self, connection: socket.socket, name: str, request: ScanRequest, position: Position | None
     ) -> None:
@@ -93,7 +96,7 @@ class SocketReader:
         self._skips = option(request.table, "on-error") == "skip"
         schema = request.table.source_schema
         self._parser = JsonParser(tuple(schema[index] for index in request.columns))
-        self._blocks = Pump(_lines_of(connection, name), name, _BLOCKS_AHEAD)
+        self._blocks = Pump(_lines_of(connection, name), name, _BLOCKS_AHEAD, request.arrivals.notify)
         self._lines: int = (position or {}).get("row", 0)
         self._rows: pa.RecordBatch | None = None
 

@@ -34,6 +34,7 @@ from penstock.engine.api.source import (
     PositionedSource,
     ScanRequest,
     SplitReader,
+    reports_arrivals,
     split_owner,
 )
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
@@ -55,6 +56,10 @@ MAX_OPEN = 64
 
 # milliseconds until a split without rows is polled again
 EMPTY_PAUSE_MS = 10
+
+# The same of a split that reports its next rows. A poll also lets a reader notice an outage, and a split
+# become idle: five of them a second take 0.1 % of a processor.
+REPORTED_PAUSE_MS = 200
 
 # about the bytes of a batch: with wide rows fewer of them are read at once
 BATCH_BYTES = 16 << 20
@@ -215,7 +220,9 @@ class SourceOperator(HeadOperator, ListState):
             self._finish(split, out)
         else:
             # an empty split may become idle: the watermark generator counts the time
-            split.again_ms = now_ms + EMPTY_PAUSE_MS
+            split.again_ms = now_ms + (
+                REPORTED_PAUSE_MS if reports_arrivals(split.reader) else EMPTY_PAUSE_MS
+            )
             split.empty_since_ms = now_ms if split.empty_since_ms is None else split.empty_since_ms
             out.split(SplitEvent(SplitEventKind.EMPTY, split.origin, split.split_id))
         return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)

@@ -36,6 +36,28 @@ def test_an_empty_iterator_ends_and_a_poll_of_nothing_takes_nothing() -> None:
     assert other.take(0) == [] and all_of(other, 1) == [1]
 
 
+def test_an_arrival_is_reported_when_none_was_there_before_and_at_the_end() -> None:
+    gate, reports = threading.Semaphore(0), threading.Semaphore(0)
+
+    def items() -> Iterator[int]:
+        for number in range(3):
+            assert gate.acquire(timeout=PATIENCE_S)
+            yield number
+
+    pump = Pump(items(), "numbers", arrived=reports.release)
+    gate.release()
+    assert reports.acquire(timeout=PATIENCE_S) and not pump.is_empty
+    # the second comes while the first is there: who polls looks for more
+    gate.release()
+    await_that(lambda: len(pump._ready) == 2)
+    assert not reports.acquire(blocking=False)
+    assert pump.take(9) == [0, 1] and pump.is_empty and pump.take(9) == []
+    gate.release()
+    for _ in ("an item", "the end"):
+        assert reports.acquire(timeout=PATIENCE_S)
+    assert pump.take(9) == [2] and pump.ended
+
+
 def test_a_poll_never_waits_and_takes_what_has_arrived() -> None:
     gate = threading.Event()
 

@@ -52,7 +52,7 @@ class Pipe:
 
 def lines(pipe: Pipe, dialect: CsvDialect | None = None, kind: str = "csv") -> ArrivedLines:
     task = FileTask(resolve("x")[0], "stdin", FIELDS, FIELDS, None, dialect or CsvDialect())
-    return ArrivedLines(task, kind, pipe.stdin())
+    return ArrivedLines(task, kind, pipe.stdin(), lambda: None)
 
 
 def arrived(reader: ArrivedLines, count: int) -> list[tuple[object, ...]]:

@@ -252,3 +252,16 @@ def test_a_split_is_polled_at_once_when_rows_arrive() -> None:
     assert split.again_ms == paused_until_ms + 1
     operator.poll(out)
     assert split.again_ms == paused_until_ms + 1
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_reader_that_reports_its_rows_is_seldom_polled_without_any(reports: bool) -> None:
+    operator, out, reader = open_source(numbers(1)), Taken(), Listening()
+    polls: list[int] = []
+    reader.poll = lambda max_rows: polls.append(1)  # type: ignore[method-assign,assignment,func-returns-value]
+    reader.reports_arrivals = reports  # type: ignore[attr-defined]
+    operator._connector.open = lambda split, position: reader
+    for _ in range(1000):
+        operator.poll(out)
+        operator._context.clock.advance(1)
+    assert len(polls) == 1000 // (200 if reports else 10)
