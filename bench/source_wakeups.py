@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,12 @@ def postgres(_folder: Path) -> Iterator[tuple[dict[str, str], Send]]:
 
     server = logical_server()
     with psycopg.connect(server.database_url("postgres"), autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS wakeups; CREATE TABLE wakeups (n BIGINT PRIMARY KEY)")
+        connection.execute(
+            "DROP TABLE IF EXISTS wakeups; CREATE TABLE wakeups (n BIGINT PRIMARY KEY);"
+            "ALTER TABLE wakeups REPLICA IDENTITY FULL"
+        )
         options = server.options("postgres", "wakeups", "wakeups")
+        options["scan.read-changelog-as-append-only.enabled"] = "true"
         yield options, lambda number: connection.execute("INSERT INTO wakeups VALUES (%s)", [number])
 
 
@@ -193,7 +198,7 @@ def measure(options: dict[str, str], send: Send) -> tuple[float, np.ndarray]:
         result = connection.execute("SELECT n FROM t")
 
         def read() -> None:
-            for _, row in result.changes():
+            for row in result:
                 with changed:
                     arrived[int(row[0])] = time.perf_counter()
                     changed.notify_all()
@@ -214,7 +219,8 @@ def measure(options: dict[str, str], send: Send) -> tuple[float, np.ndarray]:
             began = time.perf_counter()
             send(each)
             with changed:
-                assert changed.wait_for(lambda each=each: each in arrived, 30), "the row does not come"
+                wanted = partial(arrived.__contains__, each)
+                assert changed.wait_for(wanted, 30), "the row does not come"
             times.append((arrived[each] - began) * 1e3)
         result.close()
     return 100 * used_s / _IDLE_S, np.array(times)

@@ -75,6 +75,7 @@ THREAD_EXEMPT = {
     "engine/bounded/duckdb.py": "its connection is interrupted by the thread that reads the rows",
     "engine/connectors/blocking_reader.py": "reads the program's iterables, which may block",
     "engine/connectors/postgres_cdc/background.py": "asks a server while its source is polled",
+    "engine/connectors/postgres_cdc/socket_arrivals.py": "waits for a connection while nobody reads it",
     "engine/connectors/postgres_cdc/link.py": "closed by any thread while another waits in it",
     "engine/connectors/http/receiver.py": "waits between requests in the thread that reads, until it is closed",
     "engine/connectors/nats/client.py": "owns the thread of an asynchronous library",
