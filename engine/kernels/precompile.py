@@ -28,6 +28,7 @@ from penstock.engine.kernels.aggregates import (
     min_max,
     moments,
 )
+from penstock.engine.kernels.functions import string_split
 from penstock.engine.kernels.index import multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
@@ -55,6 +56,7 @@ MODULES = (
     message_frames,
     slots,
     spark_hash,
+    string_split,
     tagged_index,
     int128,
     word_index,

@@ -9,14 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.datum import Datum, Kernel, aligned, defined_values, nulls_of_any
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise, defined_values, nulls_of_any
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 from penstock.engine.expressions.nested.lists import Lists, lists_of, picked
 from penstock.engine.expressions.text.like_and_regexp import usable_pattern
 from penstock.engine.expressions.text.strings import octets
-from penstock.engine.kernels.arrow_views import words
+from penstock.engine.expressions.text.text_pieces import nth_pieces
+from penstock.engine.kernels.arrow_views import string_parts, words
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 _LIST = pa.list_(pa.string())
@@ -87,19 +88,32 @@ def _piece_at(text: str, delimiter: str, index: int) -> str | None:
     return pieces[index] if text and 0 <= index < len(pieces) else None
 
 
+def _constant_piece(texts: pa.Array, delimiter: str, index: int) -> pa.Array:
+    if index < 0:
+        return pa.nulls(len(texts), pa.string())
+    pieces, absent = nth_pieces(texts, delimiter, index)
+    # An empty text has no piece; it is its only one otherwise.
+    absent |= np.diff(string_parts(texts)[0]) == 0
+    return (
+        pc.if_else(arrow_numpy.array_of(absent), pa.scalar(None, pa.string()), pieces)
+        if absent.any()
+        else pieces
+    )
+
+
 def _split_index(bound: BoundCall) -> Kernel:
     delimiter, index = bound.constant(1), bound.constant(2)
     # A delimiter of each row's own: Arrow splits by one pattern, so the texts are split one by one.
     if not isinstance(delimiter, str) or not delimiter:
         return by_value(_piece_at, pa.string())(bound)
-    # The pieces behind the wanted one stay uncut.
-    cuts = max(index + 1, 0) if isinstance(index, int) else None
+    if isinstance(index, int):
+        return columnwise(lambda texts, *_: _constant_piece(texts, delimiter, index))
 
     def kernel(text: Datum, _: Datum, nth: Datum) -> pa.Array:
         texts, wanted = aligned(text, nth)
         # NULL is cut as an empty text, which has no piece either.
         filled = pc.fill_null(texts, "")
-        pieces = lists_of(pc.split_pattern(filled, delimiter, max_splits=cuts))
+        pieces = lists_of(pc.split_pattern(filled, delimiter))
         at = defined_values(wanted).astype(np.int64)
         is_absent = (
             (at < 0) | (at >= pieces.lengths) | ~arrow_numpy.truths(pc.greater(pc.binary_length(filled), 0))

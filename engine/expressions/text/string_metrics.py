@@ -15,6 +15,7 @@ from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 from penstock.engine.expressions.text.like_and_regexp import of_any_group, usable_pattern
+from penstock.engine.expressions.text.text_pieces import first_pieces
 
 _TEXT, _INT = pa.string(), pa.int32()
 
@@ -72,6 +73,13 @@ def _substring_index(text: str, delimiter: str, count: int) -> str:
     return (
         delimiter.join(text.split(delimiter)[:count]) if count > 0 else _last_pieces(text, delimiter, -count)
     )
+
+
+def _first_pieces(bound: BoundCall) -> Kernel:
+    delimiter, count = bound.constant(1), bound.constant(2)
+    if isinstance(delimiter, str) and delimiter and isinstance(count, int) and count > 0:
+        return columnwise(lambda texts, *_: first_pieces(texts, delimiter, count))
+    return by_value(_substring_index, _TEXT)(bound)
 
 
 def _last_pieces(text: str, delimiter: str, count: int) -> str:
@@ -277,7 +285,7 @@ TEXT_WORDS: dict[str, Factory] = {
     "levenshtein": by_value(_levenshtein, _INT),
     "soundex": by_value(_soundex, _TEXT),
     "overlay": by_value(_overlay, _TEXT),
-    "substring_index": by_value(_substring_index, _TEXT),
+    "substring_index": _first_pieces,
     "format_number": by_value(_format_number, _TEXT),
     "format_string": _format_string,
     "find_in_set": by_value(_find_in_set, _INT),

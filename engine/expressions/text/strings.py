@@ -23,6 +23,7 @@ from penstock.engine.expressions.datum import (
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import MOST, bad_argument, check_sizes
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
+from penstock.engine.expressions.text.text_pieces import nth_pieces
 from penstock.engine.kernels.arrow_views import words
 
 _TEXT = pa.string()
@@ -243,6 +244,9 @@ def _split_part(bound: BoundCall) -> Kernel:
         return columnwise(
             lambda s, _, n: _piece(pc.if_else(pc.is_valid(s), _whole(s), pa.scalar(None, pa.list_(_TEXT))), n)
         )
+    nth = bound.constant(2)
+    if isinstance(delimiter, str) and isinstance(nth, int) and nth > 0:
+        return columnwise(lambda s, *_: nth_pieces(s, delimiter, nth - 1)[0])
     if isinstance(delimiter, str):
         return columnwise(lambda s, _, n: _piece(pc.split_pattern(s, delimiter), n))
     general = duckdb_kernel(

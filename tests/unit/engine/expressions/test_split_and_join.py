@@ -1,4 +1,4 @@
-"""SPLIT_INDEX against Python's split."""
+"""SPLIT_INDEX, SPLIT_PART and SUBSTRING_INDEX against Python's split."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
+from penstock.engine.expressions.text.text_pieces import first_pieces, nth_pieces
 
 
 def piece(text: str | None, delimiter: str, index: int | None) -> str | None:
@@ -45,3 +46,22 @@ def test_split_index_is_a_piece_of_pythons_split(connection: penstock.Connection
         for text, n, constant, by_row, both_by_row in found:
             assert constant == piece(text, delimiter, index)
             assert by_row == both_by_row == piece(text, delimiter, n)
+
+
+@pytest.mark.parametrize("delimiter", ["/", "//", "é", "aab"])
+def test_pieces_of_a_slice_are_pythons_split(delimiter: str) -> None:
+    draw = random.Random(8)
+    texts = [None if n % 7 == 3 else "".join(draw.choices("aab/é", k=n % 12)) for n in range(500)]
+    column = pa.array(["b//"] * 3 + texts + ["/"]).slice(3, len(texts))
+    for number in range(3):
+        pieces, absent = nth_pieces(column, delimiter, number)
+        found = [None if text is None else (text.split(delimiter)[number:] or [""])[0] for text in texts]
+        assert pieces.to_pylist() == found
+        known = [i for i, text in enumerate(texts) if text is not None]
+        assert [bool(absent[i]) for i in known] == [
+            len((texts[i] or "").split(delimiter)) <= number for i in known
+        ]
+        first = first_pieces(column, delimiter, number + 1).to_pylist()
+        assert first == [
+            None if text is None else delimiter.join(text.split(delimiter)[: number + 1]) for text in texts
+        ]
