@@ -250,7 +250,8 @@ TIME_CALLS: dict[str, FunctionCall] = {
         "unix_timestamp(tt, 'yyyy-MM-dd HH:mm:ss')", "epoch(strptime(tt, '%Y-%m-%d %H:%M:%S'))"
     ),
     "from_unixtime": FunctionCall(
-        "from_unixtime(i)", "strftime(make_timestamp(i * 1000000), '%Y-%m-%d %H:%M:%S')"
+        "from_unixtime(i % 4000000000)",
+        "strftime(make_timestamp(i % 4000000000 * 1000000), '%Y-%m-%d %H:%M:%S')",
     ),
     "timestamp_seconds": FunctionCall("timestamp_seconds(i)", "make_timestamp(i * 1000000)"),
     "timestamp_millis": FunctionCall("timestamp_millis(i)", "make_timestamp(i * 1000)"),

@@ -1,20 +1,21 @@
 """Nexmark: rows read per second of processor time, from Parquet and from CSV, beside DuckDB's batch answer
-on one thread over the same files.
+on one thread over the same files. Both sides are treated alike: see ``bench.nexmark_sides``.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from bench.nexmark_events import FORMATS, KINDS, files_ddl, written
+from bench.nexmark_events import KINDS, files_ddl, written
+from bench.nexmark_sides import SideProcess, Timed, interleaved
 from penstock.catalog.connectors.generated import NEXMARK_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "queries" / "nexmark"
-AIM = 0.3
 _READS_ALL = {
     "q4": ("auction", "bid"),
     "q6": ("auction", "bid"),
@@ -23,14 +24,6 @@ _READS_ALL = {
 }
 _READS = {"q3": ("person", "auction"), "q8": ("person", "auction")} | _READS_ALL
 _DUCKDB_TYPES = {"TIMESTAMP(6)": "TIMESTAMP", "STRING": "VARCHAR"}
-
-
-@dataclass(frozen=True)
-class Timed:
-    """Seconds of processor time (all threads) and by the clock."""
-
-    cpu_s: float
-    wall_s: float
 
 
 def queries() -> list[str]:
@@ -64,8 +57,11 @@ def rows_read(query: str, events: int) -> int:
     return sum(events // 50 * share[kind] for kind in _READS.get(query, ("bid",)))
 
 
-def ours(query: str, folder: Path, form: str, slots: int) -> Timed:
-    """Return what a query takes from submit to the end of the job, result into a blackhole."""
+@contextmanager
+def prepared(query: str, folder: Path, form: str, slots: int) -> Iterator[Callable[[], None]]:
+    """Declare the tables, and yield what runs the query from submit to the end of the job, result into a
+    blackhole.
+    """
     import penstock
 
     with penstock.connect() as connection:
@@ -80,23 +76,27 @@ def ours(query: str, folder: Path, form: str, slots: int) -> Timed:
         before, select = statements(query)
         for statement in before:
             connection.execute(statement)
-        cpu, wall = time.process_time(), time.perf_counter()
-        job = connection.execute(
-            f"CREATE TEMPORARY TABLE nexmark_sink WITH ('connector' = 'blackhole') AS {select}"
-        ).job
-        job.wait()
-        taken = Timed(time.process_time() - cpu, time.perf_counter() - wall)
-        if job.error is not None:
-            raise job.error
-    return taken
+
+        def run() -> None:
+            job = connection.execute(
+                f"CREATE TEMPORARY TABLE nexmark_sink WITH ('connector' = 'blackhole') AS {select}"
+            ).job
+            job.wait()
+            if job.error is not None:
+                raise job.error
+            connection.execute("DROP TEMPORARY TABLE nexmark_sink")
+
+        yield run
 
 
-def theirs(query: str, folder: Path, form: str) -> Timed:
-    """Return what DuckDB takes on one thread to hand out all batches of the answer."""
-    import duckdb
+def ours(query: str, folder: Path, form: str, slots: int) -> None:
+    """Declare the tables and run a query once."""
+    with prepared(query, folder, form, slots) as run:
+        run()
 
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
+
+def _duckdb_views(folder: Path, form: str) -> list[str]:
+    views = []
     for kind in KINDS:
         types = ", ".join(
             f"'{name}': '{_DUCKDB_TYPES.get(str(kind_), str(kind_))}'"
@@ -107,44 +107,78 @@ def theirs(query: str, folder: Path, form: str) -> Timed:
             if form == "parquet"
             else f"read_csv('{folder / form / kind}/*.csv', columns = {{{types}}})"
         )
-        connection.execute(f"CREATE VIEW {kind} AS FROM {source}")
-    cpu, wall = time.process_time(), time.perf_counter()
-    for _ in connection.sql(duckdb_text(query)).to_arrow_reader(100_000):
-        pass
-    return Timed(time.process_time() - cpu, time.perf_counter() - wall)
+        views.append(f"CREATE VIEW {kind} AS FROM {source}")
+    return views
 
 
-def _median(runs: list[Timed]) -> Timed:
-    return Timed(statistics.median(run.cpu_s for run in runs), statistics.median(run.wall_s for run in runs))
+def _ours_request(query: str, folder: Path, form: str, slots: int) -> dict[str, Any]:
+    return {"side": "ours", "query": query, "folder": str(folder), "form": form, "slots": slots}
 
 
-def report(folder: Path, events: int, wanted: list[str], runs: int) -> None:
-    """Print a line per query: ours from both formats, at two slots from Parquet by the clock, DuckDB's,
-    ratios; then their mean.
+def _requests(query: str, folder: Path, form: str) -> dict[str, dict[str, Any]]:
+    views = _duckdb_views(folder, form)
+    return {
+        "ours": _ours_request(query, folder, form, 1),
+        "duckdb": {"side": "duckdb", "views": views, "select": duckdb_text(query)},
+    }
+
+
+def _least(runs: Iterable[Timed]) -> float:
+    # other work on the machine only adds to processor time
+    return min(run.cpu_s for run in runs)
+
+
+def _mean(ratios: Iterable[float]) -> float:
+    return math.exp(statistics.mean(math.log(ratio) for ratio in ratios))
+
+
+HEADER = """\
+| | Parquet | DuckDB | ratio | first run | memory, MB | DuckDB | ratio | CSV, first run | DuckDB | ratio |
+|---|---|---|---|---|---|---|---|---|---|---|"""
+
+
+def report(folder: Path, events: int, wanted: list[str], runs: int, csv_runs: int = 0) -> None:
+    """Print the table of docs/NEXMARK.md, a line per query: warm and first runs and memory from Parquet, first
+    runs from CSV (the least of the warm ones with ``csv_runs``), and the geometric means of the ratios.
     """
     files = written(folder, events)
-    print(
-        f"Nexmark, {events:,} events; M rows/s of processor time, rows of the tables a query reads; median of {runs}"
-    )
-    print(
-        f"{'':5}{'Parquet':>9}{'DuckDB':>9}{'ratio':>8}{'CSV':>9}{'DuckDB':>9}{'ratio':>8}   2 slots by the clock, Parquet"
-    )
-    ratios: dict[str, dict[str, float]] = {form: {} for form in FORMATS}
-    for query in wanted or queries():
+    print(f"Nexmark, {events:,} events; M rows/s of processor time of all threads; least of {runs} warm runs")
+    print(HEADER)
+    ratios: dict[str, list[float]] = {"warm": [], "first": [], "memory": [], "csv": []}
+    for turn, query in enumerate(wanted or queries()):
         rows = rows_read(query, events) / 1e6
-        line, alone = f"{query:5}", {}
-        for form in FORMATS:
-            ours(query, files, form, 1)  # warm: page cache and kernels
-            own, peer = [], []
-            for _ in range(runs):
-                own.append(ours(query, files, form, 1))
-                peer.append(theirs(query, files, form))
-            mine, other = rows / _median(own).cpu_s, rows / _median(peer).cpu_s
-            ratios[form][query], alone[form] = mine / other, _median(own).wall_s
-            line += f"{mine:9.2f}{other:9.2f}{mine / other:7.2f}x"
-        one, two = alone["parquet"], _median([ours(query, files, "parquet", 2) for _ in range(runs)]).wall_s
-        print(f"{line}   {rows / two:6.2f}  ({one / two:.2f}x)", flush=True)
-    for form in FORMATS:
-        mean = math.exp(statistics.mean(math.log(ratio) for ratio in ratios[form].values()))
-        short = ", ".join(f"{query} {ratio:.2f}x" for query, ratio in ratios[form].items() if ratio < AIM)
-        print(f"{form}: geometric mean {mean:.2f}x of DuckDB; below {AIM}x: {short or 'none'}")
+        parquet = interleaved(_requests(query, files, "parquet"), runs, turn)
+        csv = interleaved(_requests(query, files, "csv"), csv_runs, turn)
+        warm = {side: rows / _least(timed[1:] or timed) for side, timed in parquet.items()}
+        first = {side: rows / timed[0].cpu_s for side, timed in parquet.items()}
+        memory = {side: timed[-1].peak_mb for side, timed in parquet.items()}
+        text = {side: rows / _least(timed[1:] or timed) for side, timed in csv.items()}
+        for name, pair in (("warm", warm), ("first", first), ("memory", memory), ("csv", text)):
+            ratios[name].append(pair["ours"] / pair["duckdb"])
+        print(
+            f"| {query} | {warm['ours']:.2f} | {warm['duckdb']:.2f} | {ratios['warm'][-1]:.2f}x "
+            f"| {ratios['first'][-1]:.2f}x | {memory['ours']:,.0f} | {memory['duckdb']:,.0f} "
+            f"| {ratios['memory'][-1]:.1f}x | {text['ours']:.2f} | {text['duckdb']:.2f} "
+            f"| {ratios['csv'][-1]:.2f}x |",
+            flush=True,
+        )
+    print(
+        f"| mean | | | {_mean(ratios['warm']):.2f}x | {_mean(ratios['first']):.2f}x | | "
+        f"| {_mean(ratios['memory']):.1f}x | | | {_mean(ratios['csv']):.2f}x |"
+    )
+
+
+def report_second_slot(folder: Path, events: int, wanted: list[str], runs: int) -> None:
+    """Print by the clock how many times as quick two slots are as one, from Parquet, and what they cost."""
+    files = written(folder, events)
+    print(
+        f"Nexmark, {events:,} events from Parquet: two slots beside one, by the clock and in processor time"
+    )
+    for query in wanted or queries():
+        sides = [SideProcess(_ours_request(query, files, "parquet", slots)) for slots in (1, 2)]
+        timed = [[side.run() for side in sides] for _ in range(runs + 1)][1:]
+        for side in sides:
+            side.close()
+        one, two = (min(pair[i].wall_s for pair in timed) for i in (0, 1))
+        cost = _least(pair[1] for pair in timed) / _least(pair[0] for pair in timed)
+        print(f"{query:5}{one / two:6.2f}x faster, processor time {cost:5.2f}x", flush=True)

@@ -28,7 +28,7 @@ from penstock.engine.kernels.aggregates import (
     min_max,
     moments,
 )
-from penstock.engine.kernels.functions import string_split
+from penstock.engine.kernels.functions import string_split, time_texts
 from penstock.engine.kernels.index import multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
@@ -58,6 +58,7 @@ MODULES = (
     spark_hash,
     string_split,
     tagged_index,
+    time_texts,
     int128,
     word_index,
 )

@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from penstock.catalog.errors import PenstockError
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
 from penstock.engine.expressions.evaluation_errors import BatchTooLarge
-from penstock.planner.expressions.nodes import Column
+from penstock.engine.expressions.shared_subexpressions import SharedSubexpressions, share_subexpressions
+from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.physical.operator_specs import Calc, OperatorSpec
 
+Evaluate = Callable[[pa.RecordBatch], pa.Array]
 Project = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
@@ -30,19 +33,16 @@ class CalcOperator(Operator):
 
     def open(self, context: Context) -> None:
         evaluation = EvaluationContext(self._zone, context.clock)
-        spec = self._spec
-        self._keep = (
-            None if spec.node.predicate is None else compile_predicate(spec.node.predicate, evaluation)
+        node, schema = self._node, self._spec.schema.to_arrow()
+        read = [*(node.projections or ()), *([] if node.predicate is None else [node.predicate])]
+        # no expression reads a column behind these
+        width = max((index + 1 for expression in read for index in expression.columns()), default=0)
+        plain = SharedSubexpressions((), (), node.predicate, node.projections)
+        self._plain = _FilterAndProjection(plain, width, schema, evaluation)
+        shared = share_subexpressions(node.predicate, node.projections, width)
+        self._fused = (
+            self._plain if shared is None else _FilterAndProjection(shared, width, schema, evaluation)
         )
-        self._needed: list[int] | None = None
-        self._project: Project | None = None
-        if spec.node.projections is not None:
-            # with WHERE only the columns of SELECT are filtered; without it nothing is copied anyway
-            if self._keep is not None:
-                self._needed = sorted(
-                    {index for projection in spec.node.projections for index in projection.columns()}
-                )
-            self._project = self._projection(evaluation)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         try:
@@ -64,35 +64,86 @@ class CalcOperator(Operator):
         yield from self.on_batch(batch.slice(middle, batch.num_rows - middle), 0, out) or ()
 
     def _of(self, batch: Batch) -> Batch | None:
+        try:
+            return self._fused.run(batch)
+        except (PenstockError, BatchTooLarge, TooLarge):
+            # A common subexpression faults, perhaps on a row that does not need it: nothing is shared from
+            # here on. If the row needs it, the error is raised again.
+            if self._fused is self._plain:
+                raise
+            self._fused = self._plain
+            return self._plain.run(batch)
+
+
+class _FilterAndProjection:
+    """Compiled expressions over ``width`` columns. Common subexpressions are columns behind those."""
+
+    def __init__(
+        self, given: SharedSubexpressions, width: int, schema: pa.Schema, evaluation: EvaluationContext
+    ) -> None:
+        self._width = width
+        self._filtered = [compile_expression(one, evaluation) for one in given.filtered]
+        self._keep = None if given.predicate is None else compile_predicate(given.predicate, evaluation)
+        self._needed: list[int] | None = None
+        self._projected: list[Evaluate] = []
+        self._project: Project | None = None
+        # without a projection all columns stay
+        if given.projections is not None:
+            projections = [*given.projected, *given.projections]
+            # with WHERE only the columns of SELECT are filtered; without it nothing is copied anyway
+            if self._keep is not None:
+                projections = self._over_needed(
+                    projections, width + len(given.filtered), len(given.projected)
+                )
+            count = len(given.projected)
+            self._projected = [compile_expression(one, evaluation) for one in projections[:count]]
+            self._project = _projection(projections[count:], schema, evaluation)
+
+    def _over_needed(self, projections: list[Expression], computed: int, count: int) -> list[Expression]:
+        """Return projections over the columns they need alone, and over ``count`` columns behind the first
+        ``computed`` ones.
+        """
+        read = {index for one in projections for index in one.columns()}
+        self._needed = sorted(index for index in read if index < computed)
+        positions = {column: position for position, column in enumerate(self._needed)}
+        positions |= {computed + nth: len(self._needed) + nth for nth in range(count)}
+        return [one.remap(positions) for one in projections] if positions else projections
+
+    def run(self, batch: Batch) -> Batch | None:
+        """Return the rows that pass, projected; ``None`` when none does."""
         if self._keep is not None:
-            mask = self._keep(batch.rows)
+            rows = _with_columns(batch.rows, self._width, self._filtered)
+            mask = self._keep(rows)
             # FALSE and NULL do not pass
             passing = mask.true_count
             if passing == 0:
                 return None
             # columns that only WHERE reads are dropped before the rows are copied
             if self._needed:
-                batch = batch.with_rows(batch.rows.select(self._needed))
+                batch = batch.with_rows(rows.select(self._needed))
             # all rows pass: the batch stays as it is, without a copy
             if passing < batch.num_rows:
                 batch = batch.filter(mask)
-        return batch if self._project is None else batch.with_rows(self._project(batch.rows))
+        if self._project is None:
+            return batch
+        width = self._width if self._needed is None else len(self._needed)
+        return batch.with_rows(self._project(_with_columns(batch.rows, width, self._projected)))
 
-    def _projection(self, evaluation: EvaluationContext) -> Project:
-        assert self._node.projections is not None
-        # positions of the columns after _of has dropped those only WHERE reads
-        positions = {column: position for position, column in enumerate(self._needed or ())}
-        projections = [
-            projection.remap(positions) if positions else projection for projection in self._node.projections
-        ]
-        schema = self._spec.schema.to_arrow()
-        # SELECT b, a: columns are chosen, nothing is computed
-        if all(isinstance(projection, Column) for projection in projections):
-            indexes = [projection.index for projection in projections if isinstance(projection, Column)]
-            return lambda rows: pa.RecordBatch.from_arrays(
-                [rows.column(index) for index in indexes], schema=schema
-            )
-        compiled = [compile_expression(projection, evaluation) for projection in projections]
+
+def _with_columns(rows: pa.RecordBatch, width: int, computed: list[Evaluate]) -> pa.RecordBatch:
+    """Return the first ``width`` columns, and those computed from them."""
+    if not computed:
+        return rows
+    columns = [*rows.columns[:width], *[evaluate(rows) for evaluate in computed]]
+    return pa.RecordBatch.from_arrays(columns, names=[""] * len(columns))
+
+
+def _projection(projections: list[Expression], schema: pa.Schema, evaluation: EvaluationContext) -> Project:
+    # SELECT b, a: columns are chosen, nothing is computed
+    if all(isinstance(projection, Column) for projection in projections):
+        indexes = [projection.index for projection in projections if isinstance(projection, Column)]
         return lambda rows: pa.RecordBatch.from_arrays(
-            [evaluate(rows) for evaluate in compiled], schema=schema
+            [rows.column(index) for index in indexes], schema=schema
         )
+    compiled = [compile_expression(projection, evaluation) for projection in projections]
+    return lambda rows: pa.RecordBatch.from_arrays([evaluate(rows) for evaluate in compiled], schema=schema)

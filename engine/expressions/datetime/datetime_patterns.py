@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.expressions.datetime.fixed_width_patterns import FixedWidthPattern
 from penstock.engine.expressions.datum import array_of, values_of
 from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
 
@@ -132,6 +133,7 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
     """Return a function from TIMESTAMP columns to their texts."""
     pieces = pieces_of(pattern)
     formatters = [_formatter(piece) for piece in pieces]
+    fixed = FixedWidthPattern.of([(piece.letter, piece.text) for piece in pieces])
     span = min((_SPANS.get(piece.letter, _DAY) for piece in pieces), default=_DAY)
 
     def format_times(times: pa.Array) -> pa.Array:
@@ -155,6 +157,8 @@ def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
             return pc.if_else(pc.is_valid(times), "", pa.scalar(None, pa.string()))
         # The formatters assume times without NULLs; these are put back at the end.
         filled = pc.fill_null(times, pa.scalar(0, times.type)) if times.null_count else times
+        if fixed is not None and (written := fixed.write(times, values_of(filled))) is not None:
+            return written
         text = pc.binary_join_element_wise(
             *[pa.scalar(p) if isinstance(p := f(filled), str) else p for f in formatters], ""
         )
@@ -218,6 +222,10 @@ def compile_reader(pattern: str) -> Callable[[pa.Array], pa.Array]:
     # yy: 2000 to 2099
     two_digit_year = any(p.letter == "y" and p.width == 2 for p in pieces)
     regex = "^" + "".join(_reader(piece) for piece in pieces) + "$"
+
+    fixed = FixedWidthPattern.of([(piece.letter, piece.text) for piece in pieces])
+    if fixed is not None:
+        return fixed.read
 
     def read(texts: pa.Array) -> pa.Array:
         # no letter: every text that matches is 1970-01-01

@@ -12,6 +12,7 @@ from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
     aligned,
+    array_of,
     columnwise,
     either,
     nulls_of,
@@ -108,15 +109,20 @@ def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last
     descending); NaN is the greatest.
     """
     rank = _ranks(lists.flat)
-    # One global rank of all elements, then one sort by list and rank: no loop over lists.
+    # Ranks of all elements, then one sort by list and rank: no loop over lists.
     sort_ranks = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
     if nulls_last:
         # above every rank
-        sort_ranks = np.where(arrow_numpy.truths(lists.flat.is_valid()), sort_ranks, rank.size)
+        sort_ranks = np.where(arrow_numpy.truths(lists.flat.is_valid()), sort_ranks, np.iinfo(np.int64).max)
     return np.lexsort((sort_ranks, lists.parents))
 
 
 def _ranks(values: pa.Array) -> np.ndarray:
+    # whole numbers and times without NULL sort as they are; one bit is left for the sign of a descending rank
+    if (pa.types.is_integer(values.type) or pa.types.is_temporal(values.type)) and not values.null_count:
+        numbers = values_of(values).astype(np.int64)
+        if numbers.size and numbers.min() > np.iinfo(np.int64).min and numbers.max() < np.iinfo(np.int64).max:
+            return numbers
     columns: list[pa.Array] = []
     for key in sort_keys(values):
         # Validity and NaN are keys before the value, since Arrow sorts both to the end.
@@ -149,10 +155,24 @@ def _array_sort(column: pa.Array) -> pa.Array:
     return lists.ordered(order_in_lists(lists, nulls_last=True)).column()
 
 
+def _extreme_number(lists: Lists, largest: bool) -> pa.Array:
+    """Return the extreme of each list of whole numbers or times, NULL of an empty list."""
+    empty = lists.lengths == 0
+    values = values_of(lists.flat)
+    result = np.zeros(empty.size, values.dtype)
+    # empty lists have no elements between those of others
+    if values.size:
+        reduce = np.maximum if largest else np.minimum
+        result[~empty] = reduce.reduceat(values, lists.starts[:-1][~empty])
+    return array_of(result, empty, lists.flat.type)
+
+
 def _extreme(largest: bool) -> Kernel:
     def extreme(column: pa.Array) -> pa.Array:
         # NULL elements do not take part
         lists = lists_of(column).filter(arrow_numpy.truths(lists_of(column).flat.is_valid()))
+        if pa.types.is_integer(lists.flat.type) or pa.types.is_temporal(lists.flat.type):
+            return _extreme_number(lists, largest)
         order = order_in_lists(lists)
         last_or_first = lists.starts[1:] - 1 if largest else lists.starts[:-1]
         empty = lists.lengths == 0

@@ -13,10 +13,11 @@ from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.expressions.datum import Kernel, array_of, columnwise, nulls_of_any, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
+from penstock.engine.kernels.arrow_views import array_of_strings, string_parts, validity
 
 _ALL = (1 << 64) - 1
-# Row n has the two hexadecimal digits of byte n.
-_HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint8).reshape(256, 2)
+# Word n is the two hexadecimal digits of byte n.
+_HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint16)
 
 
 def _shift(compute: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Factory:
@@ -79,7 +80,7 @@ def _hex_of_bytes(column: pa.Array) -> pa.Array:
     texts = pa.Array.from_buffers(
         pa.string(),
         len(column),
-        [None, pa.py_buffer(hex_offsets.astype(np.int32)), pa.py_buffer(_HEX[data_bytes].tobytes())],
+        [None, pa.py_buffer(hex_offsets.astype(np.int32)), pa.py_buffer(_HEX[data_bytes])],
     )
     return (
         pc.if_else(pc.is_valid(column), texts, pa.scalar(None, pa.string())) if column.null_count else texts
@@ -94,6 +95,29 @@ def _unhex(text: str) -> bytes:
         return bytes.fromhex(digits) if " " not in digits else _no_hex(text)
     except ValueError:
         return _no_hex(text)
+
+
+# The value of a digit's character; 255 is no digit.
+_NIBBLES = np.full(256, 255, np.uint8)
+for _number, _digit in enumerate("0123456789ABCDEF"):
+    _NIBBLES[[ord(_digit), ord(_digit.lower())]] = _number
+
+
+def _unhex_factory(bound: BoundCall) -> Kernel:
+    each = by_value(_unhex, pa.binary())(bound)
+
+    def kernel(column: pa.Array) -> pa.Array:
+        starts, data = string_parts(column)
+        first, last = int(starts[0]), int(starts[-1])
+        nibbles = _NIBBLES[data[first:last]]
+        # an odd number of digits, or what is none
+        if ((starts - starts[0]) & 1).any() or (nibbles == 255).any():
+            return each(column)
+        halves = (starts - starts[0]) // 2
+        octets = (nibbles[::2] << 4) | nibbles[1::2]
+        return array_of_strings(halves, octets, validity(column), pa.binary())
+
+    return columnwise(kernel)
 
 
 def _no_hex(text: str) -> bytes:
@@ -149,6 +173,6 @@ BITS: dict[str, Factory] = {
     "getbit": plain(columnwise(_getbit)),
     "bin": by_value(lambda number: f"{number & _ALL:b}", pa.string()),
     "hex": _hex,
-    "unhex": by_value(_unhex, pa.binary()),
+    "unhex": _unhex_factory,
     "conv": by_value(_conv, pa.string()),
 }

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.expressions.datum import Datum, Kernel, aligned
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 
@@ -27,6 +28,9 @@ def _sha2(bound: BoundCall) -> Kernel:
     name = _SHA.get(bound.constant(1))  # type: ignore[call-overload]  # the constant may have any type
     if name is None:
         raise bad_argument(f"sha2 has no digest of {bound.constant(1)} bits", "use 224, 256, 384 or 512")
+    if name == "sha256":
+        digest = duckdb_kernel("sha256({0})", pa.string())
+        return columnwise(lambda values, _: digest(values))
     return by_value(lambda value, _: hashlib.new(name, _bytes(value)).hexdigest(), pa.string())(bound)
 
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import quote_plus, unquote_plus
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from penstock.engine.expressions.datum import Datum, Kernel, columnwise
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
-from penstock.engine.expressions.kernel_factory import Factory, by_value
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 
 _CHARSETS = {
     "US-ASCII": "ascii",
@@ -52,10 +57,6 @@ def _decode(data: bytes, charset: str) -> str:
         raise bad_argument(f"bytes are no text in {charset}") from None
 
 
-def _base64(value: str | bytes) -> str:
-    return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
-
-
 def _unbase64(text: str) -> bytes:
     digits = re.sub(r"\s", "", text)
     try:
@@ -94,11 +95,37 @@ def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
     return None if part == "HOST" and not value else value
 
 
+def _between_texts_and_bytes(compute: Callable[[Any, str], str | bytes | None], kind: pa.DataType) -> Factory:
+    """Return the factory of ``encode`` or ``decode``. Arrow stores texts in UTF-8: only the type changes."""
+
+    def factory(bound: BoundCall) -> Kernel:
+        each = by_value(compute, kind)(bound)
+        charset = bound.constant(1)
+        if not isinstance(charset, str) or charset.upper() != "UTF-8":
+            return each
+
+        def kernel(*data: Datum) -> Datum:
+            try:
+                return pc.cast(data[0], kind)
+            # bytes that are no text: the error names them
+            except pa.ArrowInvalid:
+                return each(*data)
+
+        return kernel
+
+    return factory
+
+
+def _base64(bound: BoundCall) -> Kernel:
+    encoded = duckdb_kernel("base64({0})", pa.string())
+    return columnwise(lambda values: encoded(pc.cast(values, pa.binary())))
+
+
 ENCODINGS: dict[str, Factory] = {
-    "base64": by_value(_base64, pa.string()),
+    "base64": _base64,
     "unbase64": by_value(_unbase64, pa.binary()),
-    "encode": by_value(_encode, pa.binary()),
-    "decode": by_value(_decode, pa.string()),
+    "encode": _between_texts_and_bytes(_encode, pa.binary()),
+    "decode": _between_texts_and_bytes(_decode, pa.string()),
     # Java leaves * and encodes ~, Python does the reverse.
     "url_encode": by_value(lambda text: quote_plus(text, safe="*-._").replace("~", "%7E"), pa.string()),
     "url_decode": by_value(_url_decode, pa.string()),

@@ -149,6 +149,8 @@ def of_any_group(extraction: str, bound: BoundCall) -> str:
     """
     if len(bound.kinds) < 3:
         return extraction.format(1)
+    if isinstance(group := bound.constant(2), int) and 0 <= group <= 9:
+        return extraction.format(group)
     cases = " ".join(f"WHEN {group} THEN {extraction.format(group)}" for group in range(10))
     return f"CASE {{2}} {cases} ELSE error('there is no group ' || {{2}} || ', only 0 to 9') END"
 

@@ -9,12 +9,13 @@ from decimal import ROUND_HALF_EVEN, Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.catalog.types import INT, SMALLINT, TINYINT, DataType
+from penstock.catalog.types import INT, INTEGERS, SMALLINT, STRING, TINYINT, DataType
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
-from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.evaluation_errors import bad_argument, one_array
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 from penstock.engine.expressions.text.like_and_regexp import of_any_group, usable_pattern
+from penstock.engine.expressions.text.strings import joined_texts
 from penstock.engine.expressions.text.text_pieces import first_pieces
 
 _TEXT, _INT = pa.string(), pa.int32()
@@ -59,6 +60,17 @@ def _overlay(text: str, by: str, start: int, length: int = -1) -> str:
     """Replace a piece of a text. Positions count from 1; a negative length means the replacement's length."""
     length = length if length >= 0 else len(by)
     return _piece(text, 1, start - 1) + by + _piece(text, start + length, 1 << 31)
+
+
+def _overlay_factory(bound: BoundCall) -> Kernel:
+    by, start = bound.constant(1), bound.constant(2)
+    length = bound.constant(3) if len(bound.kinds) == 4 else -1
+    if not (isinstance(by, str) and isinstance(start, int) and isinstance(length, int)) or start < 1:
+        return by_value(_overlay, _TEXT)(bound)
+    end = start - 1 + (length if length >= 0 else len(by))
+    return lambda texts, *_: joined_texts(
+        pc.utf8_slice_codeunits(texts, 0, start - 1), pa.scalar(by), pc.utf8_slice_codeunits(texts, end, None)
+    )
 
 
 def _piece(text: str, start: int, length: int) -> str:
@@ -130,6 +142,8 @@ def _format_string(bound: BoundCall) -> Kernel:
         raise bad_argument("the format must be a constant text")
     if len(bound.kinds) == 1:
         return by_value(lambda text: _formatted(text, (), ()), _TEXT)(bound)
+    if (parts := _plain_parts(template, bound.kinds[1:])) is not None:
+        return lambda _, *data: _joined_parts(parts, data)
     # %x of a negative number prints the two's complement of its type's width.
     masks = tuple((1 << _WIDTHS.get(kind, 64)) - 1 for kind in bound.kinds[1:])
 
@@ -146,6 +160,31 @@ def _format_string(bound: BoundCall) -> Kernel:
         return by_value(compute, _TEXT)(bound)(form, *filled, *[pc.is_valid(column) for column in columns])
 
     return kernel
+
+
+def _plain_parts(template: str, kinds: tuple[DataType, ...]) -> list[str | int] | None:
+    """Return the texts and the numbers of the arguments of a format that has only %s and %d, of texts and
+    whole numbers; else ``None``.
+    """
+    parts: list[str | int] = []
+    end = turn = 0
+    for slot in _SLOT.finditer(template):
+        if slot[0] not in ("%s", "%d") or turn >= len(kinds):
+            return None
+        whole = kinds[turn] in INTEGERS
+        if not whole and (slot[0] == "%d" or kinds[turn] != STRING):
+            return None
+        parts.extend((template[end : slot.start()], turn))
+        end, turn = slot.end(), turn + 1
+    return [*parts, template[end:]] if turn else None
+
+
+def _joined_parts(parts: list[str | int], data: tuple[Datum, ...]) -> Datum:
+    columns = [pc.fill_null(pc.cast(datum, _TEXT), "null") for datum in data]
+    joined = pc.binary_join_element_wise(
+        *[pa.scalar(part) if isinstance(part, str) else columns[part] for part in parts], ""
+    )
+    return one_array(joined) if isinstance(joined, pa.Array) else joined
 
 
 def _blank(kind: pa.DataType) -> pa.Scalar:
@@ -275,16 +314,23 @@ def _regexp_extract_all(bound: BoundCall) -> Kernel:
     """Return the kernel of a call. A group without part in a match is an empty text, as in
     ``regexp_extract``.
     """
+    extraction = "regexp_extract_all({{0}}, {{1}}, {})"
+    # a constant pattern is compiled once, a column's for each row
     if isinstance(pattern := bound.constant(1), str):
-        usable_pattern(pattern)
-    extraction = "list_transform(regexp_extract_all({{0}}, {{1}}, {}), lambda found: coalesce(found, ''))"
+        quoted = "'" + usable_pattern(pattern).replace("'", "''") + "'"
+        for _ in range(2):  # two formats fill in what is in braces
+            quoted = quoted.replace("{", "{{").replace("}", "}}")
+        extraction = f"regexp_extract_all({{{{0}}}}, {quoted}, {{}})"
+    # the whole match is never absent
+    if len(bound.kinds) < 3 or bound.constant(2) != 0:
+        extraction = f"list_transform({extraction}, lambda found: coalesce(found, ''))"
     return duckdb_kernel(of_any_group(extraction, bound), pa.list_(_TEXT))
 
 
 TEXT_WORDS: dict[str, Factory] = {
     "levenshtein": by_value(_levenshtein, _INT),
     "soundex": by_value(_soundex, _TEXT),
-    "overlay": by_value(_overlay, _TEXT),
+    "overlay": _overlay_factory,
     "substring_index": _first_pieces,
     "format_number": by_value(_format_number, _TEXT),
     "format_string": _format_string,

@@ -1,5 +1,9 @@
 """Texts of times that come often are those of each time alone."""
 
+import random
+import re
+from datetime import datetime, timedelta
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -61,3 +65,59 @@ def test_often(pattern, middle, width):
 def test_parts_that_differ_are_no_time(text: str, pattern: str, day: str | None) -> None:
     found = compile_reader(pattern)(pa.array([text, None]))
     assert found.to_pylist() == [None if day is None else np.datetime64(day, "us").item(), None]
+
+
+TEMPLATES = {
+    "yyyy-MM-dd HH:mm:ss.SSS": "{:%Y-%m-%d %H:%M:%S.%f}",
+    "dd.MM.yy'h'HH": "{:%d.%m.%yh%H}",
+    "yyyyMMddHHmmssSSSSSS": "{:%Y%m%d%H%M%S%f}",
+    "'é'HH:mm": "é{:%H:%M}",
+}
+
+
+@pytest.mark.parametrize("pattern", TEMPLATES)
+def test_a_pattern_of_one_width_is_pythons(pattern):
+    """Random times written, read again, and read with a letter exchanged or lost: only real times are read."""
+    draw = random.Random(3)
+    start = datetime(1, 1, 1)
+    times = [None if n % 9 == 4 else start + draw.random() * timedelta(days=3_652_058) for n in range(3_000)]
+    column = pa.array([start, *times], pa.timestamp("us")).slice(1)
+    cut = -3 if pattern.endswith(".SSS") else None
+    wanted = [
+        None if time is None else TEMPLATES[pattern].replace("%Y", f"{time.year:04d}").format(time)[:cut]
+        for time in times
+    ]
+    texts = compile_format(pattern)(column)
+    assert texts.to_pylist() == wanted
+    # the year after 9999 has one digit more
+    later = compile_format(pattern)(pa.array([253_402_300_800_000_000], pa.timestamp("us")))[0].as_py()
+    assert later.startswith("10000") == pattern.startswith("yyyy")
+    changed = []
+    for text in wanted:
+        at = draw.randrange(len(text)) if text else 0
+        changed.append(text and text[:at] + draw.choice(["", "x", *"0123456789"]) + text[at + 1 :])
+    for given in (wanted, changed):
+        read = compile_reader(pattern)(pa.array(["", *given]).slice(1)).to_pylist()
+        assert read == [_read_by_python(text, pattern) for text in given]
+
+
+def _read_by_python(text, pattern):
+    form = re.fullmatch(
+        re.sub(
+            r"([yMdHmsS])\1*",
+            lambda run: f"(?P<{run[1]}>[0-9]{{{len(run[0])}}})",
+            re.escape(pattern.replace("'h'", "#")).replace("'", ""),
+        ).replace(r"\#", "h"),
+        text or "",
+    )
+    if form is None:
+        return None
+    parts = form.groupdict()
+    year = int(parts.get("y", 1970)) + (2000 if len(parts.get("y", "1970")) == 2 else 0)
+    numbers = [
+        int(parts.get(letter, default)) for letter, default in zip("MdHms", (1, 1, 0, 0, 0), strict=True)
+    ]
+    try:
+        return datetime(year, *numbers, int(parts.get("S", "0").ljust(6, "0")))
+    except ValueError:
+        return None
