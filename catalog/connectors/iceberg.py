@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from penstock.catalog.connectors.connector import Boundedness, Connector, Options, Spans, TableOptions
 from penstock.catalog.connectors.delta import (
+    CHANGE_FEED,
     LAKEHOUSE_SINK_OPTIONS,
     SCAN_MODE,
     SCAN_TIMESTAMP,
@@ -58,6 +59,12 @@ ICEBERG_OPTIONS = (
     ),
     Option(END_SNAPSHOT_ID, OptionKind.INT, None, "a stream ends after this snapshot", minimum=1),
     Option("monitor-interval", OptionKind.DURATION, 10_000, "look for new snapshots this often", minimum=1),
+    Option(
+        CHANGE_FEED,
+        OptionKind.BOOL,
+        False,
+        "read updates and deletions, too: a snapshot is compared with the one before it",
+    ),
     *LAKEHOUSE_SINK_OPTIONS,
 )
 
@@ -93,6 +100,9 @@ def _check_options(options: Options, spans: Spans, values: Spans) -> None:
     for key in (END_SNAPSHOT_ID, "monitor-interval"):
         if key in options and mode == "snapshot":
             raise refuse(key, f"'{key}' is of a stream", f"add '{SCAN_MODE}' = 'full'")
+    if options.get(CHANGE_FEED, "false").strip().lower() == "true" and mode == "snapshot":
+        hint = f"add '{SCAN_MODE}' = 'full' or 'from-snapshot'"
+        raise refuse(CHANGE_FEED, "one snapshot of a table has rows, and no changes", hint)
 
 
 def _check_column(_options: Options, field: Field, span: Span | None) -> None:
@@ -118,6 +128,7 @@ ICEBERG = Connector(
     exactly_once=True,
     upserts=True,
     boundedness=_boundedness,
+    emits_changes=lambda table: bool(table.option(CHANGE_FEED)),
     check_options=_check_options,
     check_column=_check_column,
 )

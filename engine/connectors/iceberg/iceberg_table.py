@@ -28,9 +28,11 @@ _PASSING = (
 # a new catalog of SQL has two tables, and each may be made by another program just before ours
 _OPENINGS = 4
 
-# equality deletes, tables of format version 3 that are written, types of columns
+# equality deletes where rows are replaced, tables of format version 3 that are written, types of columns,
+# data files of Avro
 _UNSUPPORTED = re.compile(
     r"not yet support|Cannot write manifest|Unsupported field type|not a valid FormatVersion|format-version"
+    r"|Unsupported file format"
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from penstock.catalog.connectors.delta import SCAN_MODE, SCAN_TIMESTAMP, instant
+from penstock.catalog.connectors.delta import CHANGE_FEED, SCAN_MODE, SCAN_TIMESTAMP, instant
 from penstock.catalog.connectors.iceberg import END_SNAPSHOT_ID, SNAPSHOT_ID
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
@@ -22,7 +22,7 @@ _SPLIT = re.compile(r"(table|full|changes)-(\d+)")
 
 class IcebergSource:
     """Splits ``table-7``: snapshot 7. ``full-7``: snapshot 7, then what later ones add. ``changes-7``: what
-    the snapshots after 7 add. 0 is a table without snapshots.
+    the snapshots after 7 add; with its change feed what they change. 0 is a table without snapshots.
     """
 
     def __init__(self, request: ScanRequest) -> None:
@@ -77,7 +77,11 @@ class IcebergSource:
             )
         end = option(self._table, END_SNAPSHOT_ID)
         start = StartSnapshot(
-            int(parts[2]), parts[1] != "changes", parts[1] == "table", None if end is None else int(end)
+            int(parts[2]),
+            whole=parts[1] != "changes",
+            only=parts[1] == "table",
+            end=None if end is None else int(end),
+            changes=bool(option(self._table, CHANGE_FEED)),
         )
         found = opened(self._table, opened_catalog(self._table.options))
         return SnapshotReader(self._request, found, start, position)

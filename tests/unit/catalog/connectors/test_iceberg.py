@@ -27,7 +27,8 @@ def create(columns: str = "k BIGINT", **options: str) -> None:
         ({"scan.timestamp": "yesterday"}, "SQL-1505"),
         ({"scan.end-snapshot-id": "3"}, "SQL-1507"),
         ({"monitor-interval": "3 s"}, "SQL-1507"),
-        ({"read-change-feed": "true"}, "SQL-1503"),
+        ({"read-change-feed": "true"}, "SQL-1507"),
+        ({"change-data-feed": "true"}, "SQL-1503"),
     ],
 )
 def test_options_that_cannot_work(options: dict[str, str], code: str) -> None:

@@ -17,7 +17,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.engine.connectors.iceberg.iceberg_table import opened_catalog
 from penstock.engine.connectors.iceberg.source import IcebergSource
 from tests.harness.http_server import Answered, Asked
-from tests.harness.iceberg_rest import RestCatalog, rest_catalog
+from tests.harness.iceberg_rest import RestCatalog, is_commit, rest_catalog
 from tests.unit.engine.connectors.delta.delta_files import read_from, request, rows, upserts
 from tests.unit.engine.connectors.iceberg.iceberg_files import (
     WRITER,
@@ -38,10 +38,6 @@ def in_it(catalog: RestCatalog, **how: Any) -> CatalogTable:
     table = declared(catalog.path, **how)
     kept = {key: value for key, value in table.options.items() if key not in catalog_options(catalog.path)}
     return replace(table, options={**kept, **catalog.options})
-
-
-def is_commit(asked: Asked) -> bool:
-    return asked.method == "POST" and b'"updates"' in asked.body
 
 
 def lose_answers(catalog: RestCatalog, *lost: Answered) -> list[Answered]:
