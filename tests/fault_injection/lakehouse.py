@@ -20,7 +20,7 @@ from random import Random
 
 from tests.fault_injection.job_process import JobProcess
 from tests.fault_injection.killing import Kills
-from tests.fault_injection.lakehouse_tables import INTO, JOB, LakehouseTable, table_of
+from tests.fault_injection.lakehouse_tables import INTO, JOB, SERVER_STEPS, LakehouseTable, table_of
 from tests.fault_injection.verdict import Verdict
 
 # a moment of a commit: between two steps, such as while the library writes files
@@ -36,7 +36,9 @@ _MOMENT_S = 0.4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="into each table")
     parser.add_argument("--into", nargs="+", default=list(INTO), choices=INTO)
-    parser.add_argument("--steps", nargs="+", default=list(STEPS), choices=STEPS, help="at which it dies")
+    parser.add_argument(
+        "--steps", nargs="+", default=(), choices=(*STEPS, *SERVER_STEPS), help="at which it dies (all)"
+    )
     parser.add_argument("--kills", type=int, default=0, help="so many for each table (0: each step once)")
     parser.add_argument("--rate", type=int, default=4_000, help="rows a second")
     parser.add_argument("--ckpt", default="200 ms")
@@ -57,7 +59,13 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
 def _into(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory / kind
     root.mkdir()
-    table, random = table_of(kind, root), Random(arguments.seed)
+    table = table_of(kind, root)
+    with table.served():
+        _try_out(table, arguments, verdict)
+
+
+def _try_out(table: LakehouseTable, arguments: argparse.Namespace, verdict: Verdict) -> None:
+    kind, root, random = table.kind, table.root, Random(arguments.seed)
     table.write_input(arguments.rows)
     settings = (f"deployment={arguments.deployment}",)
     job = JobProcess(root, table.script(arguments.rate), JOB, arguments.ckpt, settings)
@@ -95,13 +103,14 @@ def _count(kind: str, kills: Counter[str], arguments: argparse.Namespace, verdic
     verdict.least[f"{kind}: kills"] = arguments.kills
     if arguments.deployment == "embedded":
         verdict.least |= {
-            f"{kind}: {step} kill": 1 for step in set(_steps(arguments, Random(arguments.seed)))
+            f"{kind}: {step} kill": 1 for step in set(_steps(kind, arguments, Random(arguments.seed)))
         }
 
 
-def _steps(arguments: argparse.Namespace, random: Random) -> list[str]:
+def _steps(kind: str, arguments: argparse.Namespace, random: Random) -> list[str]:
     """Return the steps at which the job dies: each once, or all of them again and again in another order."""
-    steps = list(arguments.steps)
+    every = (*STEPS, *SERVER_STEPS) if kind.startswith("iceberg-rest") else STEPS
+    steps = list(arguments.steps or every)
     if not arguments.kills:
         return steps
     orders = (random.sample(steps, len(steps)) for _ in range(-(-arguments.kills // len(steps))))
@@ -117,9 +126,11 @@ def _kill_at_steps(
 ) -> tuple[int, int]:
     """Kill the job at each step; return how many rows a stranger wrote, and the last exit code."""
     parallelism, strangers, code = cycle(PARALLELISM), 0, 0
-    for step in [*_steps(arguments, random), None]:
+    for step in [*_steps(table.kind, arguments, random), None]:
         hit = 1 if step is None or step in RESTORING else random.randint(1, arguments.hits)
-        job.failpoints = "" if step in (None, ANY) else f"{step}=kill@{hit}"
+        job.failpoints = "" if step in (None, ANY, *SERVER_STEPS) else f"{step}=kill@{hit}"
+        if step in SERVER_STEPS:
+            table.kill_at(step, hit, job.kill)
         job.start(parallelism=next(parallelism))
         if step == ANY:
             _kill_at_a_moment(job, random)

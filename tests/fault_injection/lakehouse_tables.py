@@ -4,6 +4,10 @@ counted by DuckDB in the files that the library names.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,16 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-INTO = ("delta", "delta-upsert", "iceberg", "iceberg-upsert")
+from tests.harness.http_server import Answered, Asked
+from tests.harness.iceberg_rest import RestCatalog, is_commit, rest_catalog
+
+INTO = ("delta", "delta-upsert", "iceberg", "iceberg-upsert", "iceberg-rest", "iceberg-rest-upsert")
+# moments of a commit that the server of a REST catalog sees: the process is dead when its request is done, as
+# late as the next run has committed; or it dies when the request is done, before it is answered
+LATE, UNANSWERED = "late", "unanswered"
+SERVER_STEPS = (LATE, UNANSWERED)
+# a next run that does not come to commit is seen elsewhere
+_LATEST_S = 60.0
 JOB = "insert-into-o-1"
 # versions of the input: a position is a version, a file of it and a row of the file
 VERSIONS = 20
@@ -32,6 +45,8 @@ UPSERT = (
 
 def table_of(kind: str, root: Path) -> LakehouseTable:
     """Return the tables of one kind of sink."""
+    if kind.startswith("iceberg-rest"):
+        return RestTables(kind, root)
     return (IcebergTables if kind.startswith("iceberg") else DeltaTables)(kind, root)
 
 
@@ -41,6 +56,15 @@ class LakehouseTable:
     def __init__(self, kind: str, root: Path) -> None:
         self.kind = kind
         self.root = root
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        """Run what the tables need, until the block ends."""
+        yield
+
+    def kill_at(self, step: str, hit: int, kill: Callable[[], None]) -> None:
+        """Have a process killed at the ``hit``-th commit that a server sees."""
+        raise NotImplementedError
 
     def script(self, rate: int) -> str:
         """Return the job's statements."""
@@ -173,3 +197,40 @@ class IcebergTables(LakehouseTable):
         from penstock.engine.connectors.iceberg.iceberg_table import opened_catalog
 
         return opened_catalog(self._options)
+
+
+class RestTables(IcebergTables):
+    """Iceberg tables of a REST catalog that this process serves."""
+
+    _running: RestCatalog
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        with rest_catalog(self.root / "rest") as self._running:
+            yield
+
+    def kill_at(self, step: str, hit: int, kill: Callable[[], None]) -> None:
+        commits, died, followed = count(1), threading.Event(), threading.Event()
+
+        def before(asked: Asked) -> None:
+            if not is_commit(asked) or died.is_set() or step != LATE or next(commits) != hit:
+                return
+            died.set()
+            kill()
+            followed.wait(_LATEST_S)
+
+        def after(asked: Asked, answer: Answered) -> Answered:
+            if not is_commit(asked):
+                return answer
+            if step == UNANSWERED and not died.is_set() and next(commits) == hit:
+                died.set()
+                kill()
+            elif died.is_set():
+                followed.set()
+            return answer
+
+        self._running.before, self._running.after = before, after
+
+    @property
+    def _options(self) -> dict[str, str]:
+        return self._running.options

@@ -23,6 +23,16 @@ def test_every_row_is_there_once_whatever_dies(tmp_path: Path) -> None:
 
 
 @pytest.mark.at_length
+@pytest.mark.parametrize("mutant", [[], ["--forgetful"]])
+def test_a_commit_over_a_rest_catalog_that_is_not_answered(tmp_path: Path, mutant: list[str]) -> None:
+    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+    into = ["--into", "iceberg-rest", "--steps", "unanswered", "late", "unanswered", *mutant]
+    verdict = run_card(CARD, ["--out", str(tmp_path), *SHORT, *into])
+    assert (verdict.word == "passed") == (not mutant), verdict
+    assert any("are there twice" in sentence for sentence in verdict.wrong) == bool(mutant), verdict
+
+
+@pytest.mark.at_length
 def test_epochs_that_are_forgotten_are_seen(tmp_path: Path) -> None:
     verdict = run_card(CARD, ["--out", str(tmp_path), *SHORT, "--steps", "S6", "S6", "S6", "--forgetful"])
     assert any("are there twice" in sentence for sentence in verdict.wrong), verdict

@@ -65,12 +65,14 @@ def http_server(port: int = 0) -> Iterator[Server]:
             asked = Asked(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
             server.asked.append(asked)
             answer = server.answer(asked)
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body) + answer.broken))
-            self.end_headers()
-            self.wfile.write(answer.body)
+            # a client that was killed reads no answer
+            with suppress(ConnectionError):
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(answer.body) + answer.broken))
+                self.end_headers()
+                self.wfile.write(answer.body)
             self.close_connection = answer.broken
 
         do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve

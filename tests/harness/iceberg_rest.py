@@ -32,14 +32,16 @@ _STATUS = {
 
 @dataclass
 class RestCatalog:
-    """A server that runs. ``after``: called with each request and its answer, and may put another in its place,
-    as a network does that loses it. ``token``: what a request must bear; ``secret`` is exchanged for it.
+    """A server that runs. ``before``: called with each request before it is done, and may keep it waiting.
+    ``after``: called with each request and its answer, and may put another in its place, as a network does that
+    loses it. ``token``: what a request must bear; ``secret`` is exchanged for it.
     """
 
     server: Server
     path: Path
     token: str = "token-of-the-catalog"
     secret: str = "client:secret-of-the-catalog"
+    before: Callable[[Asked], None] = field(default=lambda asked: None)
     after: Callable[[Asked, Answered], Answered] = field(default=lambda asked, answer: answer)
 
     @property
@@ -66,6 +68,7 @@ def rest_catalog(path: Path, port: int = 0) -> Iterator[RestCatalog]:
         running = RestCatalog(server, path)
 
         def answer(asked: Asked) -> Answered:
+            running.before(asked)
             with guard:
                 try:
                     given = _answered(running, tables, asked)
@@ -78,6 +81,11 @@ def rest_catalog(path: Path, port: int = 0) -> Iterator[RestCatalog]:
             yield running
         finally:
             tables.close()
+
+
+def is_commit(asked: Asked) -> bool:
+    """Whether a request commits to a table."""
+    return asked.method == "POST" and b'"updates"' in asked.body
 
 
 def _error(status: int, kind: str, message: str) -> Answered:
