@@ -64,8 +64,8 @@ class EpochTarget(Protocol):
     def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Write the rows of an epoch and the epoch itself, both or neither; readers see them when it returns.
 
-        It is called once ``last_committed`` is less than ``epoch``, in the order of epochs. ``rows`` may be
-        iterated once. STA-3504 when a later attempt has fenced this one off.
+        It is called once ``last_committed`` is less than ``epoch``, in the order of epochs. Each iteration of
+        ``rows`` reads them anew. STA-3504 when a later attempt has fenced this one off.
         """
 
     def retire(self, writer: EpochWriter) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -148,16 +148,9 @@ class EpochSink:
         if self._target.last_committed(staged.writer) >= staged.epoch:
             self._request.metrics.count("epochs_skipped")
             return
-        counted = 0
-
-        def batches() -> Iterable[pa.RecordBatch]:
-            nonlocal counted
-            for rows in self._whole(staged):
-                counted += rows.num_rows
-                yield rows
-
-        self._target.commit(staged.writer, staged.epoch, batches())
-        self._request.metrics.count("rows_committed", counted)
+        batches = _CountedRows(partial(self._whole, staged))
+        self._target.commit(staged.writer, staged.epoch, batches)
+        self._request.metrics.count("rows_committed", batches.rows)
         self._request.metrics.count("epochs_committed")
 
     def _whole(self, staged: StagedEpoch) -> Iterable[pa.RecordBatch]:
@@ -197,6 +190,20 @@ class EpochSink:
                 self._request.metrics.count("sink_retries")
                 NEWS.warning("%s; attempt %d of %d", error, attempt + 1, self._tries)
         raise AssertionError("it is tried once at least")
+
+
+class _CountedRows:
+    """The rows of an epoch, read anew by each iteration. ``rows``: how many the last one has read."""
+
+    def __init__(self, read: Callable[[], Iterable[pa.RecordBatch]]) -> None:
+        self._read = read
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self.rows = 0
+        for batch in self._read():
+            self.rows += batch.num_rows
+            yield batch
 
 
 def _older_checkpoint(request: SinkRequest, checkpoint_id: int, committed: int) -> PenstockError:

@@ -16,12 +16,23 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
 
 # features that change how data files are read, and that our reader has
-_READ = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "deletionVectors", "appendOnly"})
+_READ = frozenset(
+    {
+        "timestampNtz",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "deletionVectors",
+        "columnMapping",
+        "appendOnly",
+    }
+)
 # what the library prints beside its sentence: its stack, and what it holds
 _FRAMES = re.compile(r"\n\s+0: ")
 _DUMP = re.compile(r": \w+ \{ .*")
 _LOG_GONE = re.compile(r"not found\b.*/_delta_log/", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"Unsupported: Feature '(\w+)'")
+# its versions are those that a catalog names: the log alone may have others
+_OF_A_CATALOG = re.compile(r"catalog-managed")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 # what object stores say of a failure that may pass; the library's own errors are "Generic DeltaTable error"
 _STORE = re.compile(
@@ -115,6 +126,8 @@ def refused(table: CatalogTable, what: str, error: Exception) -> PenstockError:
     name, words = redact_url(path_of(table)), words_of(error)
     if feature := _UNSUPPORTED.search(words):
         return unsupported(f"the Delta table at {name}", "read", feature[1])
+    if _OF_A_CATALOG.search(words):
+        return unsupported(f"the Delta table at {name}", "read", "catalogManaged")
     if _LOG_GONE.search(words):
         return PenstockError(
             "DAT-5301",
@@ -155,8 +168,6 @@ def words_of(error: Exception) -> str:
 def check_readable(table: CatalogTable, found: Any) -> None:
     """Refuse a table whose data files need a feature that our reader has not. DAT-5305."""
     check_features(path_of(table), found.protocol().reader_features or ())
-    if found.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
-        check_features(path_of(table), ("columnMapping",))
 
 
 def check_features(path: str, features: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
@@ -19,6 +20,8 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
+from penstock.engine.connectors.delta.column_mapping import ColumnMapping
+from penstock.engine.connectors.delta.deletion_vectors import vector_of
 from penstock.engine.connectors.delta.delta_table import (
     TableStore,
     check_features,
@@ -34,8 +37,8 @@ _VERSION = re.compile(r"(\d{20})\.(json|checkpoint.*)")
 @dataclass(frozen=True)
 class LogVersion:
     """One version. Files that were added or removed without a change of rows, as by a compaction, are left
-    out. ``changes``: files of the change data feed. ``columns``: the names of the
-    table's columns, where the version sets them. ``time_ms``: when it was committed.
+    out. ``changes``: files of the change data feed. ``columns``: the names of the table's columns, and
+    ``mapping`` those of files, where the version sets them. ``time_ms``: when it was committed.
     """
 
     version: int
@@ -44,7 +47,7 @@ class LogVersion:
     removed: tuple[DataFile, ...] = ()
     changes: tuple[DataFile, ...] = ()
     columns: tuple[str, ...] | None = None
-    column_mapping: bool = False
+    mapping: ColumnMapping | None = None
     time_ms: int = 0
 
 
@@ -98,7 +101,7 @@ class DeltaLog:
 def parse_version(number: int, lines: Iterable[str], where: str) -> LogVersion:
     """Return a version from the lines of its file."""
     kinds: dict[str, list[DataFile]] = {"add": [], "remove": [], "cdc": []}
-    operation, columns, mapped, time_ms = "", None, False, 0
+    operation, columns, mapping, time_ms = "", None, None, 0
     for line in lines:
         if not line.strip():
             continue
@@ -109,12 +112,14 @@ def parse_version(number: int, lines: Iterable[str], where: str) -> LogVersion:
         elif kind == "protocol":
             check_features(where, action.get("readerFeatures") or ())
         elif kind == "commitInfo":
-            operation, time_ms = str(action.get("operation", "")), int(action.get("timestamp", 0))
+            operation = str(action.get("operation", ""))
+            # of a table that records them, times of commits in their order
+            time_ms = int(action.get("inCommitTimestamp") or action.get("timestamp") or 0)
         elif kind == "metaData":
             columns = tuple(field["name"] for field in json.loads(action["schemaString"])["fields"])
-            mapped = action.get("configuration", {}).get("delta.columnMapping.mode", "none") != "none"
+            mapping = ColumnMapping(action["schemaString"], action.get("configuration") or {})
     added, removed, changes = (tuple(sorted(kinds[kind], key=_order)) for kind in ("add", "remove", "cdc"))
-    return LogVersion(number, operation, added, removed, changes, columns, mapped, time_ms)
+    return LogVersion(number, operation, added, removed, changes, columns, mapping, time_ms)
 
 
 def _order(file: DataFile) -> str:
@@ -133,20 +138,12 @@ def _data_file(action: dict[str, Any], where: str) -> DataFile:
         )
     # an empty text is NULL, by the protocol
     values = {name: value or None for name, value in (action.get("partitionValues") or {}).items()}
-    return data_file(action["path"], values, action.get("deletionVector") is not None, where)
+    return data_file(action["path"], values, where, vector_of(action, where))
 
 
-def data_file(path: str, values: dict[str, Any], has_deletions: bool, where: str) -> DataFile:
-    """Return a file of the log. DAT-5305 for one with a deletion vector or outside the table's directory."""
+def data_file(path: str, values: dict[str, Any], where: str, deleted: Any = None) -> DataFile:
+    """Return a file of the log. DAT-5305 for one outside the table's directory."""
     name = redact_url(where)
-    if has_deletions:
-        raise PenstockError(
-            "DAT-5305",
-            f"the Delta table at {name} has deletion vectors, which penstock cannot read",
-            hint="run REORG TABLE .. APPLY (PURGE) in Spark, and set delta.enableDeletionVectors = false",
-            kind=Kind.EXTERNAL,
-            sqlstate="0A000",
-        )
     if "://" in path or path.startswith("/"):
         raise PenstockError(
             "DAT-5305",
@@ -156,7 +153,7 @@ def data_file(path: str, values: dict[str, Any], has_deletions: bool, where: str
             kind=Kind.EXTERNAL,
             sqlstate="0A000",
         )
-    return DataFile(unquote(path), tuple(sorted(values.items())))
+    return DataFile(unquote(path), tuple(sorted(values.items())), deleted)
 
 
 def snapshot_files(table: CatalogTable, found: Any, pruning: Any = None) -> tuple[DataFile, ...]:
@@ -165,26 +162,44 @@ def snapshot_files(table: CatalogTable, found: Any, pruning: Any = None) -> tupl
     """
     where = path_of(table)
     try:
-        # of a table without that feature the library has no answer
-        mayhap = "deletionVectors" in (found.protocol().reader_features or ())
-        vectors = pa.table(found.deletion_vectors()).num_rows if mayhap else 0
         actions = pa.table(found.get_add_actions())
         kept = None if pruning is None else _unpruned_names(found, pruning)
+        paths = actions["path"].to_pylist()
+        deleted = _deleted_rows(found, paths)
     except Exception as error:  # the library's own classes
         raise refused(table, "listed", error) from error
-    if vectors:
-        data_file("", {}, True, where)
-    paths = actions["path"].to_pylist()
     values: list[dict[str, Any]] = [{} for _ in paths]
     if "partition" in actions.column_names:
         partitions = actions["partition"].combine_chunks()
         for number, field in enumerate(partitions.type):
             for row, scalar in zip(values, partitions.field(number), strict=True):
                 row[field.name] = scalar
-    files = [data_file(path, row, False, where) for path, row in zip(paths, values, strict=True)]
+    files = [data_file(path, row, where, deleted.get(path)) for path, row in zip(paths, values, strict=True)]
     if kept is not None:
         files = [file for file in files if file.path.rpartition("/")[2] in kept]
     return tuple(sorted(files, key=_order))
+
+
+def _deleted_rows(found: Any, paths: list[str]) -> dict[str, np.ndarray]:
+    """Return the deleted positions of files with a deletion vector, as the library decodes it."""
+    # of a table without that feature the library has no answer
+    if "deletionVectors" not in (found.protocol().reader_features or ()):
+        return {}
+    named: dict[str, list[str]] = {}
+    for path in paths:
+        named.setdefault(unquote(path).rpartition("/")[2], []).append(path)
+    deleted = {}
+    for batch in pa.RecordBatchReader.from_stream(found.deletion_vectors()):
+        for uri, mask in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+            # the vector's file is a URI, that of the log is a path below the table
+            whole = unquote(uri)
+            (path,) = (
+                path
+                for path in named[whole.rpartition("/")[2]]
+                if whole.endswith(f"/{unquote(path)}") or whole == unquote(path)
+            )
+            deleted[path] = np.flatnonzero(~mask.values.to_numpy(zero_copy_only=False))
+    return deleted
 
 
 def _unpruned_names(found: Any, pruning: Any) -> set[str]:

@@ -31,7 +31,7 @@ from penstock.engine.connectors.delta.delta_table import (
     opened_at,
     path_of,
 )
-from penstock.engine.connectors.delta.log import DeltaLog
+from penstock.engine.connectors.delta.log import DeltaLog, LogVersion
 from penstock.engine.connectors.delta.version_reader import StartVersion, VersionReader
 from penstock.engine.connectors.lakehouse.columns import refuse_missing
 
@@ -74,12 +74,18 @@ class DeltaSource:
         if moment is None:
             return opened(self._table, None if number is None else int(number))
         found = opened_at(self._table, str(moment))
+        log = DeltaLog(self._table, TableStore(self._table))
+        at_ms = int(datetime.fromisoformat(instant(str(moment))).timestamp() * 1000)
+        newest = opened(self._table)
+        settings = newest.metadata().configuration
+        # the library goes by the times of the log's files, which a copy of them changes
+        if settings.get("delta.enableInCommitTimestamps") == "true":
+            since = int(settings.get("delta.inCommitTimestampEnablementVersion", 0))
+            if (number := _version_at(log, since, newest.version(), at_ms)) is not None:
+                return opened(self._table, number)
         # of a time before the first version the library returns that version without a word
-        version = DeltaLog(self._table, TableStore(self._table)).version(found.version())
-        if (
-            version is not None
-            and version.time_ms > datetime.fromisoformat(instant(str(moment))).timestamp() * 1000
-        ):
+        version = log.version(found.version())
+        if version is not None and version.time_ms > at_ms:
             raise no_version_of(self._table, str(moment), f"version {version.version} is younger")
         return found
 
@@ -115,3 +121,29 @@ class DeltaSource:
 
     def rows_per_second(self) -> int:
         return 0
+
+
+def _version_at(log: DeltaLog, first: int, last: int, at_ms: int) -> int | None:
+    """Return the newest of versions that was committed at a time, by the times that they record; ``None``
+    where the first is younger.
+    """
+    # the version before ``low`` was there at that time, ``high`` and those after it were not
+    low, high = first, last + 1
+    while low < high:
+        middle = (low + high) // 2
+        version = _read_version(log, middle)
+        # one that is cleaned from the log is older than those that are left
+        if version is None or version.time_ms <= at_ms:
+            low = middle + 1
+        else:
+            high = middle
+    return None if low == first else low - 1
+
+
+def _read_version(log: DeltaLog, number: int) -> LogVersion | None:
+    try:
+        return log.version(number)
+    except PenstockError as error:
+        if error.code != "DAT-5309":
+            raise
+        return None

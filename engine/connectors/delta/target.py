@@ -115,8 +115,6 @@ class DeltaTarget:
     def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Append or merge an epoch's rows; nothing when the table has the epoch. STA-3504, DAT-53xx."""
         merged = pa.Table.from_batches(kept) if self._key and (kept := list(rows)) else None
-        # an iterator can be read once: a second try of an append is the sink's, with rows read anew
-        appended = None if self._key else _not_empty(iter(rows))
         with self._lock:
 
             def once() -> None:
@@ -125,6 +123,8 @@ class DeltaTarget:
                     return
                 failpoint("L1")
                 marks = [(writer.name, epoch), *self._attempt_mark(writer)]
+                # read anew by each try: rows that are appended are not held
+                appended = None if self._key else _not_empty(iter(rows))
                 if merged is not None:
                     self._execute(marks, lambda: self._merge(merged, marks))
                 elif appended is not None:
@@ -135,7 +135,7 @@ class DeltaTarget:
                 self._commits += 1
                 self._compact(writer)
 
-            self._again(once, tries=1 if appended is not None else self._tries)
+            self._again(once)
 
     def _execute(self, marks: list[tuple[str, int]], act: Callable[[], None]) -> None:
         """Do a commit. The library checkpoints and cleans the log behind one, and raises what fails of that:
@@ -360,10 +360,9 @@ class DeltaTarget:
         cause = refused(self._table, "maintained", error)
         self._report_event(Warned(cause.code, f"{self._where}: {what}: {words_of(error)}"))
 
-    def _again(self, act: Callable[[], None], tries: int | None = None) -> None:
+    def _again(self, act: Callable[[], None]) -> None:
         """Do what another commit may get ahead of; each try reads the table anew. DAT-5313."""
-        most = self._tries if tries is None else tries
-        for left in range(most - 1, -1, -1):
+        for left in range(self._tries - 1, -1, -1):
             try:
                 act()
                 return

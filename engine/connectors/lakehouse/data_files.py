@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
@@ -14,9 +17,9 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.types import Binary, to_arrow
 from penstock.engine.api.scan_pruning import Skipping
 from penstock.engine.api.source import Position
-from penstock.engine.formats.decoded_batch import Decoded, batch_of
+from penstock.engine.formats.decoded_batch import Decoded, batch_of, empty_columns
 from penstock.engine.formats.file_task import FileTask
-from penstock.engine.formats.missing_columns import with_columns_there
+from penstock.engine.formats.missing_columns import file_schema, with_columns_there
 from penstock.engine.formats.registry import READERS
 from penstock.engine.formats.text_conversion import from_text
 from penstock.planner.expressions.nodes import Expression
@@ -28,11 +31,39 @@ _BATCH_ROWS = 32_768
 @dataclass(frozen=True)
 class DataFile:
     """A file by its path below the table. ``values``: name and value, a text or an Arrow scalar, of columns
-    that are not in the file.
+    that are not in the file. ``deleted``: the positions of rows that are deleted, or where they are recorded.
     """
 
     path: str
     values: tuple[tuple[str, Any], ...] = ()
+    deleted: Any = dataclasses.field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """Which rows of a file are read, by ascending positions: all but those ``left_out``; where ``only`` is
+    set, none but those.
+    """
+
+    left_out: np.ndarray | None = None
+    only: np.ndarray | None = None
+
+    def of(self, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """Return the chosen ones of rows that begin at a position."""
+        chosen = self.only if self.only is not None else self.left_out
+        if chosen is None:
+            return rows
+        begin, end = np.searchsorted(chosen, [first, first + rows.num_rows])
+        places = chosen[begin:end] - first
+        if self.only is None:
+            places = np.delete(np.arange(rows.num_rows), places)
+        # a batch of no columns still counts rows
+        return rows.take(pa.array(places)) if rows.num_columns else empty_columns(len(places))
+
+
+ALL_ROWS = RowChoice()
+# a column as a file has it, by the file's schema
+StoredField = Callable[[Field, pa.Schema], Field]
 
 
 class DataFileReader:
@@ -50,9 +81,12 @@ class DataFileReader:
         position: Position,
         predicate: Expression | None = None,
         skipping: Skipping | None = None,
+        rows: RowChoice = ALL_ROWS,
+        stored_as: StoredField | None = None,
     ) -> None:
         values = {name.lower(): value for name, value in file.values}
         self._fields = fields
+        self._rows = rows
         stored = tuple(field for field in fields if field.name.lower() not in values)
         task = FileTask(
             filesystem,
@@ -63,12 +97,22 @@ class DataFileReader:
             batch_rows=_BATCH_ROWS,
             skipping=skipping,
         )
+        names = {field.name: field.name for field in stored}
         try:
+            if stored_as is not None:
+                there = file_schema(task, "parquet")
+                own = tuple(stored_as(field, there) for field in stored)
+                names = {field.name: mine.name for field, mine in zip(stored, own, strict=True)}
+                # what is learned at run time goes by the names of the table
+                task = dataclasses.replace(
+                    task, wanted=own, declared=own, skipping=skipping if own == stored else None
+                )
             task = with_columns_there(task, "parquet")
             self._reader = READERS["parquet"](task, position.get("anchor"))
         except PenstockError as error:
             raise _gone(path) if error.code == "DAT-4101" else error from error
-        self._places = {field.name: place for place, field in enumerate(task.wanted)}
+        there_at = {field.name: place for place, field in enumerate(task.wanted)}
+        self._places = {name: there_at[own] for name, own in names.items() if own in there_at}
         self._constants = {
             field.name: constant(field, values[field.name.lower()], path)
             for field in fields
@@ -81,16 +125,20 @@ class DataFileReader:
 
     def poll(self, max_rows: int) -> pa.RecordBatch | None:
         """Return up to ``max_rows`` rows, ``None`` at the end of the file."""
-        while self._piece is None or self._done:
-            self._piece = self._reader.next()
-            if self._piece is None:
-                return None
-            self._anchor = self._piece.anchor
-        piece = self._piece
-        begin = piece.rows_before(self._next_row)
-        rows = piece.rows.slice(begin, max_rows)
-        self._next_row = piece.first + begin + rows.num_rows
-        return self._complete(rows)
+        while True:
+            while self._piece is None or self._done:
+                self._piece = self._reader.next()
+                if self._piece is None:
+                    return None
+                self._anchor = self._piece.anchor
+            piece = self._piece
+            begin = piece.rows_before(self._next_row)
+            rows = piece.rows.slice(begin, max_rows)
+            self._next_row = piece.first + begin + rows.num_rows
+            kept = self._rows.of(rows, piece.first + begin)
+            # none of these may be chosen
+            if kept.num_rows:
+                return self._complete(kept)
 
     def position(self) -> Position:
         """Return the position after the last returned row."""
@@ -110,7 +158,7 @@ class DataFileReader:
         if self._as_stored:
             return rows
         arrays = [
-            rows.column(self._places[field.name])
+            _named_as(rows.column(self._places[field.name]), to_arrow(field.type))
             if field.name in self._places
             else pa.repeat(
                 self._constants.get(field.name, pa.scalar(None, to_arrow(field.type))), rows.num_rows
@@ -118,6 +166,21 @@ class DataFileReader:
             for field in self._fields
         ]
         return batch_of(arrays, self._fields, rows.num_rows)
+
+
+class _Renamed:
+    """The buffers of an array with another type, of the same layout and other names."""
+
+    def __init__(self, array: pa.Array, kind: pa.DataType) -> None:
+        self._array, self._kind = array, kind
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self._kind.__arrow_c_schema__(), self._array.__arrow_c_array__()[1]
+
+
+def _named_as(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return a column whose rows have the names of a type, for a file has others."""
+    return array if array.type == kind else pa.array(_Renamed(array, kind))
 
 
 def constant(field: Field, value: Any, path: str) -> pa.Scalar:

@@ -70,7 +70,7 @@ def write_delta_tables(here: Path) -> None:
     deltalake.write_deltalake(str(here / "delta-overwritten"), ROWS, mode="overwrite")
     made("delta-partitioned", 0)
     deltalake.write_deltalake(str(here / "delta-partitioned"), ROWS, partition_by=["v"])
-    _with_protocol(made("delta-mapped"), ["columnMapping"], {"delta.columnMapping.mode": "name"})
+    _with_protocol(made("delta-widened"), ["typeWidening"], {"delta.enableTypeWidening": "true"})
     _with_protocol(made("delta-newer"), ["readsMinds"], {})
     _with_protocol(made("delta-appendonly"), [], {"delta.appendOnly": "true"})
 
@@ -89,12 +89,6 @@ def _with_protocol(table: Path, features: list[str], configuration: dict[str, st
             }
         if "metaData" in action:
             action["metaData"]["configuration"] |= configuration
-            if "columnMapping" in features:
-                schema = json.loads(action["metaData"]["schemaString"])
-                for number, column in enumerate(schema["fields"], 1):
-                    named = {"id": number, "physicalName": f"col-{column['name']}"}
-                    column["metadata"] = {f"delta.columnMapping.{key}": name for key, name in named.items()}
-                action["metaData"]["schemaString"] = json.dumps(schema)
     log.write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 

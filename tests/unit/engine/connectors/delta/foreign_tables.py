@@ -5,13 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyroaring import BitMap64
 
+_MAGIC = 1681511377
 LONG_AND_TEXT = [("k", "long", {}), ("v", "string", {})]
 _B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
@@ -64,7 +68,8 @@ def added(path: Path, vector: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the action that adds the data file, with some of its rows deleted by a vector."""
     size = (path / "a.parquet").stat().st_size
     action = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1}
-    more = {} if vector is None else {"deletionVector": vector, "stats": '{"numRecords": 3}'}
+    stats = json.dumps({"numRecords": pq.read_metadata(path / "a.parquet").num_rows})
+    more = {} if vector is None else {"deletionVector": vector, "stats": stats}
     return {"add": {**action, "dataChange": True, **more}}
 
 
@@ -92,8 +97,25 @@ def delete_by_vector(path: Path, *rows: int) -> None:
 def deletion_vector(rows: Sequence[int]) -> dict[str, Any]:
     """Return a vector that is in the log itself: a roaring bitmap of one container, as base 85."""
     container = struct.pack("<IIHHI", 12346, 1, 0, len(rows) - 1, 16) + struct.pack(f"<{len(rows)}H", *rows)
-    bitmap = struct.pack("<iqI", 1681511377, 1, 0) + container
+    bitmap = struct.pack("<iqI", _MAGIC, 1, 0) + container
     # a multiple of four bytes has one spelling
-    padded = bitmap + b"\0" * (-len(bitmap) % 4)
-    text = base64.b85encode(padded).decode().translate(str.maketrans(_B85, _Z85))
+    text = _base_85(bitmap + b"\0" * (-len(bitmap) % 4))
     return {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(bitmap), "cardinality": len(rows)}
+
+
+def vector_file(path: Path, rows: Sequence[int], prefix: str = "") -> dict[str, Any]:
+    """Write a vector into a file behind another one; return where it is. Its bitmap is another library's."""
+    bitmap = struct.pack("<i", _MAGIC) + BitMap64(rows).serialize()
+    name = uuid4()
+    place = path / prefix / f"deletion_vector_{name}.bin"
+    place.parent.mkdir(exist_ok=True)
+    before = b"\x01" + b"another vector"
+    framed = struct.pack(">i", len(bitmap)) + bitmap + struct.pack(">I", zlib.crc32(bitmap))
+    place.write_bytes(before + framed)
+    text = prefix + _base_85(name.bytes)
+    size = {"offset": len(before), "sizeInBytes": len(bitmap), "cardinality": len(rows)}
+    return {"storageType": "u", "pathOrInlineDv": text, **size}
+
+
+def _base_85(octets: bytes) -> str:
+    return base64.b85encode(octets).decode().translate(str.maketrans(_B85, _Z85))

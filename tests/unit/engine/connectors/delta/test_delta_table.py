@@ -37,8 +37,8 @@ class Found:
 def test_features_that_our_reader_lacks(tmp_path: Path) -> None:
     table = declared(tmp_path)
     check_readable(table, Found(None))
-    check_readable(table, Found(["timestampNtz", "deletionVectors"]))
-    for found in (Found(["typeWidening"]), Found(None, {"delta.columnMapping.mode": "id"})):
+    check_readable(table, Found(["timestampNtz", "deletionVectors", "columnMapping"]))
+    for found in (Found(["typeWidening"]), Found(["variantType"])):
         with pytest.raises(PenstockError, match="DAT-5305"):
             check_readable(table, found)
 

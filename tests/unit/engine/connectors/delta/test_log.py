@@ -43,18 +43,20 @@ def test_files_of_a_version() -> None:
 
 
 def test_columns_that_a_version_sets() -> None:
-    schema = json.dumps({"fields": [{"name": "k"}, {"name": "v"}]})
+    physical = {"delta.columnMapping.physicalName": "c-2"}
+    schema = json.dumps({"fields": [{"name": "k"}, {"name": "v", "metadata": physical}]})
     mapped = {"delta.columnMapping.mode": "name"}
     plain = parse_version(1, [json.dumps({"metaData": {"schemaString": schema}})], "t")
-    assert (plain.columns, plain.column_mapping) == (("k", "v"), False)
+    assert plain.columns == ("k", "v") and plain.mapping is not None and plain.mapping.mode == "none"
     renamed = json.dumps({"metaData": {"schemaString": schema, "configuration": mapped}})
-    assert parse_version(1, [renamed], "t").column_mapping
+    mapping = parse_version(1, [renamed], "t").mapping
+    assert mapping is not None and (mapping.mode, mapping.physical_name("V")) == ("name", "c-2")
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        add("a.parquet", deletionVector={"storageType": "u"}),
+        add("a.parquet", deletionVector={"storageType": "p", "pathOrInlineDv": "s3://a/b"}),
         add("s3://elsewhere/a.parquet"),
         add("/elsewhere/a.parquet"),
         json.dumps({"remove": {"path": "p=1/a.parquet"}}),
