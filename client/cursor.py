@@ -28,6 +28,7 @@ from penstock.planner.binder.parameters import Parameters
 
 if TYPE_CHECKING:
     from penstock.catalog.schema import Schema
+    from penstock.client.execution.pending_statement import Cancellable
     from penstock.client.execution.prepared_statement import PreparedStatement
     from penstock.client.remote.remote_session import RemoteSession
     from penstock.client.session import Session
@@ -68,7 +69,7 @@ class Cursor:
     def __init__(self, session: Session | RemoteSession) -> None:
         self._session = session
         self._result: Result | None = None
-        self._waiting: Job | None = None
+        self._waiting: Cancellable | None = None
         self._rows = RowBuffer()
         self._taken = 0
         self._rowcount = -1
@@ -380,7 +381,7 @@ class Cursor:
     def _errors(self):  # type: ignore[no-untyped-def]  # a context manager
         return _as_client_errors(self.cancel)
 
-    def _hold(self, job: Job | None) -> None:
+    def _hold(self, job: Cancellable | None) -> None:
         self._waiting = job
 
     def _set_result(self, result: Result) -> None:

@@ -16,7 +16,8 @@ from penstock.catalog.python_connectors import PythonConnector
 from penstock.catalog.python_functions import PythonFunction
 from penstock.catalog.types import DataType
 from penstock.client.execution.access_control import AccessControl, CheckedFiles, CheckedStates
-from penstock.client.execution.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs
+from penstock.client.execution.job_ends import start_or_finish, stop_jobs
+from penstock.client.execution.pending_statement import HoldJob, hold_no_job
 from penstock.client.execution.prepared_statement import PreparedStatement, RepeatedQueries
 from penstock.client.execution.query_pipeline import QueryPipeline
 from penstock.client.execution.session_settings import is_engine_setting
@@ -129,11 +130,12 @@ class Session:
         run: Callable[[], Result] | None = None,
     ) -> Result:
         """Run one parsed statement; every error has its position in the text. An INSERT whose sources all
-        end runs to its end. ``hold`` is called with the job before the wait, and with None after it, so
-        that another thread can cancel the job. ``run`` runs the plan of a prepared statement.
+        end runs to its end. ``hold`` is called with what can be cancelled before each wait, and with None
+        after it. ``run`` runs the plan of a prepared statement.
         """
         # under the lock, unlike the wait below: other threads run statements during the wait
-        result = run_located(self.state, self.pipeline, statement, params, run)
+        with self.state.cancellable(hold):
+            result = run_located(self.state, self.pipeline, statement, params, run)
         # the job of a SELECT ends with its result, that of a materialized view with its DROP
         if not isinstance(statement.node, Insert | ExecuteStatementSet | CreateTableAs) or result.job is None:
             return result
@@ -157,7 +159,7 @@ class Session:
 
     def run_plan(self, bound: LogicalPlan, hold: HoldJob, sql: Callable[[], str]) -> Result:
         """Run a bound plan that ends in a Sink, as the Table API makes them; its text is not needed here."""
-        with self.state.lock:
+        with self.state.cancellable(hold), self.state.lock:
             # a plan has no text: without this the job would be recorded with the statement before it
             self.state.statement_log.begin("", ())
             result = self.pipeline.start(self.pipeline.plan(self.state.views.pin(bound)))

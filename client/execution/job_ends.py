@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.client.execution.engine_jobs import CANCEL_S
+from penstock.client.execution.pending_statement import HoldJob
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result, note_result
 from penstock.engine.api.clock import SystemClock
@@ -15,13 +15,8 @@ from penstock.engine.job.job_state import JobState
 if TYPE_CHECKING:
     from penstock.engine.job.job import Job
 
-HoldJob = Callable[["Job | None"], None]
 STOP_S = 60.0  # a last checkpoint of large state takes long; then the job is cancelled
 _STATE_HINT = "penstock run --state DIR, or SET 'execution.checkpointing.dir', makes it resumable"
-
-
-def hold_no_job(job: Job | None) -> None:
-    """Ignore the job: nobody will cancel it."""
 
 
 def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Result:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import MaterializedView
+from penstock.client.execution.pending_statement import statement_cancelled
 from penstock.engine.connectors.in_process.materialized_views import (
     FIRST_STATE_S,
     MaterializedContents,
@@ -124,7 +125,7 @@ class MaterializedViewJobs:
             if contents.await_first(_SLICE_S):
                 return True
             if is_abandoned():
-                break
+                raise statement_cancelled()
         return False
 
     def _check(self, contents: MaterializedContents, has_state: bool) -> None:

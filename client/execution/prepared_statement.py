@@ -12,7 +12,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING, DataType
-from penstock.client.execution.job_ends import HoldJob, hold_no_job
+from penstock.client.execution.pending_statement import HoldJob, hold_no_job
 from penstock.client.execution.planned_query import PlannerOptions
 from penstock.client.execution.point_query import PointArguments, PointQuery
 from penstock.client.results.result import Result

@@ -18,6 +18,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.client.execution.access_control import AccessControl, FullAccess
 from penstock.client.execution.engine_jobs import report_on_stderr, wait_for_job
 from penstock.client.execution.engine_state import EngineState
+from penstock.client.execution.pending_statement import HoldJob, PendingStatement
 from penstock.client.execution.session_settings import SessionSettings
 from penstock.client.execution.statement_log import StatementLog
 from penstock.client.results.session_memory import SessionMemory
@@ -84,6 +85,8 @@ class SessionState:
         # weak: a result that nobody reads any more ends by itself
         self._streams: weakref.WeakSet[ResultStream] = weakref.WeakSet()
         self._streams_lock = threading.Lock()
+        # each thread has a statement of its own
+        self._own = threading.local()
         # its queries end, also those that are being planned
         self.is_closed = False
         # whether the statement that is executed was cancelled; whoever can cancel one says so
@@ -181,6 +184,18 @@ class SessionState:
             yield
 
     @contextmanager
+    def cancellable(self, hold: HoldJob) -> Iterator[None]:
+        """Inside, what this thread waits for can be cancelled by whoever has what ``hold`` gets."""
+        before = getattr(self._own, "statement", None)
+        statement = self._own.statement = PendingStatement()
+        hold(statement)
+        try:
+            yield
+        finally:
+            hold(None)
+            self._own.statement = before
+
+    @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep the session from being idle inside."""
         with self._streams_lock:
@@ -193,8 +208,9 @@ class SessionState:
                 self._used_ms = self._clock.monotonic_ms()
 
     def is_abandoned(self) -> bool:
-        """Whether nobody waits for the statement that is executed."""
-        return self.is_closed or self.is_cancelled()
+        """Whether nobody waits for the statement that this thread executes."""
+        statement: PendingStatement | None = getattr(self._own, "statement", None)
+        return self.is_closed or self.is_cancelled() or (statement is not None and statement.is_cancelled)
 
     @property
     def idle_since_ms(self) -> float | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.settings import Settings
-from penstock.client.execution.job_ends import HoldJob, hold_no_job
+from penstock.client.execution.pending_statement import HoldJob, hold_no_job
 from penstock.client.remote.abandonable_call import AbandonableCall
 from penstock.client.remote.flight_channel import FlightChannel
 from penstock.client.remote.protocol import StatementRequest, decode_answer

@@ -44,7 +44,7 @@ class ResultBatches:
 
     def __init__(
         self,
-        open_result: Callable[[], Result],
+        open_result: Callable[[Callable[[], bool]], Result],
         form: ReaderForm,
         is_gone: Callable[[], bool],
         message_bytes: int,
@@ -89,7 +89,7 @@ class ResultBatches:
             self._on_end(self)
 
     def _read(self) -> Iterator[Message]:
-        self._result = result = self._open_result()
+        self._result = result = self._open_result(lambda: self._ended or self._is_gone())
         # closed by another thread in the meantime: nobody else would close what was opened now
         if self._ended:
             result.close()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.client.execution.pending_statement import Cancellable, PendingStatement
 from penstock.client.execution.prepared_statement import PreparedStatement
 from penstock.client.remote.abandonable_call import AbandonableCall
 from penstock.client.results.result import Result, Shape
@@ -27,7 +28,6 @@ from penstock.engine.api.clock import Clock
 if TYPE_CHECKING:
     from penstock.client.remote.protocol import StatementRequest
     from penstock.client.session import Session
-    from penstock.engine.job.job import Job
 
 _QUERIES = ("SELECT", "SUBSCRIBE")
 IsOver = Callable[[], bool]
@@ -51,7 +51,7 @@ class Ticket:
 
     schema: pa.Schema
     form: ReaderForm
-    open_result: Callable[[], Result]
+    open_result: Callable[[IsOver], Result]
     started: Result | None = None
     made_ms: float = 0.0
 
@@ -70,8 +70,8 @@ class Statements:
         self._tickets: dict[bytes, Ticket] = {}
         # by ticket: a result that is being read; several, where a ticket is read again
         self._reading: dict[bytes, list[ResultBatches]] = {}
-        # by the id that our own client gave: the job that its statement waits for, None before there is one
-        self._running: dict[str, Job | None] = {}
+        # by the id that our own client gave: what its statement waits for, None where it does not wait
+        self._running: dict[str, Cancellable | None] = {}
         self._cancelled: set[str] = set()
 
     @property
@@ -120,7 +120,7 @@ class Statements:
         changes = statement.emits_changes
         form = ReaderForm.CHANGES if changes or statement.kind == "SUBSCRIBE" else ReaderForm.ROWS
         columns = change_schema(arrow) if changes else arrow
-        return self._ticket(Ticket(columns, form, partial(statement.execute, values)))
+        return self._ticket(Ticket(columns, form, partial(_executed, statement, values)))
 
     def update(self, prepared: BoundPrepared, is_over: IsOver) -> int:
         """Run a statement that returns no rows. Return the number of rows it wrote, -1 where that is not
@@ -159,7 +159,7 @@ class Statements:
         with self._lock:
             self._running[request.statement_id] = None
 
-        def hold(job: Job | None) -> None:
+        def hold(job: Cancellable | None) -> None:
             with self._lock:
                 self._running[request.statement_id] = job
                 cancelled = request.statement_id in self._cancelled
@@ -181,7 +181,11 @@ class Statements:
         if cancelled:
             result.close()
         ticket = Ticket(
-            result.arrow_schema, ReaderForm.WEIGHTED, lambda: result, result, self._clock.monotonic_ms()
+            result.arrow_schema,
+            ReaderForm.WEIGHTED,
+            lambda is_over: result,
+            result,
+            self._clock.monotonic_ms(),
         )
         return self._ticket(ticket, request.statement_id)[0], result
 
@@ -278,9 +282,19 @@ class FinishedStatement:
     rows: pa.Table
     rowcount: int
 
-    def open(self) -> Result:
+    def open(self, is_over: IsOver) -> Result:
         """Return its rows for one more reader."""
         return Result(self.shape, TableStream(self.rows), rowcount=self.rowcount)
+
+
+def _executed(statement: PreparedStatement, values: tuple[Any, ...], is_over: IsOver) -> Result:
+    """Start a SELECT, whose wait for the first state of a view ends with its client."""
+
+    def hold(waiting: Cancellable | None) -> None:
+        if isinstance(waiting, PendingStatement):
+            waiting.is_over = is_over
+
+    return statement.execute(values, hold)
 
 
 def _stopped(why: str, sqlstate: str) -> PenstockError:

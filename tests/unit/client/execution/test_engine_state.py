@@ -293,4 +293,4 @@ def test_a_closed_session_does_not_wait_for_the_first_state_of_a_view(
     one.close()
     # far less than the minute that a session waits
     reading.join(30)
-    assert not reading.is_alive() and [error.code for error in raised] == ["RUN-2920"]
+    assert not reading.is_alive() and [error.code for error in raised] == ["CLI-6237"]

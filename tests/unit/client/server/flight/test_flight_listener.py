@@ -342,7 +342,7 @@ def test_a_killed_client_ends_its_query() -> None:
             await_that(lambda: job.state.terminal, "the end of the query")
 
 
-def test_close_ends_open_streams_and_waiting_statements_with_an_error() -> None:
+def test_close_ends_open_streams_and_pending_statements_with_an_error() -> None:
     with flight_listener() as listener, flight.connect(f"grpc://{listener.address}") as client:
         info_of(client, query(ENDLESS))
         readers = [
