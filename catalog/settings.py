@@ -203,6 +203,14 @@ SETTINGS: dict[str, Setting] = _declare(
         "nodes of a plan when its views and names are opened",
         least=10,
     ),
+    # DuckDB has no bound and Spark 100: a row that leads to itself would go on for ever.
+    Setting(
+        "recursion.max-iterations",
+        SettingKind.INT,
+        "10000",
+        "most iterations of a WITH RECURSIVE; more end the query",
+        least=1,
+    ),
     # Flink's default is 0: there one silent split holds up all windows.
     Setting(
         "table.exec.source.idle-timeout",

@@ -37,17 +37,28 @@ from penstock.optimizer.rules.share_scans import share_sources
 from penstock.optimizer.rules.simplify_predicates import simplify_predicates
 from penstock.optimizer.rules.two_phase_aggregates import split_aggregates
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.sink import StatementSet
 
 
 @dataclass(frozen=True)
 class Rule:
     """A rewrite that keeps a plan's meaning. ``only`` names the purpose it serves: ``batch``,
-    ``streaming`` or ``parallel`` streaming plans.
+    ``streaming`` or ``parallel`` streaming plans. ``in_terms``: recursive terms are rewritten too.
     """
 
     rewrite: Callable[[LogicalPlan], LogicalPlan]
     only: str | None = None
+    in_terms: bool = False
+
+    def apply(self, plan: LogicalPlan) -> LogicalPlan:
+        """Return the rewritten plan."""
+        rewritten = self.rewrite(plan)
+        if not self.in_terms:
+            return rewritten
+        return rewritten.transform(
+            lambda node: node.map_term(self.rewrite) if isinstance(node, RecursiveQuery) else node
+        )
 
     @property
     def name(self) -> str:
@@ -59,14 +70,14 @@ RULES: tuple[Rule, ...] = (
     # First of the rules for streams: filters stay above a watermark.
     Rule(drop_unread_watermarks, only="streaming"),
     # Constants first: the identities of the next rule see TRUE, FALSE and NULL instead of 1 < 2.
-    Rule(fold_constants),
-    Rule(simplify_predicates),
+    Rule(fold_constants, in_terms=True),
+    Rule(simplify_predicates, in_terms=True),
     # Filters go down before joins take their keys from what is left above them.
-    Rule(push_filters),
+    Rule(push_filters, in_terms=True),
     # In a stream the watermark counts rows that a filter below it would drop.
     Rule(push_filters_past_watermarks, only="batch"),
     Rule(first_of_partitions),
-    Rule(join_keys_from_filter),
+    Rule(join_keys_from_filter, in_terms=True),
     Rule(fuse_windows),
     Rule(fuse_count_windows, only="streaming"),
     Rule(prune_columns),
@@ -75,8 +86,8 @@ RULES: tuple[Rule, ...] = (
     Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),
     # The rules above leave projections over projections.
-    Rule(merge_projects),
-    Rule(remove_redundant),
+    Rule(merge_projects, in_terms=True),
+    Rule(remove_redundant, in_terms=True),
     Rule(narrow_rows, only="streaming"),
     Rule(runtime_filters, only="streaming"),
 )
@@ -112,7 +123,7 @@ def optimize(
         if rule.name in disabled or rule.only not in purposes:
             continue
         started_ms = now_ms() if now_ms else 0.0
-        rewritten = rule.rewrite(plan)
+        rewritten = rule.apply(plan)
         if now_ms and timings_ms is not None:
             timings_ms[rule.name] = timings_ms.get(rule.name, 0.0) + now_ms() - started_ms
         # A rule that changes names or types is a fault: sinks and state are laid out by them.

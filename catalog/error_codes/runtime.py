@@ -135,6 +135,10 @@ RUNTIME: dict[str, tuple[str, str]] = {
         "The machine has not enough memory.",
         "SET 'state.memory.budget-per-slot' so that state goes to disk, or give the process more memory.",
     ),
+    "RUN-2025": (
+        "A recursive query still has new rows after the most iterations.",
+        "Write UNION instead of UNION ALL, bound the steps in WHERE, or raise 'recursion.max-iterations'.",
+    ),
     "RUN-2900": (
         "An exception that nobody expected ended a job or a lookup.",
         "Read the message; report a defect when it is not the data's or the database's.",

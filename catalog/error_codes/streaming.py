@@ -119,6 +119,18 @@ STREAMING: dict[str, tuple[str, str]] = {
         "A call in MEASURES or DEFINE cannot be computed at that place.",
         "Write the call as the hint shows it.",
     ),
+    "SQL-1751": (
+        "A table of WITH RECURSIVE that reads itself is not a start and a step joined by UNION.",
+        "Write r AS (SELECT .. UNION ALL SELECT .. FROM r ..).",
+    ),
+    "SQL-1752": (
+        "The recursive term groups, orders or excludes its own rows.",
+        "Read the table itself once, and group its rows below WITH.",
+    ),
+    "SQL-1753": (
+        "The recursive term calls a function whose value changes from call to call.",
+        "Compute it in the first SELECT, or in the query below WITH.",
+    ),
     "VER-7001": (
         "VERIFY has nothing to compare: the query never ends, or the backend cannot compute it.",
         "Write UP TO TIMESTAMP '..', or verify a part of the query.",

@@ -25,10 +25,13 @@ from penstock.engine.expressions.evaluation_errors import (
     bad_cast,
     division_by_zero,
     out_of_range,
+    too_many_iterations,
 )
 from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Expression, Literal, SortKey
 from penstock.planner.expressions.python_calls import PythonAggregateCall, PythonCall
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.recursive_query import RecursiveQuery
+from penstock.planner.sql_generator.dialect import TOO_MANY_ITERATIONS
 from penstock.planner.sql_generator.query import ScannedTable
 
 Suspect = Callable[[Expression | AggregateCall], bool]
@@ -84,7 +87,8 @@ def _with_span(fault: Fault, suspects: list[Expression | AggregateCall]) -> Pens
 
 def _parts(plan: LogicalPlan) -> Iterator[Expression | AggregateCall]:
     # any field of a node may hold expressions, directly or in tuples (a Project's list, a Sort's keys)
-    for node in plan.walk():
+    terms = (node.term for node in plan.walk() if isinstance(node, RecursiveQuery))
+    for node in (*plan.walk(), *(below for term in terms for below in term.walk())):
         for field in fields(node):
             yield from _inside(getattr(node, field.name))
 
@@ -214,6 +218,10 @@ def _python_gave(match: re.Match[str]) -> tuple[Fault, Suspect]:
     )
 
 
+def _endless(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    return too_many_iterations(int(match["most"])), lambda part: False
+
+
 def _python(name: str) -> Suspect:
     return lambda part: isinstance(part, PythonCall | PythonAggregateCall) and part.body.name == name
 
@@ -226,6 +234,7 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
         r"(?P<declared>[^\n]*?)\)(?=\n|\\n|$)",
         _python_gave,
     ),
+    (rf"{TOO_MANY_ITERATIONS} (?P<most>\d+)", _endless),
     # Spark's conditions; our DuckDB macros raise under the same names
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),

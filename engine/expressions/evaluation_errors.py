@@ -108,6 +108,16 @@ def bad_argument(message: str, hint: str | None = None) -> Fault:
     return Fault("RUN-2004", "22023", message, hint)
 
 
+def too_many_iterations(most: int) -> Fault:
+    """Return the fault of a recursive query that still has rows after the most iterations."""
+    return Fault(
+        "RUN-2025",
+        "54001",
+        f"a recursive query still has rows after {most:,} iterations",
+        "write UNION instead of UNION ALL, bound the steps in WHERE, or SET 'recursion.max-iterations'",
+    )
+
+
 def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
     """Check the size of a function's result against ``MOST``. ``sizes`` (int64) has the elements or bytes
     (``unit``) of each row. Raise Fault RUN-2006 when one row, or all rows of the batch together, exceed the

@@ -30,7 +30,13 @@ from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAs
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.logical.window_table import LateMark, WindowTable
 from penstock.planner.logical.windows import Windowing
-from penstock.planner.physical.operator_specs import AnyOperatorSpec, Calc, FinishedSplits, HistorySource
+from penstock.planner.physical.operator_specs import (
+    AnyOperatorSpec,
+    Calc,
+    FinishedSplits,
+    HistorySource,
+    Recursion,
+)
 from penstock.planner.physical.runtime_filter import RuntimeFilter
 
 
@@ -44,11 +50,11 @@ def build_operator(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
     # names come from this table only, never from a plan or a checkpoint
     module, _, name = (entry if isinstance(entry, str) else entry(spec)).partition(":")
     operator_class = getattr(import_module(module), name)
-    # a history runs operators inside itself: this function is injected, so its file does not import the
+    # these run operators inside themselves: this function is injected, so their files do not import the
     # factory
     made: Operator = (
         operator_class(spec, options, build_operator)
-        if isinstance(spec.node, HistorySource)
+        if isinstance(spec.node, HistorySource | Recursion)
         else operator_class(spec, options)
     )
     return made
@@ -138,6 +144,14 @@ def _sink(spec: AnyOperatorSpec) -> str:
     return "penstock.engine.operators.sink:SinkOperator"
 
 
+def _recursion(spec: AnyOperatorSpec) -> str:
+    return (
+        "penstock.engine.operators.recursion.recursive_query:RecursiveUnionOperator"
+        if spec.node.distinct
+        else "penstock.engine.operators.recursion.recursive_query:RecursiveUnionAllOperator"
+    )
+
+
 def _emit(spec: AnyOperatorSpec) -> str:
     if spec.node.kind is EmitKind.FINAL:
         return "penstock.engine.operators.emit_final:EmitFinalOperator"
@@ -174,6 +188,7 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     TopN: "penstock.engine.operators.rank.top_n:TopNOperator",
     Over: _over,
     PartitionTop: _partition_top,
+    Recursion: _recursion,
     TemporalSort: "penstock.engine.operators.temporal_sort:TemporalSortOperator",
     Emit: _emit,
     MatchRecognize: "penstock.engine.operators.match.match_recognize:MatchRecognizeOperator",

@@ -18,6 +18,7 @@ from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.group_windows import with_group_window
 from penstock.planner.binder.history_clause import refuse_history
 from penstock.planner.binder.late_rows_clause import refuse_late_rows
+from penstock.planner.binder.recursive_tables import bind_recursive_table, reads_itself
 from penstock.planner.binder.relations.tables import bind_values, bounded, endless, renamed
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.select import bind_select, position_of, sort_keys
@@ -112,11 +113,13 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
         seen.add(name.lower())
         # WITH a AS (..), b AS (.. FROM a): each name sees the ones before it.
         # bound once; each reference shares the plan
-        relation = context.query(table.this)
         columns = alias.args.get("columns")
-        context = context.with_table(
-            name, renamed(relation, columns, span_of(alias.this)) if columns else relation
-        )
+        if tree.args.get("recursive") and reads_itself(table):
+            relation = bind_recursive_table(table, context)
+        else:
+            relation = context.query(table.this)
+            relation = renamed(relation, columns, span_of(alias.this)) if columns else relation
+        context = context.with_table(name, relation)
     return context
 
 

@@ -97,11 +97,12 @@ class QueryParser:
     def _with(self) -> exp.Expr:
         begin = self._tokens.index
         self._tokens.advance()
-        if self._tokens.at_words("RECURSIVE"):
-            raise self._tokens.not_yet(
-                "WITH RECURSIVE", "write the steps out, or compute the closure outside"
-            )
-        return self._tokens.spanned(begin, exp.With(expressions=self._tokens.separated(self._common_table)))
+        # a name, not the word, in WITH recursive AS (..)
+        recursive = self._tokens.at_words("RECURSIVE") and self._tokens.word(1) != "AS"
+        if recursive:
+            self._tokens.advance()
+        tables = self._tokens.separated(self._common_table)
+        return self._tokens.spanned(begin, exp.With(expressions=tables, recursive=recursive))
 
     def _common_table(self) -> exp.Expr:
         begin = self._tokens.index

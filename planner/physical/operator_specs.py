@@ -78,6 +78,30 @@ class Calc(LogicalPlan):
 
 
 @dataclass(frozen=True)
+class TermOperator:
+    """An operator of a recursive term. ``sources`` are what its ports read: a port of the recursion, below
+    ``Recursion.ports``, or that number plus the position of an operator before it.
+    """
+
+    spec: AnyOperatorSpec
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Recursion(LogicalPlan):
+    """A recursive query with the operators of its term, inputs first; the last has the rows of the term.
+
+    Port 0 are the anchor's rows; read by the term, it is the work table. ``distinct``: the work table and the
+    term have the iteration as their last column.
+    """
+
+    distinct: bool
+    max_iterations: int
+    ports: int
+    operators: tuple[TermOperator, ...]
+
+
+@dataclass(frozen=True)
 class HistorySource(LogicalPlan):
     """Replace ``operators`` (a source and its followers, first to last) and emit the rows they would emit for
     ``splits``.

@@ -7,28 +7,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.planner.expressions.nodes import conjunction, conjuncts
 from penstock.planner.logical.distribution import Edge, Forward
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Limit, Sort
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.physical.chaining import OperatorVertex, chains_of, subtasks
+from penstock.planner.physical.operator_spec_builder import calc_of, fused_filter, spec_of
 from penstock.planner.physical.operator_specs import (
     DEFAULT_MAX_PARALLELISM,
     AnyOperatorSpec,
-    Calc,
     Chain,
     ChainEdge,
     JobGraph,
-    OperatorSpec,
-    over_schemas,
 )
 from penstock.planner.physical.plan_digest import PlanDigests
+from penstock.planner.physical.recursive_term import plan_recursion
 from penstock.planner.physical.runtime_filter import runtime_filter, skipping
 from penstock.planner.physical.state_compatibility import PlanCompatibility, derive_compatibility
 
@@ -99,7 +98,7 @@ class _Planner:
         if operator_id in self._vertices:
             return self._vertices[operator_id]
         # base: the node whose inputs are those of the operator, below a fused filter
-        predicate, base = _fused(node)
+        predicate, base = fused_filter(node)
         # below a watermark assigner its id is part of operator ids
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
         inputs = tuple(self._resolve_input(child, inner) for child in base.inputs)
@@ -131,6 +130,8 @@ class _Planner:
     def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> AnyOperatorSpec:
         if isinstance(node, Filter | Project):
             return calc_of(node, predicate, operator_id)
+        if isinstance(node, RecursiveQuery):
+            return plan_recursion(node, operator_id, self.facts, self.settings)
         return spec_of(node, operator_id, self.facts, self.settings)
 
     def _resolve_input(self, child: LogicalPlan, scope: str) -> tuple[OperatorVertex, Edge]:
@@ -162,40 +163,6 @@ class _Planner:
             node.written_name,
             *(map(str, self.facts.bounded_ports(node)) if isinstance(node, BinaryJoin) else ()),
         )
-
-
-def spec_of(
-    node: LogicalPlan, operator_id: str, facts: DerivedFacts, settings: SettingReader
-) -> AnyOperatorSpec:
-    """Return the spec of a node that is not a Filter or Project (``calc_of``)."""
-    derived = node.operator_facts(facts, settings)
-    return OperatorSpec(operator_id, node.operator_name(), node.schema, over_schemas(node), derived)
-
-
-def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) -> AnyOperatorSpec:
-    """Return the spec of a projection over the filter below it, or of a filter alone."""
-    projections = node.expressions if isinstance(node, Project) else None
-    # names are shown by EXPLAIN and metrics; ids do not depend on them
-    name = "filter" if projections is None else "project" if predicate is None else "filter, project"
-    calc = Calc(None if predicate is None else predicate.predicate, projections)
-    return OperatorSpec(operator_id, name, node.schema, calc)
-
-
-def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
-    """Return the filter of a Calc, with consecutive filters merged, and the lowest node of the Calc."""
-    base = node
-    # SELECT a + 1 FROM t WHERE b: one operator
-    if isinstance(node, Project) and isinstance(node.input, Filter):
-        base = node.input
-    if not isinstance(base, Filter):
-        return None, base
-    # filters directly below each other are one condition, the lowest first
-    lowest = base
-    parts = conjuncts(base.predicate)
-    while isinstance(lowest.input, Filter):
-        lowest = lowest.input
-        parts = conjuncts(lowest.predicate) + parts
-    return Filter(lowest.input, conjunction(parts)), lowest
 
 
 def _check_forwards(vertex: OperatorVertex) -> None:

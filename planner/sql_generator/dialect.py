@@ -15,6 +15,10 @@ from penstock.planner.expressions.nodes import AggregateCall, Call, Literal
 from penstock.planner.expressions.python_calls import PythonCall
 from penstock.planner.logical.joins.join import JoinKind
 
+TOO_MANY_ITERATIONS = "RECURSION_HAS_NO_END"
+"""What a backend's error begins with when WITH RECURSIVE has passed its most iterations; their number
+follows.
+"""
 Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
 Filtered = Callable[[exp.Expr], exp.Expr]
 AggregateSpelling = Callable[[AggregateCall, list[exp.Expr], Filtered], exp.Expr]
@@ -39,6 +43,10 @@ class Flavour:
     """Whether OVER allows DISTINCT and FILTER."""
     full_frames = True
     """Whether OVER has GROUPS, EXCLUDE, and ORDER BY among the arguments of FIRST_VALUE."""
+    recursive_union = True
+    """Whether WITH RECURSIVE allows UNION without ALL."""
+    raising = ""
+    """The function that raises its argument as an error."""
     functions: Mapping[str, Spelling] = {}
     aggregates: Mapping[str, AggregateSpelling] = {}
 
@@ -88,6 +96,16 @@ class Flavour:
         type.
         """
         return column
+
+    def next_iteration(self, iteration: exp.Expr, most: int) -> exp.Expr:
+        """Return the number of the iteration behind one; it raises where there would be more than ``most``."""
+        raised = function(self.raising, text(f"{TOO_MANY_ITERATIONS} {most}"))
+        following = exp.Add(this=iteration, expression=integer(1))
+        return (
+            exp.Case()
+            .when(exp.GTE(this=iteration.copy(), expression=integer(most)), exp.cast(raised, "BIGINT"))
+            .else_(following)
+        )
 
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
         """Return a scalar call in the dialect, and record Python functions. Raise BND-5101 for a function

@@ -13,7 +13,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.python_functions import PythonAggregate, PythonScalar
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.planner.expressions.nodes import Expression
+from penstock.catalog.types import BIGINT
+from penstock.planner.expressions.nodes import Expression, Literal
 from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, Phase, WindowAggregate
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.exchange import Exchange
@@ -22,6 +23,7 @@ from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.recursive_query import RecursiveQuery, TermInput, WorkTable, with_iteration
 from penstock.planner.logical.scan import BoundedInput, HistoryScan, Scan, Values
 from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink
@@ -86,9 +88,13 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
     if isinstance(plan, Sort | TopN):
         select = writer.sorted(select, plan)
     ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
+    recursive = "RECURSIVE " if writer.recursive else ""
     functions = tuple(flavour.python_functions.values())
     return BoundedQuery(
-        f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations), plan.schema, functions
+        f"WITH {recursive}{ctes}\n{select.sql(flavour.dialect)}",
+        tuple(writer.relations),
+        plan.schema,
+        functions,
     )
 
 
@@ -108,7 +114,11 @@ class _PlanText:
         self.flavour = flavour
         self.ctes: list[tuple[str, exp.Expr]] = []
         self.relations: list[ScannedTable] = []
+        self.recursive = False
+        self._prefix = "n"
         self._written: dict[int, str] = {}
+        # by port: what the leaves of a recursive term stand for
+        self._leaves: tuple[str, ...] = ()
 
     def relation(self, plan: LogicalPlan) -> str:
         """Return the name of the CTE of a node's rows."""
@@ -120,9 +130,12 @@ class _PlanText:
 
     def add(self, select: exp.Expr) -> str:
         """Append a CTE and return its name."""
-        name = f"n{len(self.ctes)}"
+        name = self._next_name()
         self.ctes.append((name, select))
         return name
+
+    def _next_name(self) -> str:
+        return f"{self._prefix}{len(self.ctes)}"
 
     def _write(self, plan: LogicalPlan) -> str:
         match plan:
@@ -131,6 +144,10 @@ class _PlanText:
                 return self.relation(plan.inputs[0])
             case BoundedInput(plan=inner):
                 return self.relation(inner)
+            case WorkTable():
+                return self._leaves[0]
+            case TermInput(port=port):
+                return self._leaves[port]
         return self.add(self._select(plan))
 
     def _refuse_maps(self, plan: Aggregate | WindowAggregate) -> None:
@@ -176,6 +193,8 @@ class _PlanText:
                 return unnest_select(plan, self.relation(plan.input), self.flavour, self.add)
             case Limit(input=source, limit=limit, offset=offset):
                 return _cut(self._rows(source), limit, offset)
+            case RecursiveQuery():
+                return self._recursive_query(plan)
         raise PenstockError(
             "BND-5102",
             f"a {type(plan).__name__} cannot be part of a bounded query",
@@ -283,6 +302,35 @@ class _PlanText:
         )
         select.append("joins", joined)
         return select
+
+    def _recursive_query(self, plan: RecursiveQuery) -> exp.Expr:
+        """The anchor UNION [ALL] the term, whose own nodes are CTEs inside it: backends read the work table
+        there only. UNION ALL counts iterations in one more column, so that there is a bound.
+        """
+        if plan.distinct and not self.flavour.recursive_union:
+            raise self.flavour.refusal("WITH RECURSIVE with UNION")
+        width = len(plan.schema)
+        anchor, term = self._rows(plan.anchor), plan.term
+        inner = _PlanText(self.flavour)
+        inner.relations = self.relations
+        others = [self.relation(node) for node in plan.others]
+        # nothing is added in between: the name is that of the CTE this select becomes
+        name = self._next_name()
+        inner._prefix, inner._leaves = f"{name}_", (name, *others)
+        if not plan.distinct:
+            term = with_iteration(term)
+            anchor = anchor.select(
+                exp.alias_(self.flavour.literal(Literal(BIGINT, False, value=0)), f"c{width}")
+            )
+        root = inner.relation(term)
+        step = exp.select(*_columns(width)).from_(aliased(root))
+        if not plan.distinct:
+            following = self.flavour.next_iteration(column(width), plan.max_iterations)
+            step = step.select(exp.alias_(following, f"c{width}"))
+        for cte, body in inner.ctes:
+            step = step.with_(cte, as_=body, copy=False)
+        self.recursive = True
+        return exp.union(anchor, step.subquery(), distinct=plan.distinct, copy=False)
 
     def _temporal_join(self, plan: TemporalJoin) -> exp.Expr:
         """A plain join with versions that end where the next one begins."""

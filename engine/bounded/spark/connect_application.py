@@ -27,6 +27,8 @@ _OURS = (
     "spark.sql.files.maxPartitionBytes",
     "spark.sql.execution.arrow.maxRecordsPerBatch",
     "spark.sql.timeType.enabled",
+    "spark.sql.cteRecursionLevelLimit",
+    "spark.sql.cteRecursionRowLimit",
 )
 """Session settings that our queries rely on, or are faster with."""
 # units of sizes in EXPLAIN COST

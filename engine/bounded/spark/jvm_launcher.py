@@ -112,6 +112,9 @@ CONFIGURATION = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.timeType.enabled": "true",
+    # the query has its own bound; Spark's are 100 iterations and a million rows
+    "spark.sql.cteRecursionLevelLimit": "-1",
+    "spark.sql.cteRecursionRowLimit": "-1",
     # looking up the blocks of every file costs time and helps no local task
     "spark.sql.sources.ignoreDataLocality": "true",
     # a long query must not hold up a short one behind it

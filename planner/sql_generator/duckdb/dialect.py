@@ -67,6 +67,7 @@ class DuckDbFlavour(Flavour):
         {**NUMBERS, **STRING_FUNCTIONS, **TIME_FUNCTIONS, **DUCKDB_NESTED}
     )
     aggregates = AGGREGATES
+    raising = "error"
     join_words = MappingProxyType(
         {**Flavour.join_words, JoinKind.SEMI: ("", "SEMI"), JoinKind.ANTI: ("", "ANTI")}
     )

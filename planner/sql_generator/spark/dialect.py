@@ -58,6 +58,9 @@ class SparkFlavour(Flavour):
 
     name = "spark"
     dialect = "spark"
+    # UNION_NOT_SUPPORTED_IN_RECURSIVE_CTE
+    recursive_union = False
+    raising = "raise_error"
     narrows_windows = False
     full_frames = False
     functions = FUNCTIONS

@@ -136,12 +136,54 @@ error[SQL-1744]: MATCH_RECOGNIZE needs an ORDER BY
     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: ORDER BY ts
 ====
-WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a
+WITH RECURSIVE r AS (SELECT auction FROM r) SELECT * FROM r
 ---
-error[SQL-1601]: WITH RECURSIVE is not supported yet
-  1 | WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a
-    |      ^^^^^^^^^
-hint: write the steps out, or compute the closure outside
+error[SQL-1751]: "r" has no first rows: each of its queries reads "r" itself
+  1 | WITH RECURSIVE r AS (SELECT auction FROM r) SELECT * FROM r
+    |                      ^^^^^^^^^^^^^^^^^^^^^
+hint: write r AS (SELECT the first rows UNION ALL SELECT .. FROM r JOIN ..)
+====
+WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION SELECT b.price FROM r JOIN bid AS b ON b.auction = r.a LIMIT 9) SELECT * FROM r
+---
+error[SQL-1751]: the UNION of r cannot have LIMIT
+  1 | WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION SELECT b.price FROM r JOIN bid AS b ON b.auction = r.a LIM
+    |                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write r AS (SELECT the first rows UNION ALL SELECT .. FROM r JOIN ..)
+====
+WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION ALL SELECT max(a) FROM r) SELECT * FROM r
+---
+error[SQL-1752]: a recursive term cannot group or count its own rows, or make them DISTINCT
+  1 | WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION ALL SELECT max(a) FROM r) SELECT * FROM r
+    |                                                             ^^^^^^^^^^^^^^^^^^^^
+hint: read the table itself once, by filters, inner joins and table functions; group, rank or limit its rows in the query below WITH
+====
+WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION SELECT x.a FROM r AS x JOIN r AS y ON x.a = y.a) SELECT * FROM r
+---
+error[SQL-1752]: a recursive term cannot join its own rows with each other, or pad or exclude other rows by them
+  1 | ECURSIVE r AS (SELECT auction AS a FROM bid UNION SELECT x.a FROM r AS x JOIN r AS y ON x.a = y.a) SELECT * FROM r
+    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: read the table itself once, by filters, inner joins and table functions; group, rank or limit its rows in the query below WITH
+====
+WITH RECURSIVE r AS (SELECT auction AS a, 1.5 AS f FROM bid UNION ALL SELECT a, f * 1.25 FROM r) SELECT * FROM r
+---
+error[SQL-1084]: column "f" becomes wider in each iteration: it is DECIMAL(18, 9)
+  1 | WITH RECURSIVE r AS (SELECT auction AS a, 1.5 AS f FROM bid UNION ALL SELECT a, f * 1.25 FROM r) SELECT * FROM r
+    |                                                                       ^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: CAST it to one type in the recursive term
+====
+WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION SELECT a, 1 FROM r) SELECT * FROM r
+---
+error[SQL-1083]: the branches of UNION differ in width: 1 columns and 2
+  1 | WITH RECURSIVE r AS (SELECT auction AS a FROM bid UNION SELECT a, 1 FROM r) SELECT * FROM r
+    |                                                         ^^^^^^^^^^^^^^^^^^
+hint: name the same columns in every branch
+====
+WITH RECURSIVE r AS (SELECT CURRENT_TIMESTAMP AS t UNION ALL SELECT CURRENT_TIMESTAMP FROM r WHERE t IS NULL) SELECT * FROM r
+---
+error[SQL-1753]: a recursive term may compute a row again, and this value would be another then
+  1 | IVE r AS (SELECT CURRENT_TIMESTAMP AS t UNION ALL SELECT CURRENT_TIMESTAMP FROM r WHERE t IS NULL) SELECT * FROM r
+    |                                                          ^^^^^^^^^^^^^^^^^
+hint: compute it in the first SELECT, or in the query below WITH
 ====
 INSERT OVERWRITE totals SELECT 1
 ---

@@ -23,8 +23,8 @@ from penstock.planner.binder.binder import Binder
 from penstock.planner.expressions.nodes import SortKey
 from penstock.planner.logical.match_recognize import MatchRecognize, SkipTo
 from penstock.planner.parser.row_pattern_parser import parse_pattern
+from penstock.planner.physical.operator_spec_builder import spec_of
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
-from penstock.planner.physical.physical_planner import spec_of
 from penstock.planner.statements.nodes import CreateTable, Query
 from penstock.planner.statements.script import parse_script
 from tests.harness.length import examples
