@@ -13,6 +13,7 @@ from penstock.catalog.connectors.common_options import SCAN_OPTIONS, SINK_OPTION
 from penstock.catalog.connectors.connector import Connector
 from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
 from penstock.catalog.connectors.registry import CONNECTORS
+from penstock.catalog.declared_settings import SETTINGS, Setting
 from penstock.catalog.error_codes.registry import ERROR_CODES, FAMILIES
 from penstock.catalog.functions.aggregate import AGGREGATES
 from penstock.catalog.functions.examples import (
@@ -27,7 +28,6 @@ from penstock.catalog.functions.relation import FILE_TABLE_FUNCTIONS, WINDOW_TAB
 from penstock.catalog.functions.table import TABLE_FUNCTIONS
 from penstock.catalog.functions.type_rules import Function
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
-from penstock.catalog.settings import SETTINGS, Setting
 
 _WRITTEN = "Written by `python -m penstock.catalog.reference docs`; do not edit."
 # Aggregates that the optimizer alone calls.

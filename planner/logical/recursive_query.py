@@ -75,7 +75,7 @@ class TermInput(LogicalPlan):
     def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
         columns = sorted(needed)
         kept = tuple(self.kept[i] for i in columns)
-        return TermInput(self.port, self.columns.select(columns), kept), {
+        return TermInput(self.port, self.columns.select(tuple(columns)), kept), {
             old: new for new, old in enumerate(columns)
         }
 

@@ -98,7 +98,7 @@ class Flavour:
         return column
 
     def next_iteration(self, iteration: exp.Expr, most: int) -> exp.Expr:
-        """Return the number of the iteration behind one; it raises where there would be more than ``most``."""
+        """Return the number of the next iteration; it raises where there would be more than ``most``."""
         raised = function(self.raising, text(f"{TOO_MANY_ITERATIONS} {most}"))
         following = exp.Add(this=iteration, expression=integer(1))
         return (

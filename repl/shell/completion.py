@@ -70,7 +70,7 @@ class SqlCompleter(Completer):
     def _quoted(self, before: str) -> list[tuple[str, str]]:
         """Completions inside single quotes: a setting's key after SET, an option's key in WITH."""
         from penstock.catalog.connectors.registry import CONNECTORS
-        from penstock.catalog.settings import SETTINGS
+        from penstock.catalog.declared_settings import SETTINGS
 
         words = [before[start:stop].upper() for kind, start, stop in scan(before) if kind == "word"]
         # SET 'key' and RESET 'key'

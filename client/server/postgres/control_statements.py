@@ -6,9 +6,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from penstock.catalog.declared_settings import SETTINGS
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.settings import SETTINGS
 from penstock.catalog.types import STRING
 from penstock.client.server.postgres.cursor_statements import DeclaredCursors
 from penstock.client.server.postgres.executions import (

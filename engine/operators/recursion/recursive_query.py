@@ -67,14 +67,16 @@ class RecursiveUnionAllOperator(Operator):
         self._term.close()
 
     def _derive(self, batch: Batch, port: int, out: Output) -> PendingOutput:
-        batches = [self._named(batch)] if port == 0 else list(map(self._named, self._term.feed(port, batch)))
+        batches = (
+            [self._named(batch)] if port == 0 else list(map(self._named, self._term.process(port, batch)))
+        )
         iteration = 0
         while batches:
             _check_iteration(iteration, self._most)
             following: list[Batch] = []
             for one in batches:
                 yield from emit_batch(one, out)
-                following += map(self._named, self._term.feed(0, one))
+                following += map(self._named, self._term.process(0, one))
             batches = following
             iteration += 1
         self._metrics.state_entries = self._term.state_entries
@@ -107,7 +109,7 @@ class RecursiveUnionOperator(RecursiveUnionAllOperator):
         if port == 0:
             due.add(0, batch)
         else:
-            self._schedule(self._term.feed(port, batch), due)
+            self._schedule(self._term.process(port, batch), due)
         # what each touched row was in before its first change
         touched: list[np.ndarray] = []
         before: list[np.ndarray] = []
@@ -118,7 +120,7 @@ class RecursiveUnionOperator(RecursiveUnionAllOperator):
             before.append(self._state.first[rows])
             moved = self._move(rows, iteration, due)
             if moved is not None:
-                self._schedule(self._term.feed(0, moved), due)
+                self._schedule(self._term.process(0, moved), due)
         if touched:
             yield from self._emit(np.concatenate(touched), np.concatenate(before), out)
         self._metrics.state_entries = len(self._state) + self._term.state_entries

@@ -12,9 +12,9 @@ from penstock.planner.physical.operator_specs import Recursion
 
 
 class TermPipeline:
-    """Feeds rows of a port of the recursion to the operators that read it, and returns the rows of the last.
+    """Passes rows of a port of the recursion to the operators that read it, and returns the rows of the last.
 
-    The operators have no timers and emit nothing by watermarks: a batch is processed when ``feed`` returns.
+    Its operators have no timers and emit nothing by watermarks: ``process`` returns all rows of a batch.
     """
 
     def __init__(self, node: Recursion, options: JobOptions, build: BuildOperator) -> None:
@@ -54,7 +54,7 @@ class TermPipeline:
         """The entries in the state of all operators."""
         return sum(metrics.state_entries for metrics in self._metrics)
 
-    def feed(self, port: int, batch: Batch) -> list[Batch]:
+    def process(self, port: int, batch: Batch) -> list[Batch]:
         """Process a batch of a port; return the rows of the term that it makes."""
         self.deliver(port, batch)
         results, self._results = self._results, []

@@ -8,9 +8,9 @@ import re
 import pytest
 
 from penstock.catalog.connectors.registry import CONNECTORS
+from penstock.catalog.declared_settings import SETTINGS
 from penstock.catalog.error_codes.registry import ERROR_CODES, FAMILIES, error_code
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.settings import SETTINGS
 from penstock.repl.cli import main
 
 OF_SPARK = {"spark.speculation", "spark.driver.memory", "spark.executor.memory", "spark.archives"}

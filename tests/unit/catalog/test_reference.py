@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.connectors.registry import CONNECTORS
+from penstock.catalog.declared_settings import SETTINGS
 from penstock.catalog.functions.aggregate import AGGREGATES
 from penstock.catalog.functions.examples import (
     AGGREGATE_EXAMPLES,
@@ -22,7 +23,6 @@ from penstock.catalog.functions.registry import SCALAR_FAMILIES
 from penstock.catalog.functions.table import TABLE_FUNCTIONS
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
 from penstock.catalog.reference import PAGES, connectors_page, settings_page, write_pages
-from penstock.catalog.settings import SETTINGS
 from penstock.client.session import Session
 from penstock.repl.output.cell_text import text_column
 

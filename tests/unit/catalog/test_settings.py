@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.catalog.declared_settings import SETTINGS
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.settings import SETTINGS, Settings, parse_duration_ms, parse_memory_bytes
+from penstock.catalog.settings import Settings, parse_duration_ms, parse_memory_bytes
 
 
 def test_every_default_is_a_value_of_its_kind() -> None:

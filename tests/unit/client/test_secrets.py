@@ -17,6 +17,7 @@ from prompt_toolkit.history import FileHistory
 import penstock
 from penstock.catalog import errors
 from penstock.catalog.connectors.registry import CONNECTORS, is_secret
+from penstock.catalog.declared_settings import SETTINGS
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.secrets import (
     KnownSecrets,
@@ -25,7 +26,6 @@ from penstock.catalog.secrets import (
     names_secret,
     redact_url,
 )
-from penstock.catalog.settings import SETTINGS
 from penstock.client.connection import Connection
 from penstock.client.dbapi_errors import client_error
 from penstock.client.monitoring.prometheus import exposition
