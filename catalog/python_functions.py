@@ -82,6 +82,9 @@ class FunctionEntry:
     temporary: bool = False
 
 
+Decorated = PythonFunction | type
+"""What a decorator returns. Type checkers take a decorated class for the class itself."""
+
 # Injected: the catalog itself imports no module by its name.
 Importer = Callable[[FunctionEntry, Span | None], PythonFunction]
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from penstock.catalog.python_connectors import PythonConnector
-from penstock.catalog.python_functions import PythonFunction
+from penstock.catalog.python_functions import Decorated
 from penstock.client import connection as blocking
 from penstock.client import cursor as blocking_cursor
 from penstock.client.results.row_buffer import Row, tuples
@@ -137,7 +137,7 @@ class AsyncConnection:
         """Make a decorated Python source or sink known to tables by its name."""
         await in_thread(partial(self._connection.create_connector, connector, name))
 
-    async def create_function(self, function: PythonFunction, name: str | None = None) -> None:
+    async def create_function(self, function: Decorated, name: str | None = None) -> None:
         """Make a decorated Python function callable from SQL."""
         await in_thread(partial(self._connection.create_function, function, name))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.python_connectors import PythonConnector
-from penstock.catalog.python_functions import PythonFunction
+from penstock.catalog.python_functions import Decorated
 from penstock.client import dbapi_errors
 from penstock.client.cursor import Cursor
 from penstock.client.dbapi_errors import NotSupportedError, client_error
@@ -117,9 +117,9 @@ class Connection:
         except PenstockError as error:
             raise client_error(error) from error
 
-    def create_function(self, function: PythonFunction, name: str | None = None) -> None:
-        """Make a function decorated with ``penstock.udf``, ``udaf`` or ``udtf`` callable from SQL. Raises
-        ProgrammingError.
+    def create_function(self, function: Decorated, name: str | None = None) -> None:
+        """Make a function decorated with ``penstock.udf``, ``udaf``, ``udtf`` or ``ptf`` callable from SQL.
+        Raises ProgrammingError.
         """
         self._check_open()
         try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.catalog.errors import PenstockError, SourceText
 from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_connectors import PythonConnector
-from penstock.catalog.python_functions import PythonFunction
+from penstock.catalog.python_functions import Decorated
 from penstock.catalog.types import DataType
 from penstock.client.execution.access_control import AccessControl, CheckedFiles, CheckedStates
 from penstock.client.execution.job_ends import start_or_finish, stop_jobs
@@ -232,7 +232,7 @@ class Session:
         with self.state.lock:
             unregister(self.catalog, self.state.registered, name)
 
-    def create_function(self, function: PythonFunction, name: str | None = None) -> None:
+    def create_function(self, function: Decorated, name: str | None = None) -> None:
         """Make a decorated Python function callable from SQL. Raises SQL-1330 for a name of the language
         and SQL-1334 for an undecorated function.
         """

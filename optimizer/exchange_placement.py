@@ -22,6 +22,7 @@ from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.set_operations import Union
@@ -77,7 +78,8 @@ def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
         return node
     wants = requirements(node, facts)
     # Several inputs: their subtasks must be the same number.
-    if isinstance(node, BinaryJoin | TemporalJoin | Union | RecursiveQuery):
+    several = BinaryJoin | TemporalJoin | Union | RecursiveQuery | ProcessTable
+    if isinstance(node, several) and len(node.inputs) > 1:
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     if isinstance(node, Sink):
         edge = _sink_edge(node, wants[0], parallelism, facts)

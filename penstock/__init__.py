@@ -50,6 +50,13 @@ if TYPE_CHECKING:
         rank,
         row_number,
     )
+    from penstock.planner.table_api.process_table_functions import (
+        list_state,
+        map_state,
+        ptf,
+        table_input,
+        value_state,
+    )
     from penstock.planner.table_api.table import Table
     from penstock.planner.table_api.udf import udaf, udf, udtf
     from penstock.planner.table_api.windows import cumulate, hop, session, tumble
@@ -121,6 +128,7 @@ _DBAPI_TYPES = frozenset(
     }
 )
 _DECORATORS = frozenset({"udaf", "udf", "udtf"})
+_PROCESS_TABLES = frozenset({"list_state", "map_state", "ptf", "table_input", "value_state"})
 _CONNECTORS = frozenset({"sink", "source"})
 _EXPRESSIONS = frozenset(
     {"call", "case", "col", "count", "dense_rank", "expr", "ifelse", "lit", "rank", "row_number"}
@@ -150,6 +158,10 @@ def __getattr__(name: str) -> Any:
         from penstock.planner.table_api import udf
 
         return getattr(udf, name)
+    if name in _PROCESS_TABLES:
+        from penstock.planner.table_api import process_table_functions
+
+        return getattr(process_table_functions, name)
     if name in _CONNECTORS:
         from penstock.catalog import python_connectors
 
@@ -206,17 +218,22 @@ __all__ = [
     "expr",
     "hop",
     "ifelse",
+    "list_state",
     "lit",
+    "map_state",
     "paramstyle",
+    "ptf",
     "rank",
     "register_spark",
     "row_number",
     "session",
     "sink",
     "source",
+    "table_input",
     "threadsafety",
     "tumble",
     "udaf",
     "udf",
     "udtf",
+    "value_state",
 ]

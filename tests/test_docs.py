@@ -51,6 +51,15 @@ def spread(values):
 @penstock.udtf(["BIGINT"], {"w": "BIGINT"}, mode="row")
 def twice(x):
     return [(x,), (x,)]
+
+
+@penstock.ptf({"visits": "BIGINT"})
+class Visits:
+    seen = penstock.value_state("BIGINT")
+
+    def process(self, ctx):
+        ctx.state.seen = pc.add(pc.fill_null(ctx.state.seen, 0), ctx.offsets[1:] - ctx.offsets[:-1])
+        ctx.emit([ctx.state.seen])
 """
 
 

@@ -118,6 +118,10 @@ RUNTIME: dict[str, tuple[str, str]] = {
         "Return what is declared, or declare what is returned.",
     ),
     "RUN-2012": ("A text of Spark is no UTF-8.", "Use make_valid_utf8(column) in a view of Spark."),
+    "RUN-2013": (
+        "A process table function used its state, its timers or its output in a way that is not allowed.",
+        "Correct the function as the hint says.",
+    ),
     "RUN-2016": ("A lookup got no answer in time.", "Raise 'lookup.timeout', or look at the database."),
     "RUN-2021": (
         "AFTER MATCH SKIP TO leads to no row, or back to the first row.",

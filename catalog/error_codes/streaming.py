@@ -98,6 +98,10 @@ STREAMING: dict[str, tuple[str, str]] = {
         "A table that is read again on an interval is aggregated or joined first.",
         "Join the table itself, and aggregate afterwards.",
     ),
+    "SQL-1733": (
+        "A process table function is called in a way that it does not declare.",
+        "Write PARTITION BY, on_time and constants as the hint says.",
+    ),
     "SQL-1741": (
         "A pattern of MATCH_RECOGNIZE is empty, too large, or repeats nothing.",
         "Write {n}, {n,} or {n,m}, and count the rows in a DEFINE.",

@@ -75,6 +75,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "The left side of LATERAL SNAPSHOT updates its rows.",
         "Join before rows are grouped, or join the table itself.",
     ),
+    "SQL-1324": (
+        "A process table function that takes no retractions reads rows that are updated.",
+        "Process the rows before they are grouped, or declare updates=True for the table.",
+    ),
     "SQL-1330": (
         "A function of this name exists.",
         "Choose another name, or write CREATE OR REPLACE FUNCTION.",
@@ -91,7 +95,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "The Python module or its function cannot be imported.",
         "Write 'module.function'; the module must be on Python's path or in the working directory.",
     ),
-    "SQL-1334": ("The Python object is no function of SQL.", "Decorate it with penstock.udf, udaf or udtf."),
+    "SQL-1334": (
+        "The Python object is no function of SQL.",
+        "Decorate it with penstock.udf, udaf, udtf or ptf.",
+    ),
     "SQL-1335": (
         "A stored catalog wants to import a module that this session does not allow.",
         "SET 'python.modules' as the hint says, or create the function again.",

@@ -75,7 +75,7 @@ class PythonModules:
             )
         # only decorated functions: os.system has no SQL types, and a statement must not reach it
         if not isinstance(found, PythonFunction):
-            hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, @penstock.udtf'
+            hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, udtf, ptf'
             raise PenstockError(
                 "SQL-1334", f"{target} is no function of SQL", span=span, hint=hint, sqlstate="42883"
             )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.registry import function_names
 from penstock.catalog.functions.table import table_function_names
+from penstock.catalog.process_table_functions import PythonProcessTable
 from penstock.catalog.python_functions import (
+    Decorated,
     FunctionEntry,
     PythonAggregate,
     PythonFunction,
@@ -29,12 +31,12 @@ def change_functions(state: SessionState, node: nodes.CreateFunction | nodes.Dro
     return result
 
 
-def register_function(state: SessionState, function: PythonFunction, name: str | None) -> None:
+def register_function(state: SessionState, function: Decorated, name: str | None) -> None:
     """Make a decorated function of the program callable from SQL, in the place of one of that name
     registered before.
     """
     if not isinstance(function, PythonFunction):
-        hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, @penstock.udtf'
+        hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, udtf, ptf'
         raise PenstockError(
             "SQL-1334",
             f"{getattr(function, '__name__', type(function).__name__)} is no function of SQL",
@@ -52,7 +54,7 @@ def python_function_rows(state: SessionState) -> list[tuple[str, str]]:
 
 
 def python_function_kind(entry: FunctionEntry) -> str:
-    """Return what a Python function is: scalar, aggregate or table."""
+    """Return what a Python function is: scalar, aggregate, table or process table."""
     match entry.function:
         # one value a row
         case PythonScalar():
@@ -63,6 +65,9 @@ def python_function_kind(entry: FunctionEntry) -> str:
         # rows for each row: FROM t, LATERAL TABLE(f(x))
         case PythonTable():
             return "python table"
+        # rows of tables: FROM f(TABLE t PARTITION BY k)
+        case PythonProcessTable():
+            return "python process table"
     return "python"
 
 

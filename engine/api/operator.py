@@ -164,6 +164,15 @@ class TrackedState(KeyedState, Protocol):
         """
 
 
+@runtime_checkable
+class EvolvingState(KeyedState, Protocol):
+    """Keyed state whose types are declared by a program: its row types may have gained fields since a
+    snapshot, its numbers may have become wider. The restore converts the entries.
+    """
+
+    evolves: bool
+
+
 class ListState(Protocol):
     """State that follows no key: items, JSON-ready dicts (split positions, split watermarks, pending
     commits).
@@ -261,6 +270,8 @@ class Operator:
     passes_time = True
     added_states: frozenset[str] = frozenset()
     """Keyed states that checkpoints of older versions lack; they are restored empty."""
+    refuses_unknown_states = False
+    """Whether a checkpoint with keyed states that the operator does not declare is refused."""
     gathers = False
     """Whether the operator at the head of a chain wants to know that more rows are ready. ``rows_behind``
     then says so during ``on_batch``.

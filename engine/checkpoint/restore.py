@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.engine.api.operator import Context
+from penstock.engine.api.operator import Context, EvolvingState
 from penstock.engine.api.row_pieces import parts_by_group
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry
@@ -22,6 +22,7 @@ from penstock.engine.checkpoint.snapshot_format import (
     read_state,
     schema_fingerprint,
 )
+from penstock.engine.checkpoint.state_evolution import evolved
 from penstock.engine.checkpoint.state_migration import migrated
 from penstock.engine.exchange.channel_state import (
     RESERVED,
@@ -128,13 +129,16 @@ class Restorer:
 
     def _restore_keyed(self, chained: ChainedOperator) -> None:
         groups = chained.context.key_groups
+        if chained.operator.refuses_unknown_states:
+            self._refuse_unknown(chained)
         # Of every subtask of the checkpoint: after rescaling, a key group's entries may be in any of them.
         for name, state in chained.operator.keyed_states().items():
             stored = self._tasks_with(chained, name)
             migration = self._migrations.get(chained.context.operator_id)
             wanted: pa.Schema = state.snapshot().schema
-            # Migration compares and converts columns itself.
-            if migration is None:
+            evolves = isinstance(state, EvolvingState)
+            # Migration and evolution compare and convert columns themselves.
+            if migration is None and not evolves:
                 _check_schema(chained, name, wanted, stored)
             for task, increments in stored:
                 start, end = (
@@ -143,12 +147,22 @@ class Restorer:
                     if name in chained.operator.copied_states()
                     else (groups.start, groups.end)
                 )
-                for table in read_pieces(self._storage, task, increments, start, end):
+                for read in read_pieces(self._storage, task, increments, start, end):
+                    table = _evolved(chained, name, wanted, read) if evolves else read
                     # A large piece is cut further: a state restores parts of limited size.
                     for part in parts_by_group(
                         table if migration is None else _migrated(chained, name, wanted, table, migration)
                     ):
                         state.restore(part)
+
+    def _refuse_unknown(self, chained: ChainedOperator) -> None:
+        """Refuse a checkpoint with state that a function does not declare any more: it would be lost."""
+        known, operator_id = chained.operator.keyed_states(), chained.context.operator_id
+        for part in (part for task in self._manifest.tasks for part in task.keyed):
+            stored = part.operator_id == operator_id and not part.state.startswith(RESERVED)
+            if stored and part.state not in known:
+                hint = "declare it as it was, or give the function another version to begin without state"
+                raise _foreign(chained, f"the checkpoint has state {part.state}, which is not declared", hint)
 
     def _restore_items(self, chained: ChainedOperator) -> None:
         for name, state in chained.operator.list_states().items():
@@ -213,6 +227,15 @@ def _migrated(
             None,
         )
     return converted
+
+
+def _evolved(chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table) -> pa.Table:
+    """Return entries of a declared state in its current types; STA-3009 when they do not fit."""
+    made = evolved(table, wanted)
+    if isinstance(made, str):
+        hint = "declare the former types, with nullable fields added; or give the function another version"
+        raise _foreign(chained, f"state {name}: {made}", hint)
+    return made
 
 
 def _lasting(fingerprint: str) -> str:

@@ -22,6 +22,7 @@ from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink
@@ -192,6 +193,7 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     TemporalSort: "penstock.engine.operators.temporal_sort:TemporalSortOperator",
     Emit: _emit,
     MatchRecognize: "penstock.engine.operators.match.match_recognize:MatchRecognizeOperator",
+    ProcessTable: "penstock.engine.operators.process.process_table:ProcessTableOperator",
     Sink: _sink,
 }
 """By class of the node: ``module:class``, or the function that chooses one."""

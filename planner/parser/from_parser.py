@@ -6,8 +6,8 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.name_suggestions import did_you_mean, nearest
-from penstock.planner.logical.windows import WINDOW_FUNCTIONS, window_functions_text
+from penstock.catalog.name_suggestions import nearest
+from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.file_parser import FILE_FUNCTIONS, FileParser
 from penstock.planner.parser.hints import table_options
 from penstock.planner.parser.match_recognize_parser import MatchParser
@@ -23,6 +23,7 @@ from penstock.planner.parser.syntax_nodes import (
     LateralQuery,
     NamedArgument,
     PivotedTable,
+    ProcessTableCall,
     RowCount,
     SnapshotTable,
     TableArgument,
@@ -306,32 +307,21 @@ class TableParser:
     def _table_function(self) -> exp.Expr:
         begin = self._tokens.index
         if not self._tokens.at_words("UNNEST"):
-            self._tokens.identifier("table function")
+            called = self._tokens.identifier("table function")
         else:
             self._tokens.advance()
+            called = self._tokens.spanned(begin, exp.Identifier(this="UNNEST", quoted=False))
         name = self._tokens.previous.text
-        span = self._tokens.span_from(begin)
         self._tokens.need(TokenType.L_PAREN, "(")
-        # arguments of a windowing function, by which a misspelt one is recognised
-        windows = self._tokens.word() in ("TABLE", "DESCRIPTOR") or self._tokens.at(TokenType.FARROW, 1)
         # READ_CSV('path', header => FALSE)
         if name.upper() in FILE_FUNCTIONS:
             return self._with_options(self._files.call(begin, name))
         # SNAPSHOT(input => TABLE t, ..)
         if name.upper() == "SNAPSHOT":
             return self._tokens.spanned(begin, SnapshotTable(expressions=self._window_arguments()))
-        # TUMBEL(TABLE t, ..): no function of values has such arguments, thus a misspelt window
-        if name.upper() not in WINDOW_FUNCTIONS and windows:
-            hint = (
-                did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT"))
-                or f"the table functions are {window_functions_text('and')}"
-            )
-            raise PenstockError(
-                "SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883"
-            )
         if name.upper() not in WINDOW_FUNCTIONS:
-            # UNNEST(a), or a Python table function; the binder knows which functions exist
-            return self._function_of_values(begin, name)
+            # UNNEST(a), or a Python function; the binder knows which functions exist
+            return self._function_by_name(begin, name, called)
         return self._tokens.spanned(
             begin, WindowTableFunction(this=name.upper(), expressions=self._window_arguments())
         )
@@ -341,9 +331,11 @@ class TableParser:
         self._tokens.need(TokenType.R_PAREN, ")")
         return args
 
-    def _function_of_values(self, begin: int, name: str) -> exp.Expr:
-        args = [] if self._tokens.at(TokenType.R_PAREN) else self._tokens.separated(self._context.scalar)
-        self._tokens.need(TokenType.R_PAREN, ")")
+    def _function_by_name(self, begin: int, name: str, called: exp.Identifier) -> exp.Expr:
+        args = self._window_arguments()
+        # f(TABLE t PARTITION BY k, threshold => 5): a function over tables, or a misspelt window
+        if any(isinstance(arg, TableArgument | Descriptor | NamedArgument) for arg in args):
+            return self._tokens.spanned(begin, ProcessTableCall(this=called, expressions=args))
         node = TableFunctionCall(this=name, expressions=args)
         if self._tokens.take_words("WITH"):
             self._tokens.need_word("ORDINALITY")

@@ -188,6 +188,14 @@ class TableFunctionCall(exp.Expression):
     }
 
 
+class ProcessTableCall(exp.Expression):
+    """A function over tables in FROM: ``this`` is the identifier of its name, ``expressions`` its
+    arguments.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False}
+
+
 class FileTable(exp.Table):
     """A file in FROM: ``path``, its ``format`` where a function says it, and ``this``, the name of its
     columns' table. The options of the function are its meta ``entries``.

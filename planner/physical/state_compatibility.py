@@ -18,6 +18,7 @@ from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_digest import ALIKE, hash_parts, table_text
 from penstock.planner.logical.over import Over
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.physical.plan_digest import PlanDigests
@@ -102,9 +103,9 @@ class _Alike:
         """Return the compatibility of one operator."""
         # the same details as the operator id: LIMIT over updates is not LIMIT over inserts
         alike = hash_parts("alike", self._digests.of(node).rows, *self._own_columns(node), *details)[:_LENGTH]
-        return StateCompatibility(
-            alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs))
-        )
+        # the state of a process table function has no rows of its tables
+        inputs = (node,) if isinstance(node, Scan) else () if isinstance(node, ProcessTable) else node.inputs
+        return StateCompatibility(alike, tuple(self._carried(one) for one in inputs))
 
     def _own_columns(self, node: LogicalPlan) -> tuple[str, ...]:
         """Return the digests of the columns that an operator computes, where they are part of its state;

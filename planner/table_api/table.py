@@ -7,7 +7,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -47,11 +46,9 @@ from penstock.planner.table_api.pieces import (
     item_text,
     listed,
 )
+from penstock.planner.table_api.process_tables import PartitionedTable
 from penstock.planner.table_api.sql_text import Lines, path_text
 from penstock.planner.table_api.windows import Length, Window, windowed
-
-if TYPE_CHECKING:
-    pass
 
 Items = Item | Sequence[Item]
 # as sqlglot's Join has them
@@ -189,6 +186,10 @@ class Table(Executable):
     def window(self, window: Window) -> WindowedTable:
         """Return each row once per window that contains it. ``group_by`` then groups by the window too."""
         return WindowedTable(self, window)
+
+    def partition_by(self, *keys: str) -> PartitionedTable[Table]:
+        """Return the table in partitions, for a process table function: ``.process("f", ..)``."""
+        return PartitionedTable(_plain(self), keys, self._binder.context, self._numbered)
 
     def top(self, n: int, order_by: Items, *, partition_by: Items = (), rank: str | None = None) -> Table:
         """Return the first ``n`` rows of each partition in an order (Top-N), kept up to date over a stream.
@@ -336,6 +337,9 @@ class Table(Executable):
     def _of(self, source: FromTable) -> Table:
         items = FromItems(source)
         return Table(self._binder, source.relation, items, None, self._new_cursor, origin=source.origin)
+
+    def _numbered(self, source: FromTable) -> Table:
+        return self._of(replace(source, origin=next(_ORIGINS)))
 
     def _all_of(self, source: FromItems) -> Table:
         """Return SELECT * of a FROM that more can be added to."""

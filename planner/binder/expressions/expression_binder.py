@@ -12,6 +12,7 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.registry import can_cast, is_aggregate, resolve
 from penstock.catalog.functions.table import is_table_function
+from penstock.catalog.process_table_functions import PythonProcessTable
 from penstock.catalog.python_functions import PythonScalar, PythonTable
 from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, DataType, Null
 from penstock.planner.binder.context import BindContext
@@ -508,8 +509,11 @@ class ExpressionBinder:
         function, which belongs in FROM.
         """
         function = self.context.catalog.functions.find(name, span)
-        if isinstance(function, PythonTable) or (function is None and is_table_function(name)):
+        if isinstance(function, PythonTable | PythonProcessTable) or (
+            function is None and is_table_function(name)
+        ):
             hint = f"write FROM t, LATERAL TABLE({name}(..)) AS f(..)"
+            hint = f"write FROM {function.usage}" if isinstance(function, PythonProcessTable) else hint
             raise PenstockError(
                 "SQL-1107",
                 f"{name} returns rows: it is a table function",

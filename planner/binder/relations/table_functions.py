@@ -12,6 +12,7 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.functions.table import resolve_table
 from penstock.catalog.functions.type_rules import Operand
+from penstock.catalog.process_table_functions import PythonProcessTable
 from penstock.catalog.python_functions import PythonTable
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT
@@ -42,6 +43,10 @@ def bind_table_function(
     # A registered Python function shadows a built-in one.
     if isinstance(python, PythonTable):
         return _python_table(plan, tree, python, args, outer)
+    if isinstance(python, PythonProcessTable):
+        message = f"{tree.this} takes tables, and is called without one"
+        hint = f"write FROM {python.usage}"
+        raise PenstockError("SQL-1107", message, span=span, hint=hint, sqlstate="42809")
     # the result columns depend on the types: explode(MAP) gives key and value
     signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, tuple(WINDOW_FUNCTIONS))
     typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))

@@ -33,6 +33,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.relations.files import file_source
 from penstock.planner.binder.relations.pivot import bind_pivot, bind_unpivot
+from penstock.planner.binder.relations.process_tables import bind_process_table
 from penstock.planner.binder.relations.states import state_table
 from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.scope import Relation, Scope
@@ -49,6 +50,7 @@ from penstock.planner.parser.syntax_nodes import (
     FileTable,
     OptionEntry,
     PivotedTable,
+    ProcessTableCall,
     RowMatches,
     SnapshotTable,
     StateTable,
@@ -139,6 +141,9 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
             if is_count_window(tree):
                 return bind_source(count_window_query(tree), context).relation
             return bind_window(tree, context, bind_source)
+        # f(input => TABLE t PARTITION BY k, ..)
+        case ProcessTableCall():
+            return bind_process_table(tree, context, bind_source)
         # FOR SYSTEM_TIME AS OF needs a left side; ``joins`` binds it there.
         case AsOf():
             hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of the table before JOIN"

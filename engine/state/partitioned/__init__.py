@@ -1,0 +1,1 @@
+"""State of process table functions: variables and timers of each partition."""

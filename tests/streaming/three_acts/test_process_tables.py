@@ -1,0 +1,121 @@
+"""Process table functions: counts, sums, sessions and joins written in Python are DuckDB's answers, one row at
+a time or in batches, in any number of subtasks, stopped and resumed at every checkpoint.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from penstock.client.session import Session
+from tests.harness.direct.feeds import Feed, Feeds, Row
+from tests.harness.direct.job import DirectJob, planned
+from tests.streaming.three_acts import process_functions as program
+
+SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.string()), ("v", pa.int64()), ("ts", pa.timestamp("us"))])
+ROWS, SPLITS = 24, 3
+_SESSIONS = """SELECT k, epoch_us(min(ts)) AS started, count(*) AS events FROM (
+  SELECT *, sum(fresh) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) AS n FROM (
+    SELECT *, CASE WHEN ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) < INTERVAL '5 seconds' THEN 0 ELSE 1 END AS fresh
+    FROM a)) GROUP BY k, n"""
+_TIMED = "on_time => DESCRIPTOR(ts), gap => INTERVAL '5' SECOND"
+# What we are asked, and what DuckDB is.
+QUERIES = {
+    "counts": (
+        "SELECT k, n, total FROM Totals(TABLE a PARTITION BY k)",
+        "SELECT k, count(*), coalesce(sum(v), 0)::BIGINT FROM a GROUP BY k",
+    ),
+    "counts of changes": (
+        "SELECT v, n, total FROM Totals(TABLE (SELECT k, COUNT(*) AS v FROM a GROUP BY k) PARTITION BY v)",
+        "SELECT v, count(*), sum(v)::BIGINT FROM (SELECT k, count(*) AS v FROM a GROUP BY k) GROUP BY v",
+    ),
+    "sessions": (f"SELECT k, started, events FROM Sessions(TABLE a PARTITION BY k, {_TIMED})", _SESSIONS),
+    "windows above sessions": (
+        f"SELECT window_start, COUNT(*), SUM(events) FROM TUMBLE(TABLE (SELECT * FROM Sessions(TABLE a"
+        f" PARTITION BY k, {_TIMED})), DESCRIPTOR(rowtime), INTERVAL '10' SECOND) GROUP BY window_start, window_end",
+        "SELECT time_bucket(INTERVAL '10 seconds', ended), count(*), sum(events)::BIGINT FROM (SELECT k, max(ts)"
+        f" + INTERVAL '5 seconds' AS ended, count(*) AS events {_SESSIONS[_SESSIONS.index('FROM (') :]}) GROUP BY ALL",
+    ),
+    "a join": (
+        "SELECT k, other, mine, k0 FROM Pairs(sent => TABLE a PARTITION BY k, paid => TABLE b PARTITION BY k)",
+        "SELECT a.k, b.id, a.id, b.k FROM a JOIN b ON a.k IS NOT DISTINCT FROM b.k",
+    ),
+    "distinct values": (
+        "SELECT k, different FROM Variety(input => TABLE a PARTITION BY k, uid => 'distinct')",
+        "SELECT k, count(DISTINCT v) FROM a GROUP BY k HAVING count(v) > 0",
+    ),
+    "rows with a column more": (
+        "SELECT id, high FROM Marked(TABLE a, threshold => 2 + 1)",
+        "SELECT id, v > 3 FROM a",
+    ),
+}
+
+
+def feed(seed: int) -> Feed:
+    """Rows of a few keys in disorder, none of them late."""
+    dice = random.Random(seed)
+    splits = []
+    for split in range(SPLITS):
+        rows: list[tuple[Row, int]] = []
+        for number in range(ROWS):
+            time = datetime(2024, 1, 1) + timedelta(
+                seconds=number * 3 + dice.randrange(5), microseconds=seed * 100_000 + split * 1000 + number
+            )
+            key = None if dice.random() < 0.1 else dice.choice("abcd")
+            value = None if dice.random() < 0.1 else dice.randrange(6)
+            rows.append(((split * 1000 + number, key, value, time), 1))
+        splits.append(tuple(rows))
+    return Feed(SCHEMA, tuple(splits), "ts", 5)
+
+
+FEEDS = {"a": feed(1), "b": feed(2)}
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    made = Session({"execution.checkpointing.dir": "/nonexistent"})
+    Feeds(FEEDS).register(made)
+    for name in ("Totals", "Sessions", "Pairs", "Variety", "Marked", "Reminders"):
+        made.create_function(getattr(program, name))
+    yield made
+    made.close()
+
+
+def answer(words: str) -> Counter[Any]:
+    with duckdb.connect() as connection:
+        for name, given in FEEDS.items():
+            connection.register(name, given.table())
+        return Counter(connection.execute(words).fetchall())
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_whole_in_any_batches_and_subtasks(session: Session, name: str) -> None:
+    query, words = QUERIES[name]
+    expected = answer(words)
+    for parallelism in (1, 2, 4):
+        graph = planned(session, query, parallelism).graph
+        for batch_rows in (1, 7, 100):
+            feeds = Feeds(FEEDS, batch_rows=batch_rows)
+            found = DirectJob(graph, feeds, batch_rows=batch_rows).finish()
+            assert found == expected, (parallelism, batch_rows)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_resumed_at_every_checkpoint_in_another_number_of_subtasks(session: Session, name: str) -> None:
+    query, words = QUERIES[name]
+    graphs = [planned(session, query, parallelism).graph for parallelism in (1, 2, 4)]
+    feeds = Feeds(FEEDS, batch_rows=2)
+    job = DirectJob(graphs[0], feeds, batch_rows=2)
+    for cut in range(1, ROWS + 1):
+        job.advance(cut)
+        snapshot = job.barrier()
+        job.close()
+        job = DirectJob(graphs[cut % 3], feeds, batch_rows=2, snapshot=snapshot, changelog=job.changelog)
+    assert job.finish() == answer(words)
