@@ -38,6 +38,7 @@ EACH = {
     "tests/streaming/three_acts/test_late_rows.py::test_late_rows_go_to_a_table_of_their_own": 2,
     "tests/streaming/three_acts/test_nested.py::test_three_acts": 3,
     "tests/streaming/three_acts/test_nested_aggregates.py::test_three_acts": 2,
+    "tests/streaming/three_acts/test_process_tables.py::test_resumed_at_every_checkpoint_in_another_number_of_subtasks": 2,
     "tests/streaming/three_acts/test_runtime_filters.py::test_rows_are_the_same": 2,
     "tests/streaming/three_acts/test_session_rows.py::test_rows_know_their_session_in_three_acts": 2,
     "tests/streaming/three_acts/test_session_updates.py::test_sessions_of_what_is_left": 2,

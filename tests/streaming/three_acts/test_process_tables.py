@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+import penstock
 from penstock.client.session import Session
 from tests.harness.direct.feeds import Feed, Feeds, Row
 from tests.harness.direct.job import DirectJob, planned
@@ -99,12 +100,32 @@ def answer(words: str) -> Counter[Any]:
 def test_whole_in_any_batches_and_subtasks(session: Session, name: str) -> None:
     query, words = QUERIES[name]
     expected = answer(words)
-    for parallelism in (1, 2, 4):
+    for parallelism, batch_rows in ((1, 1), (1, 100), (2, 7), (4, 1)):
         graph = planned(session, query, parallelism).graph
-        for batch_rows in (1, 7, 100):
-            feeds = Feeds(FEEDS, batch_rows=batch_rows)
-            found = DirectJob(graph, feeds, batch_rows=batch_rows).finish()
-            assert found == expected, (parallelism, batch_rows)
+        found = DirectJob(graph, Feeds(FEEDS, batch_rows=batch_rows), batch_rows=batch_rows).finish()
+        assert found == expected, (parallelism, batch_rows)
+
+
+def test_a_function_that_keeps_its_state_in_attributes_is_found_out(session: Session) -> None:
+    """The control: what is not in checkpoints is lost when the job is resumed."""
+
+    @penstock.ptf({"n": "BIGINT"}, mode="row")
+    class Forgetful:
+        def __init__(self) -> None:
+            self.counts: Counter[Any] = Counter()
+
+        def process(self, ctx: Any, row: dict[str, Any]) -> None:
+            self.counts[row["k"]] += 1
+            ctx.emit(self.counts[row["k"]])
+
+    session.create_function(Forgetful)
+    graph = planned(session, "SELECT k, n FROM Forgetful(TABLE a PARTITION BY k)").graph
+    feeds, wanted = Feeds(FEEDS), DirectJob(graph, Feeds(FEEDS)).finish()
+    job = DirectJob(graph, feeds)
+    job.advance(5)
+    snapshot = job.barrier()
+    job.close()
+    assert DirectJob(graph, feeds, snapshot=snapshot, changelog=job.changelog).finish() != wanted
 
 
 @pytest.mark.parametrize("name", QUERIES)
