@@ -78,8 +78,8 @@ def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
         return node
     wants = requirements(node, facts)
     # Several inputs: their subtasks must be the same number.
-    several = BinaryJoin | TemporalJoin | Union | RecursiveQuery | ProcessTable
-    if isinstance(node, several) and len(node.inputs) > 1:
+    several = isinstance(node, ProcessTable) and len(node.inputs) > 1
+    if several or isinstance(node, BinaryJoin | TemporalJoin | Union | RecursiveQuery):
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     if isinstance(node, Sink):
         edge = _sink_edge(node, wants[0], parallelism, facts)
