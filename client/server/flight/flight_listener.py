@@ -1,8 +1,12 @@
-"""The Flight SQL listener of a server."""
+"""The Flight SQL listener of a server.
+
+With users, a relay listens before it, which limits what clients send before they are authenticated.
+"""
 
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +19,8 @@ from penstock.client.server.flight.call_identity import NAME, IdentityMiddleware
 from penstock.client.server.flight.client_sessions import LISTENER, ClientSessions
 from penstock.client.server.flight.flight_server import FlightServer
 from penstock.client.server.flight.limits import FlightLimits
+from penstock.client.server.flight.relay import Relay, is_supported, listening_socket
+from penstock.client.server.flight.stranger_limits import StrangerLimits
 from penstock.client.server.listener import Authenticator
 from penstock.client.server.server_sessions import ServerSessions
 from penstock.engine.api.clock import Clock, SystemClock
@@ -44,6 +50,7 @@ class FlightListener:
         limits: FlightLimits | None = None,
         clock: Clock | None = None,
         socket: Path | None = None,
+        strangers: StrangerLimits | None = None,
     ) -> None:
         self._socket = socket
         self._authenticator = authenticator
@@ -51,8 +58,11 @@ class FlightListener:
         self._tls = tls
         self._limits = limits or FlightLimits()
         self._stopping = threading.Event()
-        self.clients = ClientSessions(sessions, clock or SystemClock(), self._limits, self._stopping.is_set)
+        self._clock = clock or SystemClock()
+        self.clients = ClientSessions(sessions, self._clock, self._limits, self._stopping.is_set)
+        self._strangers = strangers or StrangerLimits()
         self._server: FlightServer | None = None
+        self._relay: Relay | None = None
 
     @property
     def address(self) -> str:
@@ -60,7 +70,12 @@ class FlightListener:
         if self._socket is not None:
             return str(self._socket)
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{host}:{self._port if self._server is None else self._server.port}"
+        return f"{host}:{self._port}"
+
+    @property
+    def refused_strangers(self) -> int:
+        """How many connections were closed before they were authenticated."""
+        return 0 if self._relay is None else self._relay.strangers.refused
 
     def start(self) -> None:
         """Listen. CLI-6203 when the address is not free."""
@@ -70,8 +85,16 @@ class FlightListener:
         if self._tls is not None:
             certificate, key = (path.read_bytes() for path in self._tls)
             options["tls_certificates"] = [(certificate, key)]
+        # a server without users lets everybody in: there are no strangers
+        relayed = self._authenticator.required and self._socket is None and is_supported()
+        address = "127.0.0.1:0" if relayed else self.address
         try:
-            self._server = FlightServer(f"{scheme}://{self.address}", self.clients, self._limits, **options)
+            listening = listening_socket(self._host, self._port) if relayed else None
+            self._server = FlightServer(f"{scheme}://{address}", self.clients, self._limits, **options)
+            if listening is not None:
+                self._relay_from(listening)
+            elif self._socket is None:
+                self._port = self._server.port
         except (pa.ArrowException, OSError) as error:
             hint = "choose another port, or end what listens there"
             raise PenstockError(
@@ -83,6 +106,16 @@ class FlightListener:
                 sqlstate="55006",
             ) from error
         EngineThread(self._sweep, "penstock-flight-sweep").start()
+
+    def _relay_from(self, listening: socket.socket) -> None:
+        assert self._server is not None
+        self._port = listening.getsockname()[1]
+        now_s = self._clock.monotonic_ms
+        self._relay = Relay(
+            listening, ("127.0.0.1", self._server.port), self._strangers, lambda: now_s() / 1e3
+        )
+        self._server.client_of = self._relay.client_of
+        self._relay.start()
 
     def stop_accepting(self) -> None:
         """Refuse new sessions; those that are open go on."""
@@ -98,6 +131,8 @@ class FlightListener:
             EngineThread(self._shut_down, "penstock-flight-close", (self._server.shutdown, ended)).start()
             if not ended.wait(_CLOSE_S):
                 _LOG.warning("the Flight listener closes, and a client that reads nothing is still connected")
+        if self._relay is not None:
+            self._relay.close()
         self.clients.close_all()
 
     def _shut_down(self, shutdown: Callable[[], None], ended: threading.Event) -> None:

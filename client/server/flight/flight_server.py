@@ -31,6 +31,8 @@ class FlightServer(flight.FlightServerBase):
         super().__init__(location, **options)
         self._clients = sessions
         self._limits = limits
+        # of a relay: it knows whom the server sees as its peer
+        self.client_of: Callable[[str], str] = lambda peer: peer
 
     # -- calls
 
@@ -182,7 +184,7 @@ class FlightServer(flight.FlightServerBase):
         body = action.body.to_pybytes()
         # our own client opens its session by an action
         if action.type == remote_actions.OPEN_SESSION:
-            return remote_actions.open_session(self._clients, _identity(context), context.peer(), body)
+            return remote_actions.open_session(self._clients, _identity(context), self._peer(context), body)
         session = self._session(context)
         if action.type == session_actions.CLOSE_SESSION:
             self._clients.close(session)
@@ -198,7 +200,11 @@ class FlightServer(flight.FlightServerBase):
         return own(session, body, context.is_cancelled)
 
     def _session(self, context: flight.ServerCallContext) -> ClientSession:
-        return self._clients.of_call(_identity(context), context.peer())
+        return self._clients.of_call(_identity(context), self._peer(context))
+
+    def _peer(self, context: flight.ServerCallContext) -> str:
+        """Return the address of a client whose call was authenticated."""
+        return self.client_of(context.peer())
 
 
 def _answered(call: Callable[[], Any]) -> Any:
