@@ -397,6 +397,8 @@ class Task:
         """
         if blocked or self._paused or (now_ms < self._poll_again_ms and not self._arrivals.pending):
             return False
+        # a source that was woken has no pause left: what it said before is over
+        self._poll_again_ms = 0.0
         counters = self.chain.operators[0].metrics
         rows_before = counters.rows_out
         status = self.chain.poll()

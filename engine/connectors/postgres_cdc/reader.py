@@ -44,6 +44,11 @@ RETRY_MS = 1000.0
 WAIT_MS = 50.0
 """How long messages of an incomplete transaction may wait for others."""
 
+SHORT_BYTES = 64 << 10
+"""The next bytes of a shorter transaction are waited for: its end comes at once. Those of a longer one are
+looked for now and then, since each look costs as much as some hundred rows.
+"""
+
 HELD_BYTES = 64 << 20
 """Of a larger transaction the rows are emitted in pieces: a checkpoint may fall between two of them."""
 
@@ -237,6 +242,8 @@ class PostgresCdcReader:
             return None
         # rows of a large transaction are decoded together, as long as nobody waits for them
         if messages.incomplete and now_ms < self._waits_until_ms:
+            if self._arrivals is not None and messages.used < SHORT_BYTES:
+                self._arrivals.arm()
             return None
         self._waits_until_ms = now_ms + WAIT_MS
         changes = self._decoder.decode(messages)

@@ -265,6 +265,9 @@ def test_a_source_whose_rows_arrive_is_polled_before_its_pause_ends() -> None:
     assert rig.task.metrics.batches == 2
     # whoever polls takes the notice
     assert arrivals.take()
+    # what follows is read at once, too: the pause is over
+    rig.task.step()
+    assert rig.task.metrics.batches == 3
 
 
 def test_a_stopped_source_reads_nothing_after_its_barrier() -> None:
