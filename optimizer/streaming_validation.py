@@ -7,6 +7,7 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Call, Expression
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import Sort
 
@@ -16,10 +17,12 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
 
     The binder refuses most of these earlier, with their position in the text.
 
-    Raises SQL-1314 for an ORDER BY that is not the last clause, or of rows that never end. Over rows that are
-    retracted it raises SQL-1315 for the clock, SQL-1316 for MATCH_RECOGNIZE, SQL-1322 for a lookup join and
-    SQL-1323 for a snapshot join.
+    Raises SQL-1314 for an ORDER BY that is not the last clause, or of rows that never end, and SQL-1733 for
+    two process table functions of one uid. Over rows that are retracted it raises SQL-1315 for the clock,
+    SQL-1316 for MATCH_RECOGNIZE, SQL-1322 for a lookup join and SQL-1323 for a snapshot join. A process table
+    function that takes no retractions is SQL-1324.
     """
+    _check_uids(plan)
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
         for port, child in enumerate(node.inputs):
@@ -35,6 +38,23 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
         # A retraction must compute what the insertion computed.
         if not all(facts.insert_only(node.inputs[port]) for port in node.reevaluating_ports):
             _check_steady(node)
+
+
+def _check_uids(plan: LogicalPlan) -> None:
+    """Refuse two different calls with one uid, SQL-1733: they would be one operator with one state."""
+    calls: dict[str, ProcessTable] = {}
+    for node in plan.walk():
+        if not isinstance(node, ProcessTable) or node.uid is None:
+            continue
+        # one call that is read twice is the same operator
+        if calls.setdefault(node.uid, node) != node:
+            raise PenstockError(
+                "SQL-1733",
+                f"two calls of process table functions have the uid '{node.uid}'",
+                span=node.span,
+                hint="give each call a uid of its own",
+                sqlstate="42710",
+            )
 
 
 def _check_steady(node: LogicalPlan) -> None:

@@ -11,8 +11,6 @@ import pyarrow.compute as pc
 
 import penstock
 
-GAP_US = 5_000_000
-
 
 @penstock.ptf({"n": "BIGINT", "total": "BIGINT"}, emits_updates=True)
 class Totals:
@@ -127,19 +125,20 @@ class Marked:
         ctx.emit([high], rows=np.arange(ctx.rows.num_rows))
 
 
-@penstock.ptf({"gone": "BIGINT"}, mode="row")
-class Reminders:
-    """Emits the value of a row so long after its time, and nothing if the partition has had another since:
-    a named timer that is moved.
+@penstock.ptf({"n": "BIGINT"}, mode="row")
+class Running:
+    """The number of each row, of all rows where there is no PARTITION BY; a timer a second later has the
+    greatest so far.
     """
 
-    input = penstock.table_input(requires_time=True)
-    last = penstock.value_state("BIGINT")
+    first = penstock.table_input(optional_partition_by=True)
+    second = penstock.table_input(optional_partition_by=True)
+    seen = penstock.value_state("BIGINT")
 
     def process(self, ctx: Any, row: dict[str, Any]) -> None:
-        moment = max(ctx.state.last or ctx.time_us, ctx.time_us)
-        ctx.state.last = moment
-        ctx.set_timer(moment + GAP_US, "quiet")
+        ctx.state.seen = (ctx.state.seen or 0) + 1
+        ctx.set_timer(ctx.time + timedelta(seconds=1), "later")
 
     def on_timer(self, ctx: Any) -> None:
-        ctx.emit(ctx.state.last)
+        if ctx.ended:
+            ctx.emit(ctx.state.seen)

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ import pytest
 
 import penstock
 from penstock.client.session import Session
+from penstock.engine.storage.spill_files import SpillFiles
 from tests.harness.direct.feeds import Feed, Feeds, Row
 from tests.harness.direct.job import DirectJob, planned
 from tests.streaming.three_acts import process_functions as program
@@ -43,6 +45,13 @@ QUERIES = {
         f" PARTITION BY k, {_TIMED})), DESCRIPTOR(rowtime), INTERVAL '10' SECOND) GROUP BY window_start, window_end",
         "SELECT time_bucket(INTERVAL '10 seconds', ended), count(*), sum(events)::BIGINT FROM (SELECT k, max(ts)"
         f" + INTERVAL '5 seconds' AS ended, count(*) AS events {_SESSIONS[_SESSIONS.index('FROM (') :]}) GROUP BY ALL",
+    ),
+    "all rows, two times": (
+        "SELECT n FROM Running(TABLE a, TABLE (SELECT window_time AS at, k, COUNT(*) AS c FROM TUMBLE(TABLE b,"
+        " DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start, window_end, window_time, k),"
+        " on_time => DESCRIPTOR(ts, at))",
+        "SELECT (SELECT count(*) FROM a) + (SELECT count(*) FROM (SELECT DISTINCT time_bucket(INTERVAL '10 seconds', ts),"
+        " k FROM b))",
     ),
     "a join": (
         "SELECT k, other, mine, k0 FROM Pairs(sent => TABLE a PARTITION BY k, paid => TABLE b PARTITION BY k)",
@@ -83,7 +92,7 @@ FEEDS = {"a": feed(1), "b": feed(2)}
 def session() -> Iterator[Session]:
     made = Session({"execution.checkpointing.dir": "/nonexistent"})
     Feeds(FEEDS).register(made)
-    for name in ("Totals", "Sessions", "Pairs", "Variety", "Marked", "Reminders"):
+    for name in ("Totals", "Sessions", "Pairs", "Variety", "Marked", "Running"):
         made.create_function(getattr(program, name))
     yield made
     made.close()
@@ -104,6 +113,41 @@ def test_whole_in_any_batches_and_subtasks(session: Session, name: str) -> None:
         graph = planned(session, query, parallelism).graph
         found = DirectJob(graph, Feeds(FEEDS, batch_rows=batch_rows), batch_rows=batch_rows).finish()
         assert found == expected, (parallelism, batch_rows)
+
+
+@pytest.mark.parametrize("settings", [{"bounded.backend": "duckdb"}, {"execution.runtime-mode": "streaming"}])
+def test_a_bounded_table_has_the_same_answer(settings: dict[str, str]) -> None:
+    with penstock.connect(settings=settings) as connection:
+        connection.register("a", FEEDS["a"].table(), time_column="ts", delay=60)
+        for name in ("Totals", "Sessions"):
+            connection.create_function(getattr(program, name))
+        for name in ("counts", "sessions"):
+            query, words = QUERIES[name]
+            assert Counter(connection.execute(query).fetchall()) == answer(words)
+
+
+class CountedFiles(SpillFiles):
+    """Files that know how often rows were written."""
+
+    writes = 0
+
+    def write(self, *rows: Any) -> Any:
+        self.writes += 1
+        return super().write(*rows)
+
+
+@pytest.mark.parametrize("name", ["counts", "sessions", "a join", "distinct values"])
+def test_state_on_disk(session: Session, name: str, tmp_path: Path) -> None:
+    query, words = QUERIES[name]
+    graph, files = planned(session, query, 2).graph, CountedFiles(tmp_path)
+    feeds = Feeds(FEEDS, batch_rows=5)
+    job = DirectJob(graph, feeds, batch_rows=5, files=files)
+    for cut in (8, 16):
+        job.advance(cut)
+        snapshot = job.barrier()
+    job.close()
+    assert files.writes > 10
+    assert DirectJob(graph, feeds, snapshot=snapshot, changelog=job.changelog).finish() == answer(words)
 
 
 def test_a_function_that_keeps_its_state_in_attributes_is_found_out(session: Session) -> None:

@@ -132,6 +132,13 @@ def test_a_function_that_wavers_is_refused_over_updates(connection: Connection) 
         )
 
 
+def test_two_calls_have_two_uids(connection: Connection) -> None:
+    one = "SELECT k, n FROM Totals(TABLE t PARTITION BY k, uid => 'same')"
+    with pytest.raises(penstock.Error, match="SQL-1733"):
+        connection.execute(f"{one} UNION ALL {one.replace('TABLE t', 'TABLE u')}")
+    assert answer(connection, f"SELECT COUNT(*) FROM ({one} UNION ALL {one})") == [(6,)]
+
+
 def test_the_table_api_makes_the_same_rows_and_their_sql(connection: Connection) -> None:
     t, u = connection.table("t"), connection.table("u")
     some = u.filter("v > 1").partition_by("k")
