@@ -82,7 +82,9 @@ def _events(result: Result) -> Result:
     # a job has some dozens of facts
     found = [(fact.removeprefix(_EVENT), text) for fact, text in pairs if fact.startswith(_EVENT)]
     columns = {"time": [time for time, _ in found], "event": [text for _, text in found]}
-    return rows_result(pa.table({name: pa.array(each, pa.string()) for name, each in columns.items()}))
+    rows = rows_result(pa.table({name: pa.array(each, pa.string()) for name, each in columns.items()}))
+    # nothing but a header would look like a fault
+    return rows if found else replace(rows, note="the job has had no failure, restart or warning")
 
 
 def _text(word: str) -> str:

@@ -16,7 +16,7 @@ JOB_COMMANDS = {
     "cancel": "Cancel a job now; what it has not committed is dropped.",
     "savepoint": "Take a savepoint of a job, from which another can start; the job continues.",
     "rescale": "Run a job at another parallelism, with its state.",
-    "logs": "Print the events of a job: its starts, failures, restarts and warnings.",
+    "logs": "Print the events of a job: its failures, restarts, failed checkpoints and warnings.",
     "explain": "Print the plan of a running job with its figures.",
 }
 

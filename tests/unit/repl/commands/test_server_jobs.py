@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from penstock.client.results.result import rows_result
 from penstock.repl.cli import main
-from penstock.repl.commands.server_jobs import statement_of
+from penstock.repl.commands.server_jobs import _events, statement_of
 from penstock.repl.launch.job_arguments import job_command_parser
 from penstock.repl.launch.parser import EXIT_CONNECTION, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT, EXIT_USAGE
 from tests.harness.flight_server import flight_listener
@@ -86,6 +88,17 @@ def test_a_savepoint_ends_its_job_only_when_told_to(host: str, capsys: pytest.Ca
     assert main(["savepoint", "nothing", "--drain", "-H", host]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert "CLI-6245" in said and "penstock savepoint nothing --stop --drain" in said
+
+
+def test_logs_of_a_job_without_events_say_so() -> None:
+    facts = pa.table(
+        {"fact": ["job", "event 2026-01-01 00:00:00"], "value": ["j", "RESTARTING for a reason"]}
+    )
+    assert _events(rows_result(facts)).final_rows().to_pylist() == [
+        {"time": "2026-01-01 00:00:00", "event": "RESTARTING for a reason"}
+    ]
+    without = _events(rows_result(facts.slice(0, 1)))
+    assert without.note == "the job has had no failure, restart or warning"
 
 
 def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
