@@ -26,8 +26,10 @@ def test_every_row_is_there_once_whatever_dies(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mutant", [[], ["--forgetful"]])
 def test_a_commit_over_a_rest_catalog_that_is_not_answered(tmp_path: Path, mutant: list[str]) -> None:
     pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
-    into = ["--into", "iceberg-rest", "--steps", "unanswered", "late", "unanswered", *mutant]
-    verdict = run_card(CARD, ["--out", str(tmp_path), *SHORT, *into])
+    # later epochs have rows: the first may be empty
+    longer = ["--rows", "4000", "--rate", "1000", "--hits", "4"]
+    into = ["--into", "iceberg-rest", "--steps", "unanswered", "late", "S6", "unanswered", "S6", *mutant]
+    verdict = run_card(CARD, ["--out", str(tmp_path), *SHORT, *longer, *into])
     assert (verdict.word == "passed") == (not mutant), verdict
     assert any("are there twice" in sentence for sentence in verdict.wrong) == bool(mutant), verdict
 

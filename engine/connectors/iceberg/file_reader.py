@@ -24,11 +24,18 @@ _PATH, _POSITION = 2147483546, 2147483545
 
 
 class PlannedFileReader:
-    """Reads data files of one table as it was when the reader was made."""
+    """Reads data files of one table. It keeps the keys of deletes that it has read: a stream compares them
+    with each snapshot.
+    """
 
     def __init__(self, found: Any, where: str) -> None:
         self._found = found
         self._where = where
+        self._keys: dict[str, pa.Table] = {}
+
+    def keep_keys(self, paths: frozenset[str]) -> None:
+        """Drop the keys of all files of deletes but these."""
+        self._keys = {path: keys for path, keys in self._keys.items() if path in paths}
 
     def rows(self, file: PlannedFile, projection: Any, row_filter: Any) -> Iterator[pa.RecordBatch]:
         """Return the rows that are not deleted and that the filter may match, in the order of the file.
@@ -110,11 +117,15 @@ class PlannedFileReader:
         """Return the keys of a file of equality deletes."""
         from pyiceberg.table import FileScanTask
 
+        known = self._keys.get(file.file_path)
+        if known is not None:
+            return known
         projection, names = self._with_keys(None, set(ids))
         batches = list(self._scan(FileScanTask(file), projection, None))
         if not batches:
             return pa.table({names[number]: pa.nulls(0) for number in ids})
-        return pa.Table.from_batches(batches).select([names[number] for number in ids])
+        self._keys[file.file_path] = pa.Table.from_batches(batches).select([names[number] for number in ids])
+        return self._keys[file.file_path]
 
     def _deleted_positions(self, file: PlannedFile) -> np.ndarray:
         """Return the positions that files of deletes name."""

@@ -79,6 +79,7 @@ class SnapshotReader:
         self._projection: Any = None
         self._filter: Any = None
         self._steps: list[_Step] | None = None
+        self._files = PlannedFileReader(found, where(self._table))
         # of the snapshot that was read last, where its changes were looked for: the next is compared with it
         self._former: tuple[int, list[PlannedFile]] = (0, [])
         self._batches: Iterator[pa.RecordBatch] | None = None
@@ -193,6 +194,8 @@ class SnapshotReader:
         before = self._files_at(snapshot.parent_snapshot_id)
         after = self._files_at(snapshot.snapshot_id)
         self._former = snapshot.snapshot_id, list(after.values())
+        groups = {id(group): group for file in after.values() for group in file.equality}.values()
+        self._files.keep_keys(frozenset[str]().union(*(group.paths for group in groups)))
         removed = [_Step(file, -1) for path, file in before.items() if path not in after]
         added = [_Step(file) for path, file in after.items() if path not in before]
         changed = [
@@ -236,7 +239,7 @@ class SnapshotReader:
         refuse_missing(lost, there, where(self._table), written=False)
 
     def _open(self, step: _Step) -> Iterator[pa.RecordBatch]:
-        reader = PlannedFileReader(self._found, where(self._table))
+        reader = self._files
         if step.before is None:
             batches = reader.rows(step.file, self._projection, self._filter)
         else:

@@ -6,13 +6,17 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType
+from pyiceberg.types import LongType, NestedField, StructType
 
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, STRING
 from tests.unit.engine.connectors.iceberg.flink_tables import EQUAL, SCHEMA, made, read
 from tests.unit.engine.connectors.iceberg.foreign_tables import Written, commit
 from tests.unit.engine.connectors.iceberg.iceberg_files import loaded
+
+_ROW = pa.struct([("a", pa.int64())])
 
 
 def test_deletes_without_partition_and_columns_that_are_gone(tmp_path: Path) -> None:
@@ -39,3 +43,16 @@ def test_deletes_without_partition_and_columns_that_are_gone(tmp_path: Path) -> 
     values = Counter((v,) for _, _, v in expected.elements())
     assert read(tmp_path, {"v": STRING}) == values
     assert read(tmp_path, {"k": BIGINT, "v": STRING}) == Counter((None, *row) for row in values.elements())
+
+
+def test_deletes_by_a_column_within_a_row(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.update_schema() as update:
+        update.add_column("s", StructType(NestedField(0, "a", LongType())))
+    table.append(pa.table([[1], ["a"], ["x"], [{"a": 1}]], schema=SCHEMA.append(pa.field("s", _ROW))))
+    number = loaded(tmp_path).schema().find_field("s.a").field_id
+    field = pa.field("a", pa.int64(), True, {"PARQUET:field_id": str(number)})
+    commit(tmp_path, Written(pa.table([[1]], schema=pa.schema([field])), EQUAL, (number,)))
+    with pytest.raises(PenstockError, match=f"equality deletes by column {number}") as raised:
+        read(tmp_path)
+    assert raised.value.code == "DAT-5305"
