@@ -1,5 +1,5 @@
 """The card of lakehouse tables: a job that reads one table as a stream of versions and writes another dies at
-each step of its sink; a stranger writes to the same table all the while.
+each step of its sink; a stranger writes to the same table all the while, and may compact it.
 
 Between deaths the parallelism goes from 1 to 2 to 3. With worker processes a worker and the coordinator die in
 turn, at moments drawn from the seed. Pass: DuckDB counts every number once in the files that the library names,
@@ -14,13 +14,21 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from contextlib import nullcontext
 from itertools import cycle
 from pathlib import Path
 from random import Random
 
 from tests.fault_injection.job_process import JobProcess
 from tests.fault_injection.killing import Kills
-from tests.fault_injection.lakehouse_tables import INTO, JOB, SERVER_STEPS, LakehouseTable, table_of
+from tests.fault_injection.lakehouse_tables import (
+    INTO,
+    JOB,
+    SERVER_STEPS,
+    LakehouseTable,
+    compacting,
+    table_of,
+)
 from tests.fault_injection.verdict import Verdict
 
 # a moment of a commit: between two steps, such as while the library writes files
@@ -43,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=int, default=4_000, help="rows a second")
     parser.add_argument("--ckpt", default="200 ms")
     parser.add_argument("--hits", type=int, default=4, help="it dies at a hit of a step up to this one")
+    parser.add_argument("--compact", action="store_true", help="a stranger compacts the table all the while")
     parser.add_argument("--deployment", default="embedded", choices=("embedded", "processes"))
     parser.add_argument(
         "--forgetful",
@@ -60,8 +69,11 @@ def _into(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory / kind
     root.mkdir()
     table = table_of(kind, root)
-    with table.served():
+    with table.served(), compacting(table) if arguments.compact else nullcontext(Counter[str]()) as compacted:
         _try_out(table, arguments, verdict)
+    verdict.coverage += Counter({f"{kind}: {what}": count for what, count in compacted.items()})
+    if arguments.compact:
+        verdict.least[f"{kind}: compactions by a stranger"] = 1
 
 
 def _try_out(table: LakehouseTable, arguments: argparse.Namespace, verdict: Verdict) -> None:

@@ -5,6 +5,7 @@ counted by DuckDB in the files that the library names.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -25,6 +26,7 @@ LATE, UNANSWERED = "late", "unanswered"
 SERVER_STEPS = (LATE, UNANSWERED)
 # a next run that does not come to commit is seen elsewhere
 _LATEST_S = 60.0
+_COMPACT_EVERY_S = 0.3
 JOB = "insert-into-o-1"
 # versions of the input: a position is a version, a file of it and a row of the file
 VERSIONS = 20
@@ -41,6 +43,30 @@ UPSERT = (
     "k BIGINT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED",
     f"SELECT k % {KEYS}, COUNT(*) FROM numbers GROUP BY k % {KEYS}",
 )
+
+
+@contextmanager
+def compacting(table: LakehouseTable) -> Iterator[Counter[str]]:
+    """Compact a table again and again until the block ends; count what came of it."""
+    done, ended = Counter[str](), threading.Event()
+
+    def compact() -> None:
+        while not ended.wait(_COMPACT_EVERY_S):
+            if not table.exists():
+                continue
+            try:
+                table.compact()
+                done["compactions by a stranger"] += 1
+            except Exception as error:  # noqa: BLE001  the libraries' own classes
+                done[f"compactions that failed: {type(error).__name__}"] += 1
+
+    thread = threading.Thread(target=compact)
+    thread.start()
+    try:
+        yield done
+    finally:
+        ended.set()
+        thread.join()
 
 
 def table_of(kind: str, root: Path) -> LakehouseTable:
@@ -89,6 +115,12 @@ class LakehouseTable:
         """Append a row between two versions of the job."""
         self.append("out", pa.table({"k": pa.array([key], pa.int64()), "n": pa.array([1], pa.int64())}))
 
+    def compact(self) -> None:
+        """Write the rows of the table anew as another tool does, in one commit; that fails where the job gets
+        ahead.
+        """
+        raise NotImplementedError
+
     def exists(self) -> bool:
         """Whether the table is made."""
         raise NotImplementedError
@@ -134,6 +166,9 @@ class DeltaTables(LakehouseTable):
 
         deltalake.write_deltalake(str(self.root / name), rows, mode="append")
 
+    def compact(self) -> None:
+        self._table.optimize.compact()
+
     def exists(self) -> bool:
         return (self.root / "out" / "_delta_log").exists()
 
@@ -171,6 +206,12 @@ class IcebergTables(LakehouseTable):
         table = catalog.create_table_if_not_exists(f"db.{name}", rows.schema)
         # a key of the table may not be NULL
         table.append(rows.cast(pa.schema(table.schema().as_arrow())))
+
+    def compact(self) -> None:
+        table = self._load("out")
+        # the library would write the same rows over those of a later commit
+        table.metadata.properties["commit.retry.num-retries"] = "0"
+        table.overwrite(table.scan().to_arrow())
 
     def exists(self) -> bool:
         return bool(self._catalog.table_exists("db.out"))
