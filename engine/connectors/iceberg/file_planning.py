@@ -103,6 +103,20 @@ def _equality_deletes(found: Any, manifests: list[Any]) -> dict[Any, list[Equali
     return partitions
 
 
+def has_equality_deletes(found: Any) -> bool:
+    """Return whether the newest snapshot of a table has equality deletes."""
+    from pyiceberg.manifest import DataFileContent, ManifestContent
+
+    snapshot = found.current_snapshot()
+    manifests = () if snapshot is None else snapshot.manifests(found.io)
+    return any(
+        entry.data_file.content == DataFileContent.EQUALITY_DELETES
+        for manifest in manifests
+        if manifest.content == ManifestContent.DELETES
+        for entry in manifest.fetch_manifest_entry(found.io)
+    )
+
+
 def _partition_of(found: Any, file: Any) -> Any:
     """Return a file's partition: its specification and values, None for a file of an unpartitioned one."""
     from pyiceberg.transforms import VoidTransform

@@ -20,6 +20,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.epoch_target import EpochWriter, StagedForm
 from penstock.engine.api.failpoints import failpoint
+from penstock.engine.connectors.iceberg.file_planning import has_equality_deletes
 from penstock.engine.connectors.iceberg.iceberg_table import (
     arrow_schema,
     opened,
@@ -29,6 +30,7 @@ from penstock.engine.connectors.iceberg.iceberg_table import (
     refused,
     where,
 )
+from penstock.engine.connectors.iceberg.key_removal import remove_keys
 from penstock.engine.connectors.iceberg.stored_types import as_stored, is_special, refuse_uuid_keys
 from penstock.engine.connectors.iceberg.table_schema import new_table
 from penstock.engine.connectors.lakehouse.columns import (
@@ -207,8 +209,8 @@ class IcebergTarget:
                 table = pa.Table.from_batches(fitted)
                 gone = table.column(0)
                 table = table.drop_columns([table.schema.names[0]])
-                transaction.delete(self._keys_of(table), snapshot_properties=texts)
-                fitted_table = table.filter(pc.invert(gone)).cast(self._stored)
+                kept = self._remove(transaction, table, texts)
+                fitted_table = pa.concat_tables([*kept, table.filter(pc.invert(gone)).cast(self._stored)])
             else:
                 fitted_table = pa.Table.from_batches(fitted, schema=self._stored)
             transaction.append(fitted_table, snapshot_properties=texts)
@@ -228,11 +230,19 @@ class IcebergTarget:
         stored = [column.with_nullable(True) if leading else column for column in self._stored]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields, *stored]))
 
-    def _keys_of(self, rows: pa.Table) -> Any:
+    def _remove(self, transaction: Any, rows: pa.Table, marks: dict[str, str]) -> list[pa.Table]:
+        """Remove the rows of the keys of some rows; return rows of files that go with them, to be added
+        again."""
         from pyiceberg.table.upsert_util import create_match_filter
 
         names = {name.lower(): name for name in rows.schema.names}
-        return create_match_filter(rows, [names[name.lower()] for name in self._key])
+        key = [names[name.lower()] for name in self._key]
+        matched = create_match_filter(rows, key)
+        if not has_equality_deletes(self._iceberg):
+            transaction.delete(matched, snapshot_properties=marks)
+            return []
+        kept = remove_keys(self._iceberg, transaction, rows.select(key), matched, marks, self._where)
+        return [table.cast(self._stored) for table in kept]
 
     def _again(self, act: Callable[[], None]) -> None:
         """Do what another commit may get ahead of; each try reads the metadata anew. DAT-5313."""

@@ -114,8 +114,6 @@ def test_files_of_deleted_values(tmp_path: Path) -> None:
     delete_equal(tmp_path, "k", 1, 2)
     for options in ({}, STREAM):
         assert read(tmp_path, **options) == [(1, "v1"), (3, "v3")]
-    error = refusal(write, tmp_path, *upserts(k1="new"), key=KEY)
-    assert (error.code, "equality deletes" in str(error.detail)) == ("DAT-5305", True)
     assert read(tmp_path, **{"scan.snapshot-id": str(first)}) == [(1, "v1"), (2, "v2"), (3, "v3")]
     # rows that are only appended do not ask what was deleted
     write(tmp_path, *rows(4))
