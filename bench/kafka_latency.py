@@ -122,15 +122,14 @@ def latency(arguments: argparse.Namespace) -> None:
 
 def _at_mock(load: Load) -> None:
     mock = MockCluster()
-    for topic in ("one", "c", "d", "i", "o", "e", "f"):
+    for topic in ("one", "c", "d", "i", "o"):
         mock.create(topic, MOCK_PARTITIONS)
     say("the mock instead of the broker of the tests; it does not say when it had a record:")
     topics = KafkaTopics(mock.bootstrap)
-    five, one = Load(load.rate, load.seconds, 5), Load(load.rate, load.seconds, 1)
-    _say("no job, one topic", five, _measured(topics, "one", "one", five))
-    _copied(topics, ("c", "d"), five)
-    _of_a_job(topics, ("i", "o"), ("at-least-once", 10_000), five)
-    _of_a_job(topics, ("e", "f"), ("at-least-once", 10_000), one)
+    # with a linger of 1 ms there are more batches than the mock hands on: one of a partition a fetch
+    _say("no job, one topic", load, _measured(topics, "one", "one", load))
+    _copied(topics, ("c", "d"), load)
+    _of_a_job(topics, ("i", "o"), ("at-least-once", 10_000), load)
     mock.close()
 
 

@@ -28,6 +28,10 @@ _LOOK_MS = 200
 # Read ahead of the operator by all partitions of a table together, and by one at least.
 _AHEAD_KIB = 64 << 10
 _AHEAD_LEAST_KIB = 1 << 10
+# The same in messages; librdkafka's default is 100,000 of each partition.
+_MESSAGES_AHEAD = 400_000
+_MESSAGES_AHEAD_LEAST = 1_000
+_MESSAGES_OF_ONE = 100_000
 
 MakeConsumer = Callable[[dict[str, str], Wanted, Callable[[], None]], KafkaConsumer]
 
@@ -141,9 +145,14 @@ class KafkaSource:
             self._asked = None
 
     def _properties(self) -> dict[str, str]:
-        ahead = max(_AHEAD_LEAST_KIB, _AHEAD_KIB // max(1, len(self._known)))
+        partitions = max(1, len(self._known))
+        ahead = max(_AHEAD_LEAST_KIB, _AHEAD_KIB // partitions)
         return consumer_properties(self._request.table) | {
             "queued.max.messages.kbytes": str(ahead),
+            # librdkafka adds some hundred bytes to each message, which the limit above does not count
+            "queued.min.messages": str(
+                min(_MESSAGES_OF_ONE, max(_MESSAGES_AHEAD_LEAST, _MESSAGES_AHEAD // partitions))
+            ),
             # a full queue is looked at again soon: the default of a second would let a fast reader wait
             "fetch.queue.backoff.ms": "5",
         }
