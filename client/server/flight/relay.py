@@ -132,14 +132,14 @@ class Relay:
         server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             server.connect(self._inner)
-            connection = server.getsockname()[1]
-            accepted = self.strangers.admit(connection, self._now_s())
         except OSError:
-            accepted = False
-        if not accepted:
             client.close()
             server.close()
             return
+        connection = server.getsockname()[1]
+        oldest = self.strangers.admit(connection, self._now_s())
+        if oldest is not None:
+            self._end(oldest)
         for each in (client, server):
             each.setblocking(False)
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -30,15 +30,16 @@ class Strangers:
         self._until_s: dict[int, float] = {}
         self.refused = 0
 
-    def admit(self, connection: int, now_s: float) -> bool:
-        """Begin to count a connection; return whether it is accepted: strangers are few at once."""
+    def admit(self, connection: int, now_s: float) -> int | None:
+        """Begin to count a connection. Return the one to close for it, where strangers are too many at once:
+        the oldest, since an honest client is authenticated within milliseconds.
+        """
         with self._lock:
-            if len(self._left) >= self._limits.connections:
-                self.refused += 1
-                return False
+            oldest = next(iter(self._left)) if len(self._left) >= self._limits.connections else None
+            self.refused += oldest is not None
             self._left[connection] = self._limits.bytes
             self._until_s[connection] = now_s + self._limits.seconds
-            return True
+            return oldest
 
     def allowance(self, connection: int) -> int | None:
         """Return how many bytes a connection may still send; None for one that is trusted."""

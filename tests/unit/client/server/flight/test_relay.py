@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -46,15 +47,16 @@ with flight_listener(TestAuthenticator(tokens={"good": "ann"})) as listener:
 
 def test_a_stranger_is_counted_until_it_is_trusted() -> None:
     strangers = Strangers(StrangerLimits(bytes=100, seconds=5, connections=2))
-    assert strangers.admit(1, 0.0) and strangers.admit(2, 1.0)
-    # few at once
-    assert not strangers.admit(3, 1.0)
+    assert strangers.admit(1, 0.0) is None and strangers.admit(2, 1.0) is None
     assert strangers.allowance(1) == 100 and strangers.count(1, 60) and strangers.allowance(1) == 40
     assert not strangers.count(1, 40)
     # whoever is trusted sends what it likes, as long as it likes
     strangers.trust(2)
     assert strangers.allowance(2) is None and strangers.count(2, 10**9)
-    assert strangers.admit(3, 2.0)
+    assert strangers.admit(3, 2.0) is None
+    # few at once: the oldest goes
+    assert strangers.admit(4, 2.0) == 1
+    strangers.forget(4)
     assert strangers.overdue(4.9) == [] and strangers.overdue(5.0) == [1] and strangers.overdue(7.0) == [1, 3]
     strangers.forget(1)
     assert strangers.overdue(9.0) == [3] and strangers.refused == 6
@@ -122,3 +124,13 @@ def test_silent_strangers_are_closed_and_sessions_have_their_clients_address(
         # more than a stranger may send, both ways
         text = "x" * 900_000
         assert client.execute(f"SELECT LENGTH('{text}')").fetchall() == [(900_000,)]
+
+
+def test_a_crowd_of_strangers_keeps_nobody_out() -> None:
+    with flight_listener(TestAuthenticator(tokens=TOKENS)) as listener, ExitStack() as crowd:
+        host, _, port = listener.address.rpartition(":")
+        for _ in range(2 * StrangerLimits().connections):
+            crowd.enter_context(socket.create_connection((host, int(port))))
+        with _client(listener.address) as client:
+            assert client.execute("SELECT 1").fetchall() == [(1,)]
+        assert listener.refused_strangers >= StrangerLimits().connections
