@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.statements.dispatch import LocatedStatement, parse_statements, run_statement
+from penstock.client.statements.explained_query import explained_query
 from penstock.client.statements.materialized_views import declare_view
 from penstock.client.statements.tables import declare_table_as
 from penstock.planner.parser.scanner import scan
@@ -167,6 +168,8 @@ def _check_statement(session: Session, statement: LocatedStatement) -> None:
         # SUBSCRIBE and VERIFY run on our own runtime in every mode
         case nodes.Subscribe() as subscribed:
             pipeline.plan(pipeline.bind(subscribed), mode="streaming")
+        case nodes.ExplainWhy() as why:
+            explained_query(state, pipeline, why)
         case nodes.Verify(query):
             pipeline.plan(pipeline.bind(query), mode="streaming")
         case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet() as query:

@@ -19,6 +19,7 @@ from penstock.catalog.error_codes.mqtt import MQTT
 from penstock.catalog.error_codes.nats import NATS
 from penstock.catalog.error_codes.object_storage import OBJECT_STORAGE
 from penstock.catalog.error_codes.postgres_wire import POSTGRES_WIRE
+from penstock.catalog.error_codes.provenance import PROVENANCE
 from penstock.catalog.error_codes.python_connectors import PYTHON_CONNECTORS
 from penstock.catalog.error_codes.redis import REDIS
 from penstock.catalog.error_codes.runtime import RUNTIME
@@ -43,6 +44,7 @@ FAMILIES = {
     "CLI": "Client, command line and shell",
     "NET": "Connections of workers",
     "VER": "VERIFY",
+    "WHY": "EXPLAIN WHY",
     "INT": "Defects of penstock",
 }
 
@@ -84,6 +86,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
             | OBJECT_STORAGE
             | CDC
             | POSTGRES_WIRE
+            | PROVENANCE
         ).items(),
         key=lambda entry: (list(FAMILIES).index(entry[0][:3]), entry[0]),
     )

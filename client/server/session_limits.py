@@ -18,6 +18,7 @@ _COMPUTING = (
     nodes.ExecuteStatementSet,
     nodes.CreateTableAs,
     nodes.CreateMaterializedView,
+    nodes.ExplainWhy,
     nodes.Verify,
 )
 

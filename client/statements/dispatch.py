@@ -14,6 +14,7 @@ from penstock.client.statements import (
     catalogs,
     explain,
     explain_job,
+    explain_why_not,
     functions,
     jobs,
     materialized_views,
@@ -95,6 +96,8 @@ def run_statement(
             return subscribe.subscribe(pipeline, node, params)
         case nodes.Verify():
             return verify.verify(pipeline, node)
+        case nodes.ExplainWhy():
+            return explain_why_not.explain_row(state, pipeline, node)
         case nodes.Explain():
             return explain.explain_statement(state, pipeline, node, params)
         # CREATE TABLE .. AS SELECT: a declaration and a job

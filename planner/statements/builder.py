@@ -435,6 +435,23 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     def explain(self, children: list[Any]) -> nodes.Explain:
         return nodes.Explain(tuple(_all(children, nodes.ExplainStage)), children[-1], span=self.span)
 
+    def explain_why(self, children: list[Any]) -> nodes.ExplainWhy:
+        tokens = [child for child in children if isinstance(child, Token)]
+        conditions = tuple(self._expression(token) for token in tokens if token.type == "EXPRESSION")
+        limit = next((token for token in tokens if token.type == "NUMBER"), None)
+        # LIMIT 0 would show nothing, LIMIT 1.5 is no number of rows
+        if limit is not None and (not limit.value.isdigit() or int(limit.value) < 1):
+            raise PenstockError(
+                "SQL-1001", "LIMIT takes a whole number of rows", span=_span(limit), sqlstate="42601"
+            )
+        return nodes.ExplainWhy(
+            conditions,
+            children[-1],
+            _has(children, "missing"),
+            None if limit is None else int(limit.value),
+            span=self.span,
+        )
+
     # the session and its jobs
 
     def set_option(self, children: list[Any]) -> nodes.Set:

@@ -237,6 +237,18 @@ class Explain(Statement):
 
 
 @dataclass(frozen=True)
+class ExplainWhy(Statement):
+    """EXPLAIN WHY [NOT] ROW (conditions) [LIMIT n] FOR query, or OF VIEW name. ``missing`` asks why there is
+    no such row. ``limit``: the most input rows of each table; None for the default.
+    """
+
+    conditions: tuple[SqlExpression, ...]
+    subject: Query | Name
+    missing: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
 class Set(Statement):
     """SET 'key' = 'value'. Without a key it lists the settings, without a value it shows one."""
 

@@ -11,6 +11,7 @@ from penstock.repl.meta_commands import (
     execution,
     listings,
     named_queries,
+    provenance,
     session_facts,
     shown_rows,
 )
@@ -45,6 +46,7 @@ ACTIONS: dict[str, Callable[[MetaContext, MetaCommand], None]] = {
     r"\gx": execution.run_buffer,
     r"\last": shown_rows.show_last,
     r"\tail": shown_rows.show_tail,
+    r"\why": provenance.explain_shown_row,
     r"\n": named_queries.run_named,
     r"\ns": named_queries.save_named,
     r"\nd": named_queries.drop_named,

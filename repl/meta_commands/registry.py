@@ -53,6 +53,7 @@ SECTIONS: dict[str, tuple[CommandHelp, ...]] = {
                 "[TABLE or JOB] [N]",
                 "the last rows of the last result; or of a table or a job's output, and what comes",
             ),
+            (r"\why", "[N]", "the input rows that made row N of the last result, or its last row"),
             (r"\o", "[FILE or |COMMAND]", "print rows into a file or command; alone: on the screen again"),
             (
                 r"\mode",

@@ -9,6 +9,7 @@ from penstock.planner.statements import nodes
 _READS = (
     nodes.Query,
     nodes.Subscribe,
+    nodes.ExplainWhy,
     nodes.Verify,
     nodes.Use,
     nodes.Show,

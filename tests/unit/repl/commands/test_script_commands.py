@@ -193,3 +193,20 @@ def test_the_list_of_commands_has_all(penstock):
     code, out, err = penstock("--csv", "-c", r"\?")
     assert code == 0, err
     assert all(f"  {command.name} " in out for command in COMMANDS)
+
+
+def test_why_a_shown_row_is_there(penstock, tmp_path):
+    (tmp_path / "sales.csv").write_text("1,2\n1,3\n2,5\n")
+    table = (
+        "CREATE TABLE sales (k INT, v INT) WITH ('connector' = 'filesystem', 'format' = 'csv', "
+        f"'path' = '{tmp_path}/sales.csv', 'csv.header' = 'false');"
+    )
+    query = "SELECT k, SUM(v) AS s FROM sales GROUP BY k ORDER BY k"
+    code, out, err = penstock("--csv", "-c", f"{table}\n{query};\n\\why 1\n\\why\n\\why 9")
+    assert "EXPLAIN WHY ROW (`k` = 1, `s` = 5) FOR SELECT k" in err
+    shown = [line.split(",", 1)[1] for line in out.splitlines() if line.startswith("sales,")]
+    assert [f"row {n}" in line for n, line in enumerate(shown)] == [True, True, True]
+    # the result of the query stays the last one, so the second asks for its last row
+    assert '""k"":2' in shown[2]
+    assert code != 0
+    assert "there is no row 9" in err
