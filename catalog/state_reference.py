@@ -67,12 +67,25 @@ class StateLookup(Protocol):
     def state_columns(self, reference: StateReference) -> StateColumns:
         """Return the columns of a state. Raises STA-3xxx where there is none."""
 
+    def view_rows(self, view: str, checkpoint: int | None, until_us: int | None) -> StateReference | None:
+        """Return the state that has the rows of a materialized view at a checkpoint, by its number or the
+        newest one until a time; None for no rows. Raises STA-3062 for a checkpoint that is not there.
+        """
+
 
 class NoStates:
     """Refuses every state: a catalog by itself has no jobs."""
 
     def state_columns(self, reference: StateReference) -> StateColumns:
         """Raise STA-3060."""
-        raise PenstockError(
-            "STA-3060", "this catalog reads no states of jobs", hint="read them in a session that runs jobs"
-        )
+        raise _no_session()
+
+    def view_rows(self, view: str, checkpoint: int | None, until_us: int | None) -> StateReference | None:
+        """Raise STA-3060."""
+        raise _no_session()
+
+
+def _no_session() -> PenstockError:
+    return PenstockError(
+        "STA-3060", "this catalog reads no states of jobs", hint="read them in a session that runs jobs"
+    )

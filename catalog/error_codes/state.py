@@ -109,6 +109,14 @@ STATE: dict[str, tuple[str, str]] = {
         "A state of a job is read by a catalog that is of no session.",
         "Read it in a session that runs jobs.",
     ),
+    "STA-3062": (
+        "A materialized view has no such checkpoint, or writes none.",
+        "Read AS OF one that the hint names.",
+    ),
+    "STA-3063": (
+        "The text behind AS OF TIMESTAMP is no timestamp.",
+        "Write AS OF TIMESTAMP '2024-01-31 12:00:00'.",
+    ),
     "STA-3061": (
         "A query names a state that its job has not, or one of several.",
         "SELECT * FROM STATE OF JOB 'id' lists the operators and their states.",

@@ -71,6 +71,10 @@ class CheckedStates:
             self._access.check_path("savepoint", reference.savepoint)
         return self._states.state_columns(reference)
 
+    def view_rows(self, view: str, checkpoint: int | None, until_us: int | None) -> StateReference | None:
+        """Return the state that has the rows of a materialized view at a checkpoint."""
+        return self._states.view_rows(view, checkpoint, until_us)
+
 
 def check_table(access: AccessControl, table: CatalogTable, declared: Relation | None = None) -> None:
     """Refuse what a table reaches. ``declared`` is what the catalog has by its name. Whoever declared that

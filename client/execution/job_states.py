@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -35,6 +36,10 @@ _ITEM = (Field("item", STRING, False),)
 """The column of a state that is a list: each item as JSON."""
 
 
+_VIEW_ROWS = "rows"
+"""The state in which the sink of a materialized view keeps its rows."""
+
+
 class JobStates:
     """Reads states out of completed checkpoints; a running job is not disturbed. ``state_dir``: where jobs of
     other processes, and of this one before, have theirs.
@@ -61,6 +66,35 @@ class JobStates:
         # an empty state has no file, and so no columns but this one
         schema = pa.schema([("key_group", pa.int64())]) if first is None else first.schema
         return StateColumns(tuple(Field(column.name, from_arrow(column.type)) for column in schema), found)
+
+    def view_rows(self, view: str, checkpoint: int | None, until_us: int | None) -> StateReference | None:
+        """Return the state that has the rows of a materialized view at a checkpoint; None where it had none.
+        Raises STA-3062 for a checkpoint that is not retained, with those that are, and for a view whose job
+        writes none.
+        """
+        name = f"materialized-view-{view}".lower()
+        job = next((job for job in reversed(self._jobs.all()) if job.name.lower() == name), None)
+        if job is None or job.checkpoint_storage is None:
+            raise PenstockError(
+                "STA-3062",
+                f"materialized view {view} writes no checkpoints, so only its present rows can be read",
+                hint="open the session with a state directory; a view over tables that end writes none",
+                sqlstate="55000",
+            )
+        reader = self._reader(StateReference(job.job_id))
+        manifests = [line.manifest for line in reader.lines() if line.manifest is not None]
+        found = [
+            manifest
+            for manifest in manifests
+            if manifest.checkpoint_id == checkpoint
+            or (until_us is not None and manifest.created_at_ms * 1000 <= until_us)
+        ]
+        if not found:
+            raise _not_retained(view, checkpoint, manifests)
+        lines = [line for line in reader.states(found[-1]) if line.state == _VIEW_ROWS and line.keyed]
+        number = found[-1].checkpoint_id
+        sinks = [line for line in lines if line.operator == f"sink {view}"]
+        return StateReference(job.job_id, None, number, sinks[0].operator_id, _VIEW_ROWS) if sinks else None
 
     def read(self, options: Mapping[str, str]) -> Iterator[pa.Table]:
         """Yield the entries of the state that ``state_columns`` has found, with the types it said. Raises
@@ -117,6 +151,24 @@ class JobStates:
             if exists(directory):
                 return CheckpointReader(storage_at(directory))
         raise _no_state(job_id, list(known), exists=job is not None)
+
+
+def _not_retained(view: str, checkpoint: int | None, manifests: list[Manifest]) -> PenstockError:
+    """Return the error of a version that is not there, with those that are."""
+    there = ", ".join(
+        f"{manifest.checkpoint_id} ({datetime.fromtimestamp(manifest.created_at_ms / 1000, UTC):%F %T} UTC)"
+        for manifest in manifests
+    )
+    what = "so old a checkpoint" if checkpoint is None else f"checkpoint {checkpoint}"
+    more = "SET 'execution.checkpointing.num-retained' before the view is created keeps more"
+    return PenstockError(
+        "STA-3062",
+        f"materialized view {view} has {what} no longer, or not yet",
+        hint=f"there are: {there}; {more}"
+        if there
+        else "its first checkpoint is not complete: read it again",
+        sqlstate="42704",
+    )
 
 
 def _list(lines: list[StateLine], manifest: Manifest) -> pa.Table:

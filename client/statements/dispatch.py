@@ -139,14 +139,18 @@ def run_statement(
             return explain_job.explain_job(state, node)
         # the shell handles QUIT itself
         case nodes.Quit():
-            raise PenstockError(
-                "CLI-6007",
-                "QUIT leaves the shell, and this is not the shell",
-                hint="close the connection instead",
-                sqlstate="0A000",
-            )
+            raise _no_shell()
     raise PenstockError(
         "INT-9040", f"no runner for statement {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000"
+    )
+
+
+def _no_shell() -> PenstockError:
+    return PenstockError(
+        "CLI-6007",
+        "QUIT leaves the shell, and this is not the shell",
+        hint="close the connection instead",
+        sqlstate="0A000",
     )
 
 

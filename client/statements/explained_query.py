@@ -88,7 +88,7 @@ def _view_query(state: SessionState, name: nodes.Name, binder: Binder) -> tuple[
     relation = state.catalog.resolve(name.text, name.span)
     if not isinstance(relation, View | MaterializedView):
         raise PenstockError(
-            "SQL-1342",
+            "SQL-1303",
             f'"{name}" is no view',
             span=name.span,
             hint=f"write FOR SELECT * FROM {name}",

@@ -30,6 +30,7 @@ from penstock.planner.parser.syntax_nodes import (
     TableFunctionCall,
     WindowTableFunction,
 )
+from penstock.planner.parser.version_parser import VersionParser
 
 # words that begin a clause before one of these followers, or anywhere if none are listed
 _NO_ALIAS = {
@@ -59,6 +60,7 @@ class TableParser:
         self._files = FileParser(context)
         self._states = StateParser(context)
         self._pivots = PivotParser(context)
+        self._versions = VersionParser(context, self.named_table)
 
     # aliases
 
@@ -175,12 +177,19 @@ class TableParser:
             node = self._table_function()
             self._tokens.need(TokenType.R_PAREN, ")")
             return node
+        # DIFF(view AS OF CHECKPOINT 3, view AS OF CHECKPOINT 7)
+        if self._versions.begins_difference():
+            return self._versions.difference(begin)
         # f(..) without TABLE
         if self._tokens.at(TokenType.L_PAREN, 1) and (
             self._tokens.is_name() or self._tokens.at_words("UNNEST")
         ):
             return self._table_function()
-        return self.named_table(begin)
+        table = self.named_table(begin)
+        # view AS OF CHECKPOINT 3
+        if type(table) is exp.Table and self._versions.begins_version():
+            return self._versions.version(table, begin)
+        return table
 
     def _lateral(self, begin: int) -> exp.Expr:
         if self._tokens.at(TokenType.L_PAREN):

@@ -210,6 +210,18 @@ class StateTable(exp.Table):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "reference": True, "alias": False}
 
 
+class ViewVersion(exp.Table):
+    """``view AS OF CHECKPOINT n`` or ``AS OF TIMESTAMP '..'``: ``moment`` is the number or the time."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "checkpoint": True, "moment": True, "alias": False}
+
+
+class VersionDifference(exp.Table):
+    """``DIFF(before, after)`` of two versions of a view."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "before": True, "after": True, "alias": False}
+
+
 class LambdaFunction(exp.Expression):
     """``(x, y) -> body`` as an argument: ``expressions`` are its parameters, ``this`` its body."""
 

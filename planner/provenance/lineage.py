@@ -12,8 +12,16 @@ from dataclasses import replace
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, BOOLEAN, INT
-from penstock.planner.expressions.expression_properties import is_deterministic
-from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Expression, conjunction, conjuncts
+from penstock.planner.expressions.expression_properties import CLOCK_FUNCTIONS, is_deterministic
+from penstock.planner.expressions.nodes import (
+    AggregateCall,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.changelog_normalize import ChangelogNormalize
 from penstock.planner.logical.emit import Emit
@@ -64,7 +72,7 @@ def trace_lineage(plan: LogicalPlan, restrictions: Restrictions) -> list[Leaf]:
 
 
 def _check_deterministic(expression: Expression) -> Expression:
-    if not is_deterministic(expression):
+    if not is_deterministic(expression.transform(_without_clock)):
         raise PenstockError(
             "WHY-7101",
             f"{expression} has another value in each run, so the rows that made a row cannot be found again",
@@ -73,6 +81,12 @@ def _check_deterministic(expression: Expression) -> Expression:
             sqlstate="0A000",
         )
     return expression
+
+
+def _without_clock(node: Expression) -> Expression:
+    # the clock is read once for a query; a PROCTIME() column is compared nowhere
+    is_clock = isinstance(node, Call) and node.function in CLOCK_FUNCTIONS
+    return Literal(node.type, True, value=None) if is_clock else node
 
 
 def _trace(node: LogicalPlan, restrictions: Restrictions) -> Iterator[Leaf]:

@@ -36,6 +36,7 @@ from penstock.planner.binder.relations.pivot import bind_pivot, bind_unpivot
 from penstock.planner.binder.relations.process_tables import bind_process_table
 from penstock.planner.binder.relations.states import state_table
 from penstock.planner.binder.relations.upserted_table import marked, upserted
+from penstock.planner.binder.relations.view_versions import version_difference, view_version
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
@@ -55,6 +56,8 @@ from penstock.planner.parser.syntax_nodes import (
     SnapshotTable,
     StateTable,
     UnpivotedTable,
+    VersionDifference,
+    ViewVersion,
     WindowTableFunction,
     consume,
     moved,
@@ -188,6 +191,11 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         # STATE OF JOB 'id' OPERATOR 'name'
         case StateTable():
             return read_table(state_table(tree, context), span_of(tree), context)
+        # view AS OF CHECKPOINT n, DIFF(.., ..)
+        case ViewVersion():
+            return view_version(tree, context)
+        case VersionDifference():
+            return version_difference(tree, context)
     consume(tree, "this", "alias")
     # t /*+ OPTIONS('key' = 'value') */
     options = tree.meta.get("options", ())
