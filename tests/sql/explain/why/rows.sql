@@ -142,7 +142,7 @@ hint: compare it with something
 # a table that is no view
 EXPLAIN WHY ROW (id = 2) OF VIEW orders
 ---
-error[SQL-1342]: "orders" is no view
+error[SQL-1303]: "orders" is no view
   1 | EXPLAIN WHY ROW (id = 2) OF VIEW orders
     |                                  ^^^^^^
 hint: write FOR SELECT * FROM orders
