@@ -47,6 +47,7 @@ from penstock.planner.provenance.restrictions import (
     Restrictions,
     field_column,
     moved,
+    no_lineage,
     restrict,
     rows_like,
     same_rows,
@@ -57,7 +58,8 @@ from penstock.planner.provenance.restrictions import (
 Leaf = tuple[Scan | Values, Restrictions]
 """A leaf of a plan, and which of its rows belong to the lineage."""
 
-_PASSING = (Sink, Emit, WatermarkAssign, Sort, TemporalSort, ProcessingTime, Limit, ChangelogNormalize)
+PASSING = (Sink, Emit, WatermarkAssign, Sort, TemporalSort, ProcessingTime, Limit, ChangelogNormalize)
+"""Nodes that pass their rows on, or drop some, by nothing that the lineage is told by."""
 
 
 def trace_lineage(plan: LogicalPlan, restrictions: Restrictions) -> list[Leaf]:
@@ -105,13 +107,8 @@ def _trace(node: LogicalPlan, restrictions: Restrictions) -> Iterator[Leaf]:
         case _:
             below = node.inputs[0] if len(node.inputs) == 1 else None
             step = _STEPS.get(type(node))
-            if below is None or (step is None and not isinstance(node, _PASSING)):
-                raise PenstockError(
-                    "WHY-7102",
-                    f"EXPLAIN WHY does not know the input rows of {node.text()}",
-                    hint="ask about the query below it",
-                    sqlstate="0A000",
-                )
+            if below is None or (step is None and not isinstance(node, PASSING)):
+                raise no_lineage(node)
             yield from _trace(below, restrictions if step is None else step(node, restrictions))
 
 

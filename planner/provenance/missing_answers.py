@@ -18,10 +18,12 @@ from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.plan import Conditions, LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan, Values
-from penstock.planner.logical.set_operations import Union
+from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.logical.windows import AttachedWindow
-from penstock.planner.provenance.late_rows import LateFilter
+from penstock.planner.provenance.late_rows import LateFilter, SplitWatermarks
+from penstock.planner.provenance.lineage import PASSING
+from penstock.planner.provenance.restrictions import no_lineage
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def _step(node: LogicalPlan, conditions: Conditions) -> CandidateStep:
             return _tested(
                 node, _step(node.input, _movable(conditions)), conjuncts(node.predicate), conditions
             )
+        case Repeat():
+            return _step(node.input, conditions)
         case Project():
             # a projection keeps its rows: it is no step
             return _step(node.input, tuple(inline(part, node.expressions) for part in conditions))
@@ -91,9 +95,13 @@ def _step(node: LogicalPlan, conditions: Conditions) -> CandidateStep:
             )
         case BinaryJoin():
             return _join(node, conditions)
+        case SplitWatermarks():
+            return _step(node.input, conditions)
         case _ if (columns := _columns_of_input(node)) is not None:
             return _unary(node, columns, conditions)
-    # an operator that keeps its rows, such as Sort
+    if not isinstance(node, PASSING):
+        raise no_lineage(node)
+    # an operator that keeps its rows, such as Sort, is no step
     return _step(node.inputs[0], conditions)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from penstock.catalog.coercion import is_orderable
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Role
 from penstock.catalog.types import BOOLEAN
@@ -106,6 +107,16 @@ def same_rows(node: LogicalPlan, rows: LogicalPlan, first: int = 0) -> Restricti
     width = len(node.schema)
     needed = select_columns(rows, range(first, first + width))
     return rows_like(((column_of(node, i), i) for i in range(width)), width, needed)
+
+
+def no_lineage(node: LogicalPlan) -> PenstockError:
+    """Return the error of an operator whose input rows are not known."""
+    return PenstockError(
+        "WHY-7102",
+        f"EXPLAIN WHY does not know the input rows of {node.text()}",
+        hint="ask about the query below it",
+        sqlstate="0A000",
+    )
 
 
 def field_column(field: Field, index: int) -> Column:

@@ -126,3 +126,19 @@ error[WHY-7105]: the result has 1 row that meet these conditions
   1 | EXPLAIN WHY NOT ROW (id = 2) FOR SELECT id FROM orders
     |                      ^^^^^^
 hint: EXPLAIN WHY ROW with the same conditions lists the input rows that made them
+====
+# a recursive query has no lineage
+EXPLAIN WHY NOT ROW (n = 20) FOR WITH RECURSIVE r (n) AS (SELECT id FROM orders UNION SELECT n + 1 FROM r WHERE n < 8) SELECT n FROM r
+---
+error[WHY-7102]: EXPLAIN WHY does not know the input rows of RecursiveQuery UNION, until an iteration has no new row, at most 10,000: Project n + 1 <- Project n + 1 <- Filter n < 8 <- WorkTable
+hint: ask about the query below it
+====
+# EXCEPT
+EXPLAIN WHY NOT ROW (id = 7) FOR SELECT customer AS id FROM orders EXCEPT SELECT id FROM customers
+---
+1 | Scan orders | 3 | 
+2 | Scan customers | 1 | 
+3 | Union 2 inputs | 4 | 
+4 | Aggregate by id: count(*) FILTER (WHERE side) AS left_rows, count(*) FILTER (WHERE not(side)) AS right_rows | 1 | 
+5 | Filter CASE WHEN (right_rows = 0) THEN left_rows ELSE 0 END > 0 | 0 | HAVING CASE WHEN (right_rows = 0) THEN left_rows ELSE 0 END > 0 drops the only candidate: CASE WHEN (right_rows = 0) THEN left_rows ELSE 0 END is 0
+-- HAVING CASE WHEN (right_rows = 0) THEN left_rows ELSE 0 END > 0 drops the only candidate: CASE WHEN (right_rows = 0) THEN left_rows ELSE 0 END is 0
