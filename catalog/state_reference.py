@@ -72,6 +72,11 @@ class StateLookup(Protocol):
         newest one until a time; None for no rows. Raises STA-3062 for a checkpoint that is not there.
         """
 
+    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
+        """Return what the job of a materialized view has read at its newest checkpoint: by table of files,
+        the path of each file and the number of rows. Nothing where the job writes no checkpoints.
+        """
+
 
 class NoStates:
     """Refuses every state: a catalog by itself has no jobs."""
@@ -81,6 +86,10 @@ class NoStates:
         raise _no_session()
 
     def view_rows(self, view: str, checkpoint: int | None, until_us: int | None) -> StateReference | None:
+        """Raise STA-3060."""
+        raise _no_session()
+
+    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
         """Raise STA-3060."""
         raise _no_session()
 

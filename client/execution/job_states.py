@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.engine.api.locations import Location
     from penstock.engine.checkpoint.manifest import Manifest
     from penstock.engine.checkpoint.reader import CheckpointReader, StateLine
+    from penstock.engine.job.job import Job
 
 _LIST = (
     Field("operator", STRING, False),
@@ -72,8 +73,7 @@ class JobStates:
         Raises STA-3062 for a checkpoint that is not retained, with those that are, and for a view whose job
         writes none.
         """
-        name = f"materialized-view-{view}".lower()
-        job = next((job for job in reversed(self._jobs.all()) if job.name.lower() == name), None)
+        job = self._view_job(view)
         if job is None or job.checkpoint_storage is None:
             raise PenstockError(
                 "STA-3062",
@@ -95,6 +95,29 @@ class JobStates:
         number = found[-1].checkpoint_id
         sinks = [line for line in lines if line.operator == f"sink {view}"]
         return StateReference(job.job_id, None, number, sinks[0].operator_id, _VIEW_ROWS) if sinks else None
+
+    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
+        """Return what the job of a materialized view has read at its newest checkpoint: by table of files,
+        the path of each file and the number of rows. Nothing where the job writes no checkpoints.
+        """
+        job = self._view_job(view)
+        if job is None or job.checkpoint_storage is None:
+            return {}
+        reader = self._reader(StateReference(job.job_id))
+        manifest = reader.manifest()
+        names = {operator.operator_id: operator.name for operator in manifest.operators}
+        read: dict[str, list[tuple[str, int]]] = {}
+        for operator_id, state, item in reader.items(manifest):
+            kind, _, table = names.get(operator_id, "").partition(" ")
+            if (kind, state) == ("source", "splits") and "row" in item.get("position", {}):
+                path = str(item["split"]).rpartition("@")[0]
+                read.setdefault(table, []).append((path, int(item["position"]["row"])))
+        # a file that was cut into ranges has several positions, which are none of the file's
+        return {table: files for table, files in read.items() if len(dict(files)) == len(files)}
+
+    def _view_job(self, view: str) -> Job | None:
+        name = f"materialized-view-{view}".lower()
+        return next((job for job in reversed(self._jobs.all()) if job.name.lower() == name), None)
 
     def read(self, options: Mapping[str, str]) -> Iterator[pa.Table]:
         """Yield the entries of the state that ``state_columns`` has found, with the types it said. Raises

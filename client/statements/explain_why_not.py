@@ -36,6 +36,7 @@ from penstock.planner.logical.sort import TopN
 from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.provenance.late_rows import LateFilter, drop_late_rows
 from penstock.planner.provenance.missing_answers import CandidateStep, first_loss, trace_candidates
+from penstock.planner.provenance.read_rows import ReadRows
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ def _reason(pipeline: QueryPipeline, step: CandidateStep) -> str:
             return _late(pipeline, step)
         case Filter():
             return _filtered(pipeline, step)
+        case ReadRows():
+            return f"the job of the view has not read {_candidates(pipeline, step)} at its last checkpoint"
         case BinaryJoin():
             return _without_partner(pipeline, step, step.node)
         case TopN() | PartitionTop():

@@ -16,6 +16,7 @@ from penstock.planner.expressions.nodes import Expression, conjuncts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
+from penstock.planner.provenance.read_rows import ended, up_to_positions
 from penstock.planner.statements import nodes
 from penstock.planner.statements.script import parse_view_query
 
@@ -59,6 +60,8 @@ def explained_query(state: SessionState, pipeline: QueryPipeline, node: nodes.Ex
     else:
         query, binder_of_query = _view_query(state, node.subject, binder)
     plan = state.views.pin(binder_of_query.bind_query(query), state.is_abandoned)
+    if isinstance(node.subject, nodes.Name):
+        plan = _as_read(state, node.subject, plan)
     _refuse_endless(plan, node.subject.span)
     bound = bind_row_conditions(binder, plan, node.conditions)
     return ExplainedQuery(plan, tuple(part for one in bound for part in conjuncts(one)))
@@ -96,6 +99,16 @@ def _view_query(state: SessionState, name: nodes.Name, binder: Binder) -> tuple[
         )
     query = parse_view_query(relation.query)
     return query, Binder(binder.catalog.at(relation.path), binder.settings)
+
+
+def _as_read(state: SessionState, name: nodes.Name, plan: LogicalPlan) -> LogicalPlan:
+    """Return the plan of a materialized view over the rows that its job has read at its newest checkpoint.
+    Of a table of which the checkpoint does not say it, those that are there now.
+    """
+    view = state.catalog.find(name.text)
+    if not isinstance(view, MaterializedView):
+        return plan
+    return up_to_positions(ended(plan), state.catalog.states.files_read(view.name))
 
 
 def _refuse_endless(plan: LogicalPlan, span: Span) -> None:

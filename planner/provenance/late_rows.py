@@ -16,9 +16,10 @@ from penstock.planner.logical.projection import Filter, Project, column_of, sele
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.logical.window_table import WindowTable
-from penstock.planner.provenance.source_positions import with_positions
+from penstock.planner.provenance.read_rows import ReadRows
+from penstock.planner.provenance.source_positions import with_positions, without_positions
 
-# connectors whose splits are told by all parts of a position but the last, in whose order rows are read
+# connectors whose positions are a split, then the place in whose order its rows are read
 _ORDERED = ("filesystem", "kafka")
 
 
@@ -117,6 +118,8 @@ def _located(node: LogicalPlan) -> tuple[LogicalPlan, int] | None:
         case Scan() if node.table.connector in _ORDERED:
             scan = with_positions(node)
             return scan, len(scan.schema) - len(node.schema)
+        case ReadRows():
+            return node, len(node.schema) - len(without_positions(node.schema))
         case Project():
             below = _located(node.input)
             return None if below is None else (_carrying(node, *below), below[1])

@@ -42,6 +42,7 @@ from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.provenance.frames import rows_of_frames, rows_up_to_rank
 from penstock.planner.provenance.late_rows import LateFilter, SplitWatermarks
+from penstock.planner.provenance.read_rows import ReadRows
 from penstock.planner.provenance.restrictions import (
     Restriction,
     Restrictions,
@@ -59,7 +60,7 @@ Leaf = tuple[Scan | Values, Restrictions]
 """A leaf of a plan, and which of its rows belong to the lineage."""
 
 PASSING = (Sink, Emit, WatermarkAssign, Sort, TemporalSort, ProcessingTime, Limit, ChangelogNormalize)
-"""Nodes that pass their rows on, or drop some, by nothing that the lineage is told by."""
+"""Nodes that pass rows on as they are, or drop some."""
 
 
 def trace_lineage(plan: LogicalPlan, restrictions: Restrictions) -> list[Leaf]:
@@ -98,6 +99,9 @@ def _trace(node: LogicalPlan, restrictions: Restrictions) -> Iterator[Leaf]:
         case Union():
             for branch in node.branches:
                 yield from _trace(branch, restrictions)
+        case ReadRows():
+            assert node.residual is not None
+            yield from _trace(node.left, (Restriction(node.residual, node.right), *restrictions))
         case BinaryJoin():
             yield from _trace_join(node, restrictions)
         case TemporalJoin():

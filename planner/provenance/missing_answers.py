@@ -23,6 +23,7 @@ from penstock.planner.logical.unnest import Unnest
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.provenance.late_rows import LateFilter, SplitWatermarks
 from penstock.planner.provenance.lineage import PASSING
+from penstock.planner.provenance.read_rows import ReadRows
 from penstock.planner.provenance.restrictions import no_lineage
 
 
@@ -93,6 +94,9 @@ def _step(node: LogicalPlan, conditions: Conditions) -> CandidateStep:
             return CandidateStep(
                 node, node.text(), _meeting(node, conditions), node, below, tuple(range(len(below)))
             )
+        case ReadRows():
+            below = _step(node.left, conditions)
+            return CandidateStep(node, node.text(), _meeting(node, conditions), node.left, (below,), (0,))
         case BinaryJoin():
             return _join(node, conditions)
         case SplitWatermarks():

@@ -48,8 +48,8 @@ def located_rows(leaf: Scan | Values, restrictions: Restrictions) -> LocatedRows
     if isinstance(leaf, Values):
         return LocatedRows("VALUES", restrict(leaf, restrictions), width, ())
     keys = position_keys(leaf.table)
-    # late rows were told by positions: they are in the scan already
-    if any(_MARK in name for name in leaf.schema.names):
+    # late rows, and those of a checkpoint, are found by positions: the scan has them already
+    if len(without_positions(leaf.schema)) < width:
         return LocatedRows(leaf.table.name, restrict(leaf, restrictions), width - len(keys), keys)
     scan = with_positions(leaf)
     columns = tuple(column_of(scan, i) for i in range(width))
@@ -60,6 +60,11 @@ def located_rows(leaf: Scan | Values, restrictions: Restrictions) -> LocatedRows
 def position_keys(table: CatalogTable) -> tuple[str, ...]:
     """Return the metadata of a table's connector that say where a row is."""
     return POSITION_KEYS.get(table.connector, ())
+
+
+def without_positions(schema: Schema) -> tuple[Field, ...]:
+    """Return the fields of a scan that are none of its positions."""
+    return tuple(field for field in schema if not field.name.startswith(_MARK))
 
 
 def with_positions(scan: Scan) -> Scan:

@@ -111,5 +111,15 @@ def test_refused(session: Session, query: str, code: str) -> None:
         assert "there are: " in (refused.value.hint or "")
 
 
+def test_a_view_is_explained_by_what_its_job_has_read(session: Session) -> None:
+    """Runs after the others: it stops the job of the view."""
+    session.execute(f"STOP JOB '{session.jobs()[-1].job_id}'")
+    (session.root / "t" / "late.csv").write_text("a,100.00,2024-01-01 00:00:09\nz,1.00,2024-01-01 00:00:09\n")  # type: ignore[attr-defined]
+    made = session.execute("EXPLAIN WHY ROW (k = 'a') OF VIEW sums").final_rows().to_pylist()
+    assert [row["position"].rpartition("/")[2] for row in made] == ["a.csv, row 0", "b.csv, row 0"]
+    missing = session.execute("EXPLAIN WHY NOT ROW (k = 'z') OF VIEW sums")
+    assert missing.note == "the job of the view has not read the only candidate at its last checkpoint"
+
+
 def test_an_alias_may_be_called_of(session: Session) -> None:
     assert rows(session, "SELECT of.x FROM (VALUES (1)) AS of (x)") == [(1,)]
