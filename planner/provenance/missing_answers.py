@@ -95,8 +95,8 @@ def _step(node: LogicalPlan, conditions: Conditions) -> CandidateStep:
                 node, node.text(), _meeting(node, conditions), node, below, tuple(range(len(below)))
             )
         case ReadRows():
-            below = _step(node.left, conditions)
-            return CandidateStep(node, node.text(), _meeting(node, conditions), node.left, (below,), (0,))
+            scanned = _step(node.left, conditions)
+            return CandidateStep(node, node.text(), _meeting(node, conditions), node.left, (scanned,), (0,))
         case BinaryJoin():
             return _join(node, conditions)
         case SplitWatermarks():
