@@ -33,7 +33,7 @@ def _settled(node: Emit, streaming: bool, facts: PlanFacts) -> LogicalPlan:
         return node.input
     # EMIT CHANGES EVERY .. of a query without windows buffers changes; windows emit by themselves.
     if node.kind is EmitKind.CHANGES:
-        return node if node.emission.every_us and not has_windows(node.input) else node.input
+        return node if node.emission.waits and not has_windows(node.input) else node.input
     # EMIT FINAL over rows that end: the node buffers updates until then.
     if facts.finite(node.input):
         return node.input if facts.insert_only(node.input) else node

@@ -27,10 +27,11 @@ def emitted(relation: Relation, clause: EmitClause | None, context: BindContext)
         return relation
     kind = EmitKind(str(clause.this))
     emission = Emission(
-        # EMIT CHANGES EVERY INTERVAL '1' SECOND, EMIT .. WITH LATENESS INTERVAL '1' HOUR
+        # EMIT CHANGES AFTER 100 ROWS OR INTERVAL '1' SECOND, EMIT .. WITH LATENESS INTERVAL '1' HOUR
         kind is EmitKind.CHANGES,
         _length(clause, "every", context),
         _length(clause, "lateness", context),
+        0 if clause.args.get("rows") is None else int(clause.args["rows"].name),
     )
     plan = relation.plan
     # Lateness extends the life of window state, and there is none.

@@ -11,7 +11,7 @@ from penstock.catalog.schema import Schema, without_event_time
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import ANY, InputFacts, Requirement, by_keys
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
-from penstock.planner.logical.node_text import duration_text
+from penstock.planner.logical.node_text import trigger_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
     ColumnPruner,
@@ -47,7 +47,7 @@ class Emit(PassThroughNode):
     that have an operator:
 
     FINAL buffers all rows and emits the final ones at the end of input. CHANGES emits accumulated changes
-    ``emission.every_us`` apart.
+    ``emission.every_us`` or ``emission.every_rows`` apart.
     """
 
     no_history = None
@@ -62,8 +62,7 @@ class Emit(PassThroughNode):
         return Schema(fields if self.kind is EmitKind.CLOSE else without_event_time(fields))
 
     def text(self) -> str:
-        every_us = self.emission.every_us
-        return f"Emit {self.kind.value}{f' every {duration_text(every_us)}' if every_us else ''}"
+        return f"Emit {self.kind.value}{trigger_text(self.emission)}"
 
     def operator_name(self) -> str:
         return f"emit {self.kind.value}"
@@ -74,6 +73,8 @@ class Emit(PassThroughNode):
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         rows = hash_parts("emit", inputs[0].rows, self.kind.value, str(self.emission))
+        if self.emission.every_rows:
+            rows = hash_parts("emit after changes", rows, str(self.emission.every_rows))
         return Digest(rows, inputs[0].columns)
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:

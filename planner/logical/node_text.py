@@ -107,12 +107,15 @@ def window_text(window: Windowing | AttachedWindow, schema: Schema) -> str:
 
 def emission_text(emission: Emission) -> str:
     """Return when windows emit, in words; nothing for on window close."""
-    early = (
-        f" early{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
-        if emission.early
-        else ""
-    )
+    early = f" early{trigger_text(emission)}" if emission.early else ""
     return early + (f" lateness {duration_text(emission.lateness_us)}" if emission.lateness_us else "")
+
+
+def trigger_text(emission: Emission) -> str:
+    """Return how far apart changes are emitted, in words; nothing for at once."""
+    parts = [duration_text(emission.every_us)] if emission.every_us else []
+    parts += [f"{emission.every_rows} changes"] if emission.every_rows else []
+    return f" every {' or '.join(parts)}" if parts else ""
 
 
 def duration_text(us: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -203,7 +203,8 @@ def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field
 class Emission:
     """When the windows of an aggregate emit, in microseconds.
 
-    ``early``: open windows emit changes of their result too, ``every_us`` apart. ``lateness_us``: windows
+    ``early``: open windows emit changes of their result too, ``every_us`` apart, or once a subtask has
+    ``every_rows`` of them, whichever is first. 0 of both: at once. ``lateness_us``: windows
     accept rows until the watermark is that far past their end, and each such row corrects the result. Without
     either a window emits once.
     """
@@ -211,6 +212,13 @@ class Emission:
     early: bool = False
     every_us: int = 0
     lateness_us: int = 0
+    # operator ids hash the other fields' text: those of older checkpoints have no such field
+    every_rows: int = field(default=0, repr=False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether changes are put together before they are emitted."""
+        return bool(self.every_us or self.every_rows)
 
     @property
     def corrects(self) -> bool:

@@ -153,7 +153,7 @@ class EmitParser:
         """Return the EMIT clause at the current token."""
         begin = self._tokens.index
         self._tokens.advance()
-        # EMIT FINAL | ON WINDOW CLOSE | CHANGES [EVERY interval], then [WITH LATENESS interval]
+        # EMIT FINAL | ON WINDOW CLOSE | CHANGES [EVERY interval | n ROWS], then [WITH LATENESS interval]
         node = EmitClause(this="final")
         if self._tokens.take_words("ON"):
             self._tokens.need_word("WINDOW")
@@ -161,12 +161,7 @@ class EmitParser:
             node.set("this", "on window close")
         elif self._tokens.take_words("CHANGES"):
             node.set("this", "changes")
-            every_row = self._tokens.at_words("EVERY") and self._tokens.word(2) == "ROWS"
-            if self._tokens.at_words("AFTER") or every_row:
-                hint = "write EVERY INTERVAL '1' SECOND, or windows of n rows: TUMBLE(TABLE t, n ROWS)"
-                raise self._tokens.not_yet("EMIT by a number of rows", hint)
-            if self._tokens.take_words("EVERY"):
-                node.set("every", self._length())
+            self._trigger(node)
         elif not self._tokens.take_words("FINAL"):
             raise self._tokens.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
         # WITH LATENESS belongs to EMIT, WITH HISTORY to the query
@@ -174,6 +169,30 @@ class EmitParser:
             self._tokens.need_word("LATENESS")
             node.set("lateness", self._length())
         return self._tokens.spanned(begin, node)
+
+    def _trigger(self, node: EmitClause) -> None:
+        """Parse ``EVERY interval | n ROWS``, or ``AFTER``, where both may be joined by OR, into a clause."""
+        every = self._tokens.take_words("EVERY")
+        if not every and not self._tokens.take_words("AFTER"):
+            return
+        self._trigger_part(node)
+        # AFTER 100 ROWS OR INTERVAL '5' SECOND: whichever comes first
+        if not every and self._tokens.take_words("OR"):
+            self._trigger_part(node)
+
+    def _trigger_part(self, node: EmitClause) -> None:
+        name = "rows" if self._tokens.word(1) == "ROWS" else "every"
+        if node.args.get(name) is not None:
+            raise self._tokens.unexpected("INTERVAL" if name == "rows" else "a number of rows")
+        node.set(name, self._row_count() if name == "rows" else self._length())
+
+    def _row_count(self) -> exp.Expr:
+        span, node = self._tokens.current_span(), self._literals.literal()
+        if not isinstance(node, exp.Literal) or not node.name.isdigit() or int(node.name) < 1:
+            message = "a number of rows is a whole number above 0, such as 100"
+            raise PenstockError("SQL-1012", message, span=span, sqlstate="2201W")
+        self._tokens.need_word("ROWS")
+        return node
 
     def late_rows(self) -> exp.Expr:
         """Return the name of the table that receives late rows."""

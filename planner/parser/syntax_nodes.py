@@ -129,9 +129,11 @@ class ColumnAt(exp.Expression):
 
 
 class EmitClause(exp.Expression):
-    """``EMIT ..``: ``this`` is the emit mode in lower case, ``every`` and ``lateness`` are intervals."""
+    """``EMIT ..``: ``this`` is the mode in lower case, ``every`` and ``lateness`` are intervals, ``rows``
+    is a number.
+    """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "every": False, "lateness": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "every": False, "rows": False, "lateness": False}
 
 
 class HistoryClause(exp.Expression):

@@ -145,7 +145,7 @@ class EarlyFireSessionOperator(EarlyFireEmission, SessionAggregateOperator):
 
     def open(self, context: Context) -> None:
         super().open(context)
-        self._changes = ChangeBuffer(self._emission.every_us, context.clock)
+        self._changes = ChangeBuffer(self._emission, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         return start_output(self._change(batch, out))
@@ -217,7 +217,7 @@ class RetractSessionOperator(EarlyFireSessionOperator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._changes = ChangeBuffer(self._emission.every_us, context.clock)
+        self._changes = ChangeBuffer(self._emission, context.clock)
         self._index = KeyIndex(self._key_types)
         groups = context.key_groups.max_parallelism
         self._rows = SessionRows(

@@ -322,7 +322,7 @@ class EarlyFireWindowOperator(EarlyFireEmission, WindowAggregateOperator):
 
     def open(self, context: Context) -> None:
         super().open(context)
-        self._changes = ChangeBuffer(self._emission.every_us, context.clock)
+        self._changes = ChangeBuffer(self._emission, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         assigned = self._rows.assign(batch, self._watermark_us)

@@ -13,8 +13,9 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.operators import emit_changes
 from penstock.engine.operators.emit_changes import EmitChangesOperator
 from penstock.planner.logical.emit import EmitKind
+from penstock.planner.logical.windows import Emission
 from tests.harness.length import examples
-from tests.harness.operator_specs import emit_spec
+from tests.harness.operator_specs import emit_spec, with_node
 from tests.harness.operators import done, opened
 from tests.unit.engine.operators.changelogs import Change, Collected, batch_of, fold
 
@@ -36,6 +37,28 @@ def send(operator: EmitChangesOperator, changes: list[Change], out: Collected) -
 
 def tick(operator: EmitChangesOperator, clock: ManualClock, out: Collected) -> None:
     done(operator.on_processing_time(int(clock.now_ms), out))
+
+
+def test_so_many_changes_are_emitted_or_those_of_an_interval() -> None:
+    spec = emit_spec("e", "emit", SCHEMA, EmitKind.CHANGES)
+    for every_us, later in ((0, 0), (1000 * EVERY_MS, 1)):
+        emission = Emission(every_us=every_us, every_rows=4)
+        operator, clock = (
+            EmitChangesOperator(with_node(spec, emission=emission), JobOptions()),
+            ManualClock(1_000),
+        )
+        opened(operator, clock)
+        out = Collected()
+        send(operator, [(("a", 1), 1), (("b", 1), 1), (("c", 1), 1)], out)
+        assert not out.batches
+        send(operator, [(("a", 1), -1)], out)
+        assert out.folded() == fold([(("b", 1), 1), (("c", 1), 1)])
+        send(operator, [(("d", 1), 1)], out)
+        clock.now_ms += EVERY_MS
+        tick(operator, clock, out)
+        assert len(out.changes()) == 2 + later, "the interval counts only where it is written"
+        operator.before_barrier(1, out)
+        assert len(out.changes()) == 3
 
 
 def test_changes_wait_until_their_time_and_those_that_cancel_out_are_not_emitted() -> None:

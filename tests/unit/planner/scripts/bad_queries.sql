@@ -277,16 +277,14 @@ error[SQL-1601]: CURRENT_WATERMARK is not supported: its value would differ betw
     |        ^^^^^^^^^^^^^^^^^^^^^
 hint: rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark
 ====
-SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 10 ROWS
+SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 0 ROWS
 ---
-error[SQL-1601]: EMIT by a number of rows is not supported yet
-  1 | SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 10 ROWS
-    |                                                                 ^^^^^
-hint: write EVERY INTERVAL '1' SECOND, or windows of n rows: TUMBLE(TABLE t, n ROWS)
+error[SQL-1012]: a number of rows is a whole number above 0, such as 100
+  1 | SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 0 ROWS
+    |                                                                       ^
 ====
-SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES AFTER 10 ROWS
+SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES AFTER 5 ROWS OR 6 ROWS
 ---
-error[SQL-1601]: EMIT by a number of rows is not supported yet
-  1 | SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES AFTER 10 ROWS
-    |                                                                 ^^^^^
-hint: write EVERY INTERVAL '1' SECOND, or windows of n rows: TUMBLE(TABLE t, n ROWS)
+error[SQL-1001]: unexpected "6": INTERVAL was expected
+  1 | SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES AFTER 5 ROWS OR 6 ROWS
+    |                                                                                 ^

@@ -82,3 +82,13 @@ Sink totals
             WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
               Scan bid columns=(0, 1, 2, 3, 4)
                 : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT auction, count(*) FROM bid GROUP BY auction EMIT CHANGES AFTER 100 ROWS OR INTERVAL '5' SECONDS
+---
+Emit kind=changes emission={early: True, every_us: 5000000, every_rows: 100}
+  : auction BIGINT, count(*) BIGINT NOT NULL
+  Aggregate keys=(0) aggregates=(count(*)) names=(count(*)) phase=single
+    : auction BIGINT, count(*) BIGINT NOT NULL
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
