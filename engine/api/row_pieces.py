@@ -186,17 +186,18 @@ def copies_at_once(weights: np.ndarray, rows: pa.RecordBatch) -> int:
     return max(1, min(LIMITS.piece_rows, LIMITS.piece_bytes * total // size)) if size else LIMITS.piece_rows
 
 
-def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> list[pa.RecordBatch]:
+def joined(
+    batches: Sequence[pa.RecordBatch],
+    most_bytes: int | None = None,
+    concat: Callable[[Sequence[pa.RecordBatch]], pa.RecordBatch] = pa.concat_batches,
+) -> list[pa.RecordBatch]:
     """Return batches end to end as one, or as few of at most so many bytes (``None``: as Arrow can hold)."""
     most_bytes = LIMITS.array_bytes if most_bytes is None else most_bytes
     if len(batches) < 2:
         return list(batches)
     sizes = np.array([batch.nbytes for batch in batches])
     bounds = [(0, len(batches))] if sizes.sum() <= most_bytes else cut(sizes, len(batches), most_bytes)
-    return [
-        pa.concat_batches(batches[first:last]) if last - first > 1 else batches[first]
-        for first, last in bounds
-    ]
+    return [concat(batches[first:last]) if last - first > 1 else batches[first] for first, last in bounds]
 
 
 def as_one(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
+from penstock.engine.state.rows.chunk_concat import concat_chunks
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
 # Ids reserved in an empty store.
@@ -132,7 +133,7 @@ class RowStore(Mapped):
             if len(self._chunks) - first < _ALIKE:
                 return
             # Never beyond the limit of a chunk: 32-bit offsets of text would overflow.
-            merged = joined(self._chunks[first:], LIMITS.chunk_bytes)
+            merged = joined(self._chunks[first:], LIMITS.chunk_bytes, concat_chunks)
             self._chunks[first:] = merged
             if len(merged) > 1:  # the large ones stay as they are, what comes behind them is merged by itself
                 return
