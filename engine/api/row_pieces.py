@@ -207,7 +207,7 @@ def as_one(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBat
     return (
         pa.concat_batches(batches)
         if batches
-        else pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+        else pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
     )
 
 

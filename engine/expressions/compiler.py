@@ -80,7 +80,7 @@ def compile_expression(
     def run(batch: pa.RecordBatch) -> pa.Array:
         # kernels need no care for empty batches
         if batch.num_rows == 0:
-            return pa.array([], kind)
+            return pa.nulls(0, kind)
         try:
             # the whole batch first: the row at fault is searched for only when there is a fault
             result = evaluate(batch)

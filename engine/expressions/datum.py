@@ -102,7 +102,7 @@ def repeated(value: pa.Scalar, count: int) -> pa.Array:
             # The sizes' array is only built when the check is going to fail.
             if single * count > MOST[unit]:
                 check_sizes("a constant", np.full(count, single, np.int64), unit)
-    return pa.repeat(value, count) if count else pa.array([], value.type)
+    return pa.repeat(value, count) if count else pa.nulls(0, value.type)
 
 
 def aligned(*data: Datum) -> list[pa.Array]:

@@ -56,7 +56,7 @@ class Body:
         """
         # arrays without any element: the lambda is not evaluated, and cannot fault
         if not parents.size:
-            return pa.array([], self.kind)
+            return pa.nulls(0, self.kind)
         # x -> .. has one parameter, (x, i) -> .. has two: more arguments than parameters are fine
         result = self.evaluate(Elements(rows, parents, dict(zip(self.parameters, arguments, strict=False))))
         column = repeated(result, parents.size) if isinstance(result, pa.Scalar) else result

@@ -102,7 +102,7 @@ class CsvParser:
         """
         # no bytes: no rows, with the right columns
         if not data:
-            return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
+            return batch_of([pa.nulls(0, to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
         # Arrow accepts an end of data inside quotes: look for it in the last record, or in all
         last = 0 if self._parse.newlines_in_values else data.rfind(b"\n", 0, len(data) - 1) + 1
         try:

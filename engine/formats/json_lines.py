@@ -65,7 +65,7 @@ class JsonParser:
             return None
 
     def _none(self) -> pa.RecordBatch:
-        return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
+        return batch_of([pa.nulls(0, to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
 
     def _typed(self, data: bytes) -> pa.RecordBatch:
         # Arrow does not check UTF-8; decode() does

@@ -187,7 +187,7 @@ def clock_instant(context: EvaluationContext) -> Datum:
         raise bad_argument(
             "the current time cannot be asked for here", "it has a meaning only while rows are processed"
         )
-    return pa.scalar(context.clock.wall_ms() * 1000, INSTANT)
+    return scalar_of(context.clock.wall_ms() * 1000, pa.int64()).cast(INSTANT)
 
 
 def clock_local(context: EvaluationContext) -> Datum:

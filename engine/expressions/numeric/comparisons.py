@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -122,10 +123,12 @@ def _in(bound: BoundCall) -> Kernel:
 
         return one_by_one
     # x IN (1, 2, 3): one lookup in a set of constants.
-    lookup = pa.array([member.as_py() for member in known], known[0].type if known else members[0].type)  # type: ignore[union-attr]
+    # Scalars become an array by Arrow alone: of Python's values it imports pandas, a quarter of a second.
+    lookup = pa.concat_arrays([pa.nulls(0, members[0].type), *[pa.repeat(member, 1) for member in known]])  # type: ignore[union-attr]
     # The set tells 0.0 from -0.0, SQL does not.
     if pa.types.is_floating(lookup.type) and 0.0 in lookup.to_pylist():
-        lookup = pa.concat_arrays([lookup, pa.array([0.0, -0.0], lookup.type)])
+        zeros = arrow_numpy.array_of(np.array([0.0, -0.0])).cast(lookup.type)
+        lookup = pa.concat_arrays([lookup, zeros])
     has_null = len(known) < len(members)
 
     def kernel(value: Datum, *others: Datum) -> Datum:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import Decimal
+from penstock.engine.api.arrow_numpy import texts
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, nulls_of_any
 from penstock.engine.expressions.evaluation_errors import bad_argument, division_by_zero, out_of_range
 
@@ -54,7 +55,9 @@ def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
     result's.
     """
     # the first unscaled number with a digit too many
-    limit = pa.scalar(10 ** (result.precision - result.scale + wide.type.scale), pa.decimal256(_WIDE, 0))
+    number = 10 ** (result.precision - result.scale + wide.type.scale)
+    # not of Python's number: that imports pandas, a quarter of a second
+    limit = texts([str(number)]).cast(pa.decimal256(_WIDE, 0))[0]
     return pc.less(pc.abs(_relabelled(wide, _WIDE, 0)), limit)
 
 

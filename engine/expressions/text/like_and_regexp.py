@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.arrow_numpy import scalar_of, texts
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
@@ -58,7 +59,7 @@ def _like(without_case: bool) -> Factory:
 def usable_pattern(pattern: str) -> str:
     """Return the pattern if RE2 accepts it. Otherwise raise Fault RUN-2004 with RE2's reason."""
     try:
-        pc.match_substring_regex(pa.array([""]), pattern)
+        pc.match_substring_regex(texts([""]), pattern)
     except pa.ArrowInvalid as error:
         reason = str(error).split("\n")[0].removeprefix("Invalid regular expression: ")
         raise bad_argument(
@@ -92,11 +93,11 @@ def _regexp_replace(bound: BoundCall) -> Kernel:
     usable, replacement = usable_pattern(pattern), _replacement(by)
 
     def kernel(s: Datum, *_: Datum) -> Datum:
-        (texts,) = aligned(s)
+        (column,) = aligned(s)
         # a longer replacement may make the texts too large
         if len(by) > 1:
-            check_replaced("regexp_replace", texts, lambda: pc.count_substring_regex(texts, usable), by)
-        return pc.replace_substring_regex(texts, usable, replacement)
+            check_replaced("regexp_replace", column, lambda: pc.count_substring_regex(column, usable), by)
+        return pc.replace_substring_regex(column, usable, replacement)
 
     return kernel
 
@@ -167,10 +168,11 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
         )
     # Group 0 is the whole match; so the fields of Arrow's result are the groups' numbers.
     whole = f"(?P<g0>{groups.pattern})"
+    nothing = scalar_of("", pa.string())
 
     def kernel(s: Datum, *_: Datum) -> pa.Array:
         (column,) = aligned(s)
-        matched = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), "")
+        matched = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), nothing)
         return (
             pc.if_else(pc.is_valid(column), matched, pa.scalar(None, pa.string()))
             if column.null_count

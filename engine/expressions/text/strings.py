@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.api.arrow_numpy import scalar_of
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -146,7 +147,7 @@ def joined_texts(*data: Datum) -> Datum:
     # The exact sizes are only computed when the input is large already.
     if sum(datum.nbytes for datum in data if isinstance(datum, pa.Array)) > MOST["bytes"]:
         check_sizes("concat", np.sum([octets(column) for column in aligned(*data)], axis=0), "bytes")
-    return pc.binary_join_element_wise(*data, "", null_handling="emit_null")
+    return pc.binary_join_element_wise(*data, scalar_of("", _TEXT), null_handling="emit_null")
 
 
 def _concat_ws(*data: pa.Array) -> pa.Array:
