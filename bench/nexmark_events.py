@@ -4,6 +4,7 @@ files each, in Parquet and in CSV.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,17 +37,19 @@ def files_ddl(kind: str, folder: Path, form: str) -> str:
     return f"CREATE TEMPORARY TABLE {kind} ({columns_ddl(kind)}, WATERMARK FOR dateTime AS dateTime - {_DELAY}) WITH ({options})"
 
 
-def written(folder: Path, events: int) -> Path:
-    """Write the events unless they are there, and return their folder."""
+def written(folder: Path, events: int, kinds: Sequence[str] = KINDS, forms: Sequence[str] = FORMATS) -> Path:
+    """Write the events of these kinds in these formats unless they are there, and return their folder."""
     target = folder / f"nexmark-{events}"
-    if not (target / "_done").exists():
-        for kind in KINDS:
-            _write(target, kind, events)
-        (target / "_done").touch()
+    for kind in kinds if not (target / "_done").exists() else ():
+        missing = [form for form in forms if not (target / f"_done-{kind}-{form}").exists()]
+        if missing:
+            _write(target, kind, events, missing)
+        for form in missing:
+            (target / f"_done-{kind}-{form}").touch()
     return target
 
 
-def _write(target: Path, kind: str, events: int) -> None:
+def _write(target: Path, kind: str, events: int, forms: Sequence[str]) -> None:
     import duckdb
 
     schema = Schema(tuple(Field(name, type_) for name, type_ in NEXMARK_TABLES[kind].items()))
@@ -67,17 +70,20 @@ def _write(target: Path, kind: str, events: int) -> None:
             Services(),
         )
     )
-    for form in FORMATS:
+    for form in forms:
         (target / form / kind).mkdir(parents=True, exist_ok=True)
     for split, name in enumerate(source.splits()):
         reader = source.open(name, None)
         rows = pa.Table.from_batches(list(iter(lambda reader=reader: reader.poll(BATCH), None)))
-        pq.write_table(
-            rows,
-            target / "parquet" / kind / f"part-{split}.parquet",
-            row_group_size=ROWS_PER_GROUP,
-            compression="snappy",
-        )
+        if "parquet" in forms:
+            pq.write_table(
+                rows,
+                target / "parquet" / kind / f"part-{split}.parquet",
+                row_group_size=ROWS_PER_GROUP,
+                compression="snappy",
+            )
+        if "csv" not in forms:
+            continue
         with duckdb.connect() as connection:
             connection.register("rows", rows)
             connection.execute(
