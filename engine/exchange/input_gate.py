@@ -19,10 +19,14 @@ from penstock.engine.api.stream_elements import (
     Watermark,
 )
 from penstock.engine.exchange.barrier_alignment import Alignment
-from penstock.engine.exchange.channel import ConsumerChannel
+from penstock.engine.exchange.batch_concat import concat_batches
+from penstock.engine.exchange.channel import CHANNEL_BYTES, ConsumerChannel
 from penstock.engine.exchange.unaligned_barriers import BarrierAhead, OvertakenRows, UnalignedBarriers
 from penstock.engine.exchange.watermark_merge import WatermarkMerge
 from penstock.engine.metrics.task_metrics import Queues
+
+# of batches merged into one: as much as a channel holds
+_MERGED_BYTES = CHANNEL_BYTES
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,10 @@ class InputGate:
     over the channels that are neither idle nor ended; it never decreases. Idle is returned when every open
     channel is idle. A channel's end counts as the end of its time.
 
+    Queued batches of a port are returned as one of at most ``max_rows`` rows, with the watermarks between
+    them behind it. A later watermark changes no result, for each row says itself whether it is late. 0
+    returns each batch alone.
+
     ``sources``: the subtask each channel comes from. ``overtakable``: for each channel, whether a barrier may
     overtake its rows. ``blocking``: see ``Alignment``. ``by_port``: watermarks are merged and returned port
     by port.
@@ -77,6 +85,7 @@ class InputGate:
         overtakable: Sequence[bool] = (),
         blocking: bool = True,
         by_port: bool = False,
+        max_rows: int = 0,
     ) -> None:
         self._channels = tuple(channels)
         self._ports = tuple(ports)
@@ -95,6 +104,8 @@ class InputGate:
         )
         self._open_by_port = {port: self._ports.count(port) for port in self._ports}
         self._bounded = [port in bounded_ports for port in self._ports]
+        # the operator of such ports wants to know the time of each batch
+        self._max_rows = 0 if by_port else max_rows
         # while a bounded port is open, the other ports are not read
         self._loading = self._is_loading()
         # events of elements already taken, in order: one element may make several
@@ -152,6 +163,9 @@ class InputGate:
             if isinstance(element, Batch):
                 self.port = self._ports[index]
                 self._unaligned.record(index, element)
+                # behind a barrier nothing is merged: an alignment reads element by element
+                if element.num_rows < self._max_rows and self._alignment.barrier is None:
+                    return self._with_queued(element)
                 return element
             self._on_control(index, element)
 
@@ -164,6 +178,35 @@ class InputGate:
         self._channels[mine[source % len(mine)]].put_back(batches)
 
     # Elements in their turn.
+
+    def _with_queued(self, first: Batch) -> Batch:
+        """Return a batch with those queued on its port behind it and behind watermarks only; the last of the
+        watermarks is the next event. Operators have costs of each batch, and of each watermark.
+        """
+        batches, rows, size = [first], first.num_rows, first.size_bytes
+        for index, channel in enumerate(self._channels):
+            if self._ports[index] != self.port:
+                continue
+            while (element := channel.peek()) is not None:
+                if isinstance(element, Batch):
+                    rows, size = rows + element.num_rows, size + element.size_bytes
+                    if rows > self._max_rows or size > _MERGED_BYTES:
+                        return self._merged(batches)
+                    batches.append(element)
+                    self._unaligned.record(index, element)
+                # barriers, ends and idleness have their own turn
+                elif not isinstance(element, Watermark) or element.time_us >= MAX_WATERMARK_US:
+                    break
+                else:
+                    self._on_control(index, element)
+                channel.take()
+        return self._merged(batches)
+
+    def _merged(self, batches: list[Batch]) -> Batch:
+        """Return the batches as one, and drop all pending watermarks but the last."""
+        if len(self._pending) > 1 and all(isinstance(event, Watermark) for event in self._pending):
+            self._pending = deque([self._pending[-1]])
+        return batches[0] if len(batches) == 1 else concat_batches(batches)[0]
 
     def _readable(self, only_barriers: bool) -> int | None:
         """Return the next readable channel that has an element."""

@@ -184,7 +184,7 @@ class FilesystemSource:
             # the predicate refers to positions of the requested columns
             request.predicate if wanted == asked else None,
             # small batches are sliced later: decoding few rows at a time costs more
-            min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
+            request.batch_max_rows if request.batch_max_rows >= 1024 else 32_768,
             bool(option(self._table, "debezium-json.schema-include")),
             request.skipping,
         )

@@ -217,3 +217,61 @@ def test_rows_are_ready_only_where_they_may_be_taken_next() -> None:
     assert not held.rows_ready
     table.put(one(2))
     assert held.rows_ready and len(stream) == 1
+
+
+def merging(*inputs: Sequence[Element], ports: Sequence[int], max_rows: int = 4) -> list[object]:
+    """All events of a gate that merges; batches as (port, values)."""
+    channels = []
+    for elements in inputs:
+        channel = Channel(100)
+        for element in elements:
+            channel.put(element)
+        channels.append(channel)
+    mine = InputGate(channels, ports, max_rows=max_rows)
+    events: list[object] = []
+    while (event := mine.next()) is not None:
+        whole = isinstance(event, Batch)
+        events.append((mine.port, [row[1] for row in rows_of(event)]) if whole else event)
+    return events
+
+
+def test_queued_batches_of_a_port_are_one_with_the_last_watermark_behind_them() -> None:
+    first = [one(1), Watermark(5), one(2), Watermark(9)]
+    assert merging(first, [one(3), Watermark(7)], ports=[0, 0]) == [(0, [1, 2, 3]), Watermark(7)]
+    # other ports have rows of their own, and a batch is never larger than asked for
+    assert merging(first, [one(3), Watermark(7)], ports=[0, 1]) == [(0, [1, 2]), (1, [3]), Watermark(7)]
+    assert merging(first, [one(3)], ports=[0, 0], max_rows=2) == [(0, [1, 2]), (0, [3])]
+    assert merging(first, [one(3)], ports=[0, 0], max_rows=0) == [(0, [1]), (0, [3]), (0, [2])]
+
+
+def test_a_batch_is_never_merged_across_a_barrier_an_idle_channel_or_an_end() -> None:
+    barrier = Barrier(1)
+    assert merging([one(1), barrier, one(2), one(3)], [one(4), barrier, one(5)], ports=[0, 0]) == [
+        (0, [1, 4]),
+        barrier,
+        (0, [5, 2, 3]),
+    ]
+    assert merging([one(1), Idle(), one(2)], [Watermark(4)], ports=[0, 0]) == [
+        (0, [1]),
+        Watermark(4),
+        (0, [2]),
+    ]
+    assert merging([one(1), EndOfInput()], [one(2), EndOfInput()], ports=[0, 0])[0] == (0, [1, 2])
+
+
+def test_merged_rows_that_a_barrier_overtook_are_all_channel_state() -> None:
+    ahead = Barrier(3, overtakes_at_ms=0.0)
+    channels = [Channel(100), Channel(100)]
+    for element in (one(1), one(2), ahead):
+        channels[0].put(element)
+    channels[1].put(one(3))
+    mine = InputGate(channels, [0, 0], overtakable=[True, True], max_rows=4)
+    assert mine.next(1.0) == BarrierAhead(ahead)
+    merged = mine.next(1.0)
+    assert isinstance(merged, Batch) and sorted(row[1] for row in rows_of(merged)) == [1, 2, 3]
+    channels[1].put(one(4))
+    channels[1].put(ahead)
+    overtaken = mine.next(1.0)
+    assert isinstance(overtaken, OvertakenRows)
+    values = [row[1] for channel in overtaken.channels for each in channel.batches for row in rows_of(each)]
+    assert sorted(values) == [1, 2, 3, 4]

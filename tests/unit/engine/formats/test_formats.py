@@ -33,7 +33,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.formats import record_blocks
 from penstock.engine.formats.record_blocks import RecordBlocks
-from tests.harness.reading import Taken, as_rows, open_source, read, resume_everywhere, table_of
+from tests.harness.reading import Taken, as_rows, drain, open_source, read, resume_everywhere, table_of
 
 COLUMNS = {
     "id": INT,
@@ -296,3 +296,19 @@ def test_a_file_without_a_byte_is_damaged_where_files_have_a_footer(
         )
         with pytest.raises(PenstockError, match="DAT-4105"):
             db.execute("SELECT * FROM t").fetchall()
+
+
+def test_parquet_decodes_more_rows_at_once_where_they_are_narrow(tmp_path: Path) -> None:
+    def sizes(columns: list[str]) -> list[int]:
+        source = open_source(table, columns=columns, batch=65_536)
+        taken = drain(source)
+        return [batch.num_rows for batch in taken.batches]
+
+    rows = pa.table({"id": list(range(100_000)), "name": ["x" * 1000] * 100_000})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=50_000)
+    table = table_of(
+        {"id": BIGINT, "name": STRING}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")}
+    )
+    assert sizes(["id"]) == [50_000, 50_000]
+    # the width of texts is not known at first; and of wide rows no more are decoded than before
+    assert max(sizes(["id", "name"])) == 32_768
