@@ -193,6 +193,26 @@ BIT_FUNCTIONS: tuple[Function, ...] = (
         fallible=True,
     ),
     function_of(
+        "try_url_decode",
+        "try_url_decode(s)",
+        "`url_decode`; NULL for a text that is none.",
+        fixed(STRING, result=STRING),
+        nullable=True,
+    ),
+    function_of(
+        "luhn_check",
+        "luhn_check(s)",
+        "Whether a text of digits passes the checksum of card numbers.",
+        fixed(STRING, result=BOOLEAN),
+    ),
+    function_of(
+        "try_parse_url",
+        "try_parse_url(url, part[, key])",
+        "`parse_url`; NULL for a text that is no URL.",
+        fixed(STRING, result=STRING),
+        nullable=True,
+    ),
+    function_of(
         "parse_url",
         "parse_url(url, part[, key])",
         "PROTOCOL, HOST, PATH, QUERY (or the value of a key in it), REF, FILE, AUTHORITY or "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.catalog.functions.bitwise import function_of as of
+from penstock.catalog.functions.bitwise import text_or_bytes
 from penstock.catalog.functions.nested_type_rules import concatenated_values, reversed_value
 from penstock.catalog.functions.type_rules import Function, Mismatch, Operand, Rule, Typing, fixed, wanted
 from penstock.catalog.types import (
@@ -32,6 +33,14 @@ _TEXT_TO_INT = fixed(STRING, result=INT)
 _TEXT_TEST = fixed(STRING, result=BOOLEAN)
 _TEXT_AND_NUMBER = fixed(STRING, INT, result=STRING)
 _PADDED = fixed(STRING, INT, STRING, result=STRING)
+
+_DIGEST = text_or_bytes(STRING)
+
+
+def _sized_digest(operands: Sequence[Operand]) -> Typing:
+    (first,), result = _DIGEST(operands[:1])
+    return (first, wanted(operands[1], INT, 2)), result
+
 
 STRINGS: tuple[Function, ...] = (
     Function("upper", "upper(s)", "The text in capitals.", _TEXT, (1, 1), ("ucase",)),
@@ -186,14 +195,14 @@ STRINGS: tuple[Function, ...] = (
         (1, 1),
         ("char",),
     ),
-    Function("md5", "md5(s)", "MD5 digest in hexadecimal.", _TEXT, (1, 1)),
-    Function("sha1", "sha1(s)", "SHA-1 digest in hexadecimal.", _TEXT, (1, 1), ("sha",)),
+    Function("md5", "md5(s)", "MD5 digest of a text or of bytes, in hexadecimal.", _DIGEST, (1, 1)),
+    Function("sha1", "sha1(s)", "SHA-1 digest in hexadecimal.", _DIGEST, (1, 1), ("sha",)),
     # NULL for other numbers of bits.
     Function(
         "sha2",
         "sha2(s, bits)",
         "SHA-2 digest in hexadecimal; bits is 224, 256 (or 0), 384 or 512.",
-        _TEXT_AND_NUMBER,
+        _sized_digest,
         (2, 2),
         nullable=True,
     ),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from penstock.engine.expressions.datum import Datum, Kernel, columnwise
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
-from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 
 _CHARSETS = {
@@ -121,6 +121,26 @@ def _base64(bound: BoundCall) -> Kernel:
     return columnwise(lambda values: encoded(pc.cast(values, pa.binary())))
 
 
+def _luhn_check(digits: str) -> bool:
+    """Return whether a text of digits passes Luhn's checksum: from the right each second digit is doubled."""
+    if not digits.isascii() or not digits.isdigit():
+        return False
+    doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
+    return (doubled + sum(int(digit) for digit in digits[::-2])) % 10 == 0
+
+
+def _tried(function: Callable[..., str | None]) -> Callable[..., str | None]:
+    """Return a function with NULL instead of a fault."""
+
+    def tried(*args: str) -> str | None:
+        try:
+            return function(*args)
+        except Fault:
+            return None
+
+    return tried
+
+
 ENCODINGS: dict[str, Factory] = {
     "base64": _base64,
     "unbase64": by_value(_unbase64, pa.binary()),
@@ -130,4 +150,7 @@ ENCODINGS: dict[str, Factory] = {
     "url_encode": by_value(lambda text: quote_plus(text, safe="*-._").replace("~", "%7E"), pa.string()),
     "url_decode": by_value(_url_decode, pa.string()),
     "parse_url": by_value(_parse_url, pa.string()),
+    "try_url_decode": by_value(_tried(_url_decode), pa.string()),
+    "try_parse_url": by_value(_tried(_parse_url), pa.string()),
+    "luhn_check": by_value(_luhn_check, pa.bool_()),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal as Number
@@ -11,13 +12,17 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.composed import COMPOSED, TREES
 from penstock.catalog.types import (
+    BIGINT,
     BOOLEAN,
     DATE,
     DAY_TIME_INTERVAL,
     INT,
     NULL,
     STRING,
+    TIME,
+    TIMESTAMP_LTZ,
     YEAR_MONTH_INTERVAL,
+    Binary,
     DataType,
     Date,
     Decimal,
@@ -27,8 +32,10 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
+from penstock.planner.binder.expressions.number_formats import to_number
+from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Cast, Expression, Literal
+from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, Reference, set_span, span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
@@ -37,6 +44,12 @@ Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 Arguments = Sequence[Expression]
 
 _MOST_DIGITS = 18
+_UNITS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
+# noncharacters of Unicode, one for each class of characters that MASK replaces
+_MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3"
+_MASKED = (r"\p{Lu}", r"\p{Ll}", r"\p{Nd}", r"[^\p{Lu}\p{Ll}\p{Nd}" + _MARKS + "]")
+# bits of a bitmap of Spark
+_BITMAP_BITS = 32_768
 _ENCODINGS = {"hex": "unhex", "base64": "unbase64"}
 
 
@@ -46,6 +59,8 @@ def composed_tree(tree: FunctionCall) -> exp.Expr | None:
     if name not in TREES:
         return None
     _check_count(name, len(tree.expressions), span_of(tree))
+    if name == "map_union":
+        return _united_maps(tree)
     return _zipped(tree) if name == "arrays_zip" else _zipped_maps(tree)
 
 
@@ -57,7 +72,7 @@ def composed_function(name: str, args: Arguments, call: Caller, span: Span | Non
     if build is None:
         return None
     _check_count(name, len(args), span)
-    return build(args, call, span)
+    return overloaded(name, args, call, span) or build(args, call, span)
 
 
 def _check_count(name: str, count: int, span: Span | None) -> None:
@@ -116,7 +131,111 @@ def _positive(args: Arguments, call: Caller, span: Span | None) -> Expression:
     return coerced(args[0], call("negate", [args[0]], span).type)
 
 
+def _bit_position(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    number, size = args[0], _whole(_BITMAP_BITS)
+    above = call("mod", [call("subtract", [number, _whole(1)], span), size], span)
+    below = call("mod", [call("negate", [number], span), size], span)
+    return _integer(case_of([(call("greater", [number, _whole(0)], span), above)], below, span), BIGINT)
+
+
+def _bucket(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    number, size = args[0], _whole(_BITMAP_BITS)
+    above = call(
+        "add", [call("div", [call("subtract", [number, _whole(1)], span), size], span), _whole(1)], span
+    )
+    below = call("div", [number, size], span)
+    return _integer(case_of([(call("greater", [number, _whole(0)], span), above)], below, span), BIGINT)
+
+
+def _integer(value: Expression, kind: DataType) -> Expression:
+    return Cast(kind, value.nullable, arg=value, safe=False, span=value.span)
+
+
 # texts and bytes
+
+
+def _same_text(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    if isinstance(args[0].type, Binary):
+        raise _wrong("every STRING is valid UTF-8, this is BINARY", span, "write decode(b, 'UTF-8')")
+    return coerced(args[0], STRING)
+
+
+def _is_text(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    value = _same_text(args, call, span)
+    return call("equal", [value, value], span)
+
+
+def _masked(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    """Return ``mask(s, ..)``: each class of characters becomes a mark, which no text has, and each mark its
+    replacement. So no replacement is replaced again.
+    """
+    wanted: list[object] = ["X", "x", "n", None]
+    for i, arg in enumerate(args[1:]):
+        wanted[i] = arg.value if isinstance(arg, Literal) else 0
+    if not all(by is None or (isinstance(by, str) and len(by) == 1) for by in wanted):
+        raise _wrong("mask takes constant characters", span, f"write {COMPOSED['mask'].usage}")
+    masked, marks = args[0], ""
+    for pattern, mark, by in zip(_MASKED, _MARKS, wanted, strict=True):
+        if by is not None:
+            masked, marks = call("regexp_replace", [masked, _text(pattern), _text(mark)], span), marks + mark
+    by = "".join(str(by) for by in wanted if by is not None)
+    return call("translate", [masked, _text(marks), _text(by)], span)
+
+
+def _quoted(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    inner = call("replace", [args[0], _text("'"), _text("\\'")], span)
+    return call("concat", [_text("'"), inner, _text("'")], span)
+
+
+def _unquoted(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    is_string = call("rlike", [args[0], _text(r'(?s)^"(?:[^"\\]|\\.)*"$')], span)
+    read = call("coalesce", [call("get_json_object", [args[0], _text("$")], span), args[0]], span)
+    return case_of([(is_string, read)], coerced(args[0], STRING), span)
+
+
+def _json_of(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    """Return a value as JSON, the one element of an array without its brackets."""
+    listed = call("to_json", [call("array", args[:1], span)], span)
+    inner = call(
+        "substr",
+        [listed, _whole(2), call("subtract", [call("length", [listed], span), _whole(2)], span)],
+        span,
+    )
+    absent = Literal(STRING, True, value=None)
+    return case_of([(call("is_null", [args[0]], span), absent)], inner, span)
+
+
+def _matched(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    pattern = args[1].value if isinstance(args[1], Literal) else None
+    try:
+        groups = re.compile(str(pattern)).groups if isinstance(pattern, str) else -1
+    except re.error:
+        groups = -1
+    if groups < 0:
+        raise _wrong("regexp_match takes a constant pattern", span, "write regexp_extract_all(s, pattern, 0)")
+    each = [
+        call("regexp_extract", [args[0], args[1], _whole(group)], span)
+        for group in (range(1, groups + 1) if groups else (0,))
+    ]
+    found = call("array", each, span)
+    return case_of([(call("rlike", args, span), found)], Literal(found.type, True, value=None), span)
+
+
+def _tried_bytes(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    form = str(getattr(args[1], "value", "")).lower() if len(args) > 1 else "hex"
+    if form == "hex":
+        known = call("rlike", [args[0], _text("^[0-9A-Fa-f]*$")], span)
+        digits = case_of([(known, args[0])], Literal(STRING, True, value=None), span)
+        return call("unhex", [digits], span)
+    if form != "base64":
+        return _bytes_of(args, call, span)
+    # digits in fours, the last of them filled with =
+    digits = call("regexp_replace", [args[0], _text(r"\s"), _text("")], span)
+    right = call(
+        "rlike", [digits, _text("^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")], span
+    )
+    checked = case_of([(right, digits)], Literal(STRING, True, value=None), span)
+    return call("unbase64", [checked], span)
 
 
 def _matches(pattern: str) -> Callable[[Arguments, Caller, Span | None], Expression]:
@@ -178,7 +297,82 @@ def _interval(
     return build
 
 
+def _time_now(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    return Cast(TIME, False, arg=call("localtimestamp", [], span), safe=False, span=span)
+
+
+def _made_time(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    day = [_whole(1970), _whole(1), _whole(1)]
+    moment = call("make_timestamp_ntz", [*day, *args], span)
+    return Cast(TIME, moment.nullable, arg=moment, safe=False, span=span)
+
+
+def _made_instant(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    moment = call("make_timestamp_ntz", args, span)
+    return Cast(TIMESTAMP_LTZ, moment.nullable, arg=moment, safe=False, span=span)
+
+
+def _tried_timestamp(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    """Return ``try_make_timestamp(..)``: TRY_CAST of the text of its minute, and its seconds, up to 60."""
+    parts: list[Expression] = []
+    for arg, width, behind in zip(args[:5], (4, 2, 2, 2, 2), ("-", "-", " ", ":", ":00"), strict=True):
+        whole = Cast(INT, True, arg=arg, safe=True, span=span)
+        written = Cast(STRING, True, arg=whole, safe=False, span=span)
+        short = call("less", [call("length", [written], span), _whole(width)], span)
+        filled = call("lpad", [written, _whole(width), _text("0")], span)
+        parts += [case_of([(short, filled)], written, span), _text(behind)]
+    minute = Cast(Timestamp(6), True, arg=call("concat", parts, span), safe=True, span=span)
+    seconds = Cast(Decimal(16, 6), True, arg=args[5], safe=True, span=span)
+    low, high = (
+        call("greater_equal", [seconds, _whole(0)], span),
+        call("less_equal", [seconds, _whole(60)], span),
+    )
+    second = Literal(DAY_TIME_INTERVAL, False, value=timedelta(seconds=1))
+    moment = call("add", [minute, call("multiply", [second, seconds], span)], span)
+    nothing = Literal(Timestamp(6), True, value=None)
+    return case_of([(conjunction((low, high)), moment)], nothing, span)
+
+
+def _read_time(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    if len(args) > 1:
+        moment = call("to_timestamp", args, span)
+        return Cast(TIME, moment.nullable, arg=moment, safe=False, span=span)
+    return Cast(TIME, args[0].nullable, arg=args[0], safe=False, span=span)
+
+
+def _of_time(name: str) -> Callable[[Arguments, Caller, Span | None], Expression]:
+    """Return the builder of a function of TIMEs only: for these it is rewritten already."""
+
+    def build(args: Arguments, call: Caller, span: Span | None) -> Expression:
+        raise _wrong(f"{name} takes a TIME", span, f"write {COMPOSED[name].usage}, or CAST(x AS TIME)")
+
+    return build
+
+
+def _made_interval(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    """Return ``make_interval(..)``: of months or of days, as its constants that are 0 decide."""
+    above, below = args[:2], args[2:]
+    if all(isinstance(arg, Literal) and arg.value == 0 for arg in below):
+        return _interval(YEAR_MONTH_INTERVAL, 12, 1)(above, call, span)
+    if all(isinstance(arg, Literal) and arg.value == 0 for arg in above):
+        units = [timedelta(weeks=1), *_UNITS, timedelta(seconds=1)]
+        return _interval(DAY_TIME_INTERVAL, *units)(below, call, span)
+    hint = "write make_ym_interval(years, months), make_dt_interval(days, hours, minutes), and add both"
+    raise _wrong("an interval is of months or of days", span, hint)
+
+
 # arrays
+
+
+def _sliced(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    bounds = [arg.value if isinstance(arg, Literal) else None for arg in args[1:]]
+    if not all(isinstance(bound, int) and bound >= 1 for bound in bounds):
+        raise _wrong("array_slice takes constant positions from 1", span, "write slice(a, start, length)")
+    first = int(str(bounds[0]))
+    size = (
+        _whole(max(int(str(bounds[1])) - first + 1, 0)) if len(bounds) > 1 else call("size", [args[0]], span)
+    )
+    return call("slice", [args[0], args[1], size], span)
 
 
 def _nth(args: Arguments, call: Caller, span: Span | None) -> Expression:
@@ -235,11 +429,12 @@ def _zipped_maps(tree: FunctionCall) -> exp.Expr:
             span=span_of(function),
             hint=f"write {COMPOSED['map_zip_with'].usage}",
         )
-    key, *values = function.expressions
-    read = {
-        value.name.lower(): _at(exp.Bracket(this=source.copy(), expressions=[_read(key, tree)]), tree)
-        for value, source in zip(values, maps, strict=True)
-    }
+    named, *values = function.expressions
+    # no column of the maps has this name, so each of them stays what it is inside of the lambda
+    key = _at(exp.Identifier(this="key of map_zip_with", quoted=True), tree)
+    read: dict[str, exp.Expr] = {named.name.lower(): _read(key, tree)}
+    for value, source in zip(values, maps, strict=True):
+        read[value.name.lower()] = _at(exp.Bracket(this=source.copy(), expressions=[_read(key, tree)]), tree)
 
     def written(node: exp.Expr) -> exp.Expr:
         known = read.get(node.expressions[0].name.lower()) if isinstance(node, Reference) else None
@@ -258,6 +453,24 @@ def _zipped_maps(tree: FunctionCall) -> exp.Expr:
     return _at(FunctionCall(this="map_from_arrays", expressions=[every, found]), tree)
 
 
+def _united_maps(tree: FunctionCall) -> exp.Expr:
+    """Return ``map_union(m, n)``: MAP_ZIP_WITH that takes the value of n where n has the key."""
+    parameters = ("key of map_union", "value of the first", "value of the second")
+    names = [_at(exp.Identifier(this=name, quoted=True), tree) for name in parameters]
+    known = _at(
+        FunctionCall(
+            this="map_contains_key", expressions=[tree.expressions[1].copy(), _read(names[0], tree)]
+        ),
+        tree,
+    )
+    chosen = _at(exp.If(this=known, true=_read(names[2], tree)), tree)
+    body = _at(exp.Case(ifs=[chosen], default=_read(names[1], tree)), tree)
+    function = _at(LambdaFunction(this=body, expressions=names), tree)
+    zipped = FunctionCall(this="map_zip_with", expressions=[*tree.expressions, function])
+    _at(zipped, tree)
+    return _zipped_maps(zipped)
+
+
 def _read(name: exp.Expr, tree: exp.Expr) -> exp.Expr:
     return _at(Reference(expressions=[name.copy()]), tree)
 
@@ -268,6 +481,36 @@ def _at(node: exp.Expr, place: exp.Expr) -> exp.Expr:
 
 
 _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
+    "array_slice": _sliced,
+    "bitmap_bit_position": _bit_position,
+    "bitmap_bucket_number": _bucket,
+    "collation": lambda args, call, span: _text("SYSTEM.BUILTIN.UTF8_BINARY"),
+    "current_row_timestamp": lambda args, call, span: call("current_timestamp", [], span),
+    "current_time": _time_now,
+    "is_decimal": _matches(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"),
+    "is_valid_utf8": _is_text,
+    "json_quote": _json_of,
+    "json_string": _json_of,
+    "json_unquote": _unquoted,
+    "localtime": _time_now,
+    "make_interval": _made_interval,
+    "make_time": _made_time,
+    "make_timestamp_ltz": _made_instant,
+    "make_valid_utf8": _same_text,
+    "mask": _masked,
+    "quote": _quoted,
+    "regexp_match": _matched,
+    "time_diff": _of_time("time_diff"),
+    "time_trunc": _of_time("time_trunc"),
+    "to_number": lambda args, call, span: to_number(args, call, span, tries=False),
+    "to_time": _read_time,
+    "try_make_interval": _made_interval,
+    "try_make_timestamp": _tried_timestamp,
+    "try_to_binary": _tried_bytes,
+    "try_to_number": lambda args, call, span: to_number(args, call, span, tries=True),
+    "try_to_time": lambda args, call, span: Cast(TIME, True, arg=args[0], safe=True, span=span),
+    "try_validate_utf8": _same_text,
+    "validate_utf8": _same_text,
     "array_concat": lambda args, call, span: call("concat", args, span),
     "array_insert": _inserted,
     "array_reverse": lambda args, call, span: call("reverse", args, span),
@@ -282,9 +525,7 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     ),
     "is_alpha": _matches(r"^\p{L}+$"),
     "is_digit": _matches(r"^\p{Nd}+$"),
-    "make_dt_interval": _interval(
-        DAY_TIME_INTERVAL, timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
-    ),
+    "make_dt_interval": _interval(DAY_TIME_INTERVAL, *_UNITS),
     "make_ym_interval": _interval(YEAR_MONTH_INTERVAL, 12, 1),
     "positive": _positive,
     "sha224": _digest(224),

@@ -34,12 +34,14 @@ from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_construc
 from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from penstock.planner.binder.expressions.misplaced_calls import misplaced_aggregate, misplaced_window
 from penstock.planner.binder.expressions.nested_access import element_of, field_of, with_field_names
+from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.binder.expressions.row_values import (
     ROW_COMPARISONS,
     compared_rows,
     overlapping,
     row_among,
 )
+from penstock.planner.binder.expressions.session_functions import session_function
 from penstock.planner.binder.parameters import OpenParameter, TypedValue, placeholder_value
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
@@ -400,6 +402,9 @@ class ExpressionBinder:
 
     def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
         """Return the call of a scalar function, its arguments cast to the types of its signature."""
+        # functions of BINARY, TIME and intervals are those of text and of timestamps
+        if (rewritten := overloaded(function.lower(), args, self.call, span)) is not None:
+            return rewritten
         # resolve chooses the overload by argument types, and names the types that arguments are cast to
         signature = resolve(function, args, span, self.context.catalog.functions.names())
         # COALESCE(x, 'a') over INT x: 'a' is cast when it is reached, elsewhere it is an error now
@@ -485,8 +490,9 @@ class ExpressionBinder:
         # decode(x, a, b, ..) is CASE; decode(x, 'UTF-8') is a function.
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
-        if (written_out := composed_function(name.lower(), args, self.call, span)) is not None:
-            return written_out
+        constant = session_function(name.lower(), len(args), self.context, span)
+        if (whole := constant or composed_function(name.lower(), args, self.call, span)) is not None:
+            return whole
         called = self.call(resolve_unit_function(name, len(args)), args, span)
         # struct(t.a, 1): ROW<a .., col2 ..>
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called

@@ -133,7 +133,8 @@ _SAME_NAME = (
 _MORE_OF_SPARK = (
     "shiftleft shiftright shiftrightunsigned bit_count getbit bin hex unhex conv crc32 hash "
     "xxhash64 base64 unbase64 encode decode url_encode "
-    "url_decode parse_url levenshtein soundex overlay substring_index format_number format_string "
+    "url_decode parse_url try_url_decode try_parse_url luhn_check levenshtein soundex overlay "
+    "substring_index format_number format_string "
     "find_in_set regexp_count regexp_substr "
     "regexp_instr regexp_extract_all get_json_object json_array_length json_object_keys sinh cosh "
     "tanh asinh acosh atanh cot sec csc expm1 log1p "

@@ -51,6 +51,12 @@ SELECT id, ceil(x, 1) AS a, floor(x, 1) AS b, truncate(-x, 1) AS c FROM u => SEL
 SELECT id, array_insert(array(k, 9), 2, v)[2] AS a, array_insert(array(k, 9), -1, v)[3] AS b FROM u => SELECT id, v AS a, v AS b FROM u
 SELECT id, map_zip_with(map('a', v, 'b', k), map('a', k), (n, p, q) -> p + q)['a'] AS m, array_max(map_keys(map_zip_with(map('a', v), map('b', k), (n, p, q) -> p))) AS n FROM u => SELECT id, v + k AS m, 'b' AS n FROM u
 SELECT id, arrays_zip(array(k, v), array(s))[1].`1` AS z FROM u => SELECT id, s AS z FROM u
+SELECT id, length(encode(s, 'UTF-8')) AS a, decode(substr(encode(s, 'UTF-8') || X'7A', -2), 'UTF-8') AS b, hex(lpad(encode(s, 'UTF-8'), 3)) AS c, md5(encode(s, 'UTF-8')) AS d FROM u => SELECT id, octet_length(encode(s)) AS a, right(s || 'z', 2) AS b, lpad(hex(encode(s)), 6, '0') AS c, md5(s) AS d FROM u
+SELECT id, hour(CAST(ts AS TIME)) AS a, CAST(time_trunc('MINUTE', CAST(ts AS TIME)) AS STRING) AS b, time_diff('SECOND', TIME '00:00:00', CAST(ts AS TIME)) AS c FROM u => SELECT id, hour(ts) AS a, strftime(date_trunc('minute', ts), '%H:%M:%S') AS b, date_diff('second', TIME '00:00:00', ts::TIME) AS c FROM u
+SELECT id, extract(day FROM make_interval(0, 0, 0, k, v)) AS a, extract(hour FROM make_interval(0, 0, 0, 0, -v)) AS b, extract(month FROM make_ym_interval(k, v)) AS c FROM u => SELECT id, k + v // 24 AS a, -(v % 24) AS b, v % 12 + 0 * k AS c FROM u
+SELECT id, mask(s || 'Zy9-') AS a, try_to_number(s || k, '9') AS b, to_number(CAST(k AS STRING), '9,999') AS c, is_decimal(s) AS d FROM u => SELECT id, regexp_replace(s, '[a-z]', 'x', 'g') || 'Xxn-' AS a, CASE WHEN s = '' THEN k END AS b, k AS c, false AS d FROM u
+SELECT id, map_union(map('a', v, 'b', 1), map('a', k))['a'] AS m, array_slice(array(k, v, 3), 2)[1] AS n, regexp_match(s, '^(.)')[1] AS r FROM u => SELECT id, k AS m, v AS n, CASE WHEN s <> '' THEN left(s, 1) END AS r FROM u
+SELECT id, last_value(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a, nth_value(v, 2) FROM LAST OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS b FROM u => SELECT id, last_value(v IGNORE NULLS) OVER (PARTITION BY k ORDER BY id) AS a, lag(v) OVER (PARTITION BY k ORDER BY id) AS b FROM u
 """.strip().split("\n")
 
 

@@ -648,18 +648,13 @@ FLINK = [
 
 _CHANCE = "each call returns another value, so a retraction would not equal its row"
 _SKETCH = "a sketch is a private binary format: `approx_count_distinct` and percentiles are exact here"
-_VARIANT = "there is no VARIANT yet: text with `get_json_object` and `from_json`"
-_FORMAT = "formats of numbers such as '999D99' are not read: `format_number`, `format_string`, `CAST`"
+_VARIANT = "there is no VARIANT, JSON is text: `get_json_object`, `json_value`, `from_json`"
 _SESSION = "says where Spark runs a row, which is no fact of the data"
 _XML = "there is no XML"
 _CSV = "text with `split`; a file of CSV is a table"
-_CLOCK = "a time of day of the clock: `CAST(now() AS TIME)`"
-_TIME = "TIME has few functions yet: cast to TIMESTAMP"
 _JAVA = "calls a Java method: `CREATE FUNCTION .. LANGUAGE PYTHON`"
-_UTF8 = "every STRING is valid UTF-8"
 _GEO = "there are no geometries"
 _CIPHER = "keys do not belong into queries"
-_PLANNED = "not yet"
 
 WHY_NOT = {
     **dict.fromkeys(
@@ -668,45 +663,28 @@ WHY_NOT = {
     "monotonically_increasing_id": _CHANCE,
     **dict.fromkeys(("count_min_sketch", "hll_sketch_agg", "hll_sketch_estimate", "hll_union"), _SKETCH),
     **dict.fromkeys(("hll_union_agg", "kll_sketch_agg_bigint", "theta_sketch_agg"), _SKETCH),
-    **dict.fromkeys(("bitmap_bit_position", "bitmap_bucket_number", "bitmap_construct_agg"), _SKETCH),
-    **dict.fromkeys(("bitmap_count", "bitmap_or_agg"), _SKETCH),
+    **dict.fromkeys(("bitmap_construct_agg", "bitmap_count", "bitmap_or_agg"), _SKETCH),
     **dict.fromkeys(("parse_json", "try_parse_json", "variant_get", "try_variant_get"), _VARIANT),
     **dict.fromkeys(
         ("is_variant_null", "schema_of_variant", "to_variant_object", "object_of", "json"), _VARIANT
     ),
-    **dict.fromkeys(("to_number", "try_to_number"), _FORMAT),
     **dict.fromkeys(("input_file_block_length", "input_file_block_start", "spark_partition_id"), _SESSION),
     **dict.fromkeys(("from_xml", "schema_of_xml", "to_xml", "xpath", "xpath_boolean", "xpath_string"), _XML),
     **dict.fromkeys(("from_csv", "schema_of_csv", "to_csv"), _CSV),
-    **dict.fromkeys(("current_time", "localtime"), _CLOCK),
-    **dict.fromkeys(("make_time", "time_diff", "time_trunc", "to_time", "try_to_time"), _TIME),
     **dict.fromkeys(("java_method", "reflect", "try_reflect"), _JAVA),
-    **dict.fromkeys(("is_valid_utf8", "make_valid_utf8", "validate_utf8", "try_validate_utf8"), _UTF8),
     **dict.fromkeys(("st_asbinary", "st_geogfromwkb", "st_geomfromwkb", "st_srid"), _GEO),
     **dict.fromkeys(("aes_decrypt", "aes_encrypt", "try_aes_decrypt"), _CIPHER),
-    **dict.fromkeys(("make_interval", "try_make_interval"), "months and days are two types here"),
-    **dict.fromkeys(("collate", "collation"), "texts compare by bytes: `lower(..)` of both sides"),
+    "collate": "texts compare by bytes: `lower(..)` of both sides",
     **dict.fromkeys(("session_user", "user", "current_user", "version"), "is no fact of the data"),
-    **dict.fromkeys(("current_catalog", "current_database", "current_schema"), "`SHOW TABLES`, `USE`"),
-    "current_timezone": "`SET 'table.local-time-zone'` shows it",
-    **dict.fromkeys(("luhn_check", "mask", "quote", "sentences", "make_timestamp_ltz"), _PLANNED),
-    **dict.fromkeys(("try_make_timestamp", "try_parse_url", "try_url_decode"), _PLANNED),
-    "try_to_binary": "`to_binary`, which is NULL for a text that is no number in base 16",
-    "array_slice": "`slice(a, start, length)`",
+    "sentences": "splits by the rules of Java's library for a language: `split(s, '[.!?] *')`",
     "input_file_name": "a column `file STRING METADATA FROM 'file.path'`",
     "raise_error": "a row that raises fails its job: filter such rows into a table of their own",
     "assert_true": "a row that raises fails its job: filter such rows into a table of their own",
-    "histogram_numeric": "its bins depend on the order of rows: `histogram`, `width_bucket`",
-    "nth_value": "needs frames of values without NULLs, not yet: `lag`, or a rank of n",
+    "histogram_numeric": "its bins depend on the order of rows, so a retraction would change them:"
+    " `histogram`, `width_bucket`",
     "window_time": "the column `window_time` of a window function",
-    "current_watermark": "`DESCRIBE JOB` shows it",
+    "current_watermark": "its value would differ between two runs: `LATE ROWS INTO`; `DESCRIBE JOB` shows it",
     "source_watermark": "WATERMARK FOR ts AS an expression",
-    "current_row_timestamp": "`PROCTIME()`, or `now()`",
-    "map_union": "`map_concat`, in which a key of both maps raises",
     "group_id": "`grouping_id()` says which grouping set a row is of",
-    "is_decimal": "`TRY_CAST(s AS DECIMAL(38, 10)) IS NOT NULL`",
-    "json_quote": "`to_json`",
-    "json_unquote": "`get_json_object(s, '$')`",
-    "json_string": "`to_json`",
 }
 """Functions that are not ours, each with the reason or with what to write."""

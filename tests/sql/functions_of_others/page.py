@@ -12,6 +12,7 @@ from pathlib import Path
 from penstock.catalog.functions.composed import COMPOSED
 from penstock.catalog.functions.registry import function_kinds
 from penstock.planner.binder.expressions.function_rewrites import CAST_FUNCTIONS
+from penstock.planner.binder.expressions.session_functions import SESSION_FUNCTIONS
 from penstock.planner.logical.over import OVER_ONLY
 from tests.sql.functions_of_others.names import FLINK, SPARK, WHY_NOT
 
@@ -28,7 +29,7 @@ GRAMMAR = {
     "proctime",
 }
 """Names that the grammar or the binder knows, and no list of functions."""
-KNOWN = {name for name, _ in function_kinds()} | set(CAST_FUNCTIONS) | OVER_ONLY | GRAMMAR
+KNOWN = {name for name, _ in function_kinds()} | set(CAST_FUNCTIONS) | OVER_ONLY | GRAMMAR | SESSION_FUNCTIONS
 _HEAD = """# Functions of Spark and of Flink
 
 Written by `python -m tests.sql.functions_of_others.page docs`; do not edit. [FUNCTIONS.md](FUNCTIONS.md) has
