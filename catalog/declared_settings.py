@@ -211,6 +211,14 @@ SETTINGS: dict[str, Setting] = _declare(
         "table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"
     ),
     Setting(
+        "sql.string-escapes",
+        SettingKind.ENUM,
+        "none",
+        "what a backslash in a string is: itself (none), or an escape as in Spark (backslash), from the next"
+        " text that is executed",
+        ("none", "backslash"),
+    ),
+    Setting(
         "table.dml-sync",
         SettingKind.ENUM,
         "automatic",

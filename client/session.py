@@ -30,6 +30,7 @@ from penstock.engine.api.threads import close_at_exit, closed
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.parser.scanner import escape_strings
 from penstock.planner.statements.nodes import CreateTableAs, ExecuteStatementSet, Explain, Insert, Query
 
 if TYPE_CHECKING:
@@ -86,8 +87,11 @@ class Session:
         self.catalog.states = CheckedStates(self.catalog.states, access)
 
     def parse(self, sql: str, file: str | None = None) -> list[LocatedStatement]:
-        """Return the statements of a text; raises the first syntax error with its position."""
-        return parse_statements(sql, file)
+        """Return the statements of a text; raises the first syntax error with its position. With
+        ``sql.string-escapes`` the text is first written without it.
+        """
+        escapes = self.settings.get("sql.string-escapes") == "backslash"
+        return parse_statements(escape_strings(sql) if escapes else sql, file)
 
     def execute(self, sql: str, params: Parameters = (), hold: HoldJob = hold_no_job) -> Result:
         """Execute the one statement of a text; ``params`` are the values of its placeholders. Raises

@@ -66,7 +66,7 @@ _FUNCTIONS = (
         (1, 1),
     ),
     ComposedFunction("localtime", "localtime()", "The time of day now in the session zone.", (0, 1)),
-    ComposedFunction("make_dt_interval", "make_dt_interval(d[, h[, m]])", "An interval of days.", (1, 3)),
+    ComposedFunction("make_dt_interval", "make_dt_interval(d[, h[, m[, s]]])", "Days to seconds.", (1, 4)),
     ComposedFunction(
         "make_interval",
         "make_interval(y[, m[, w[, d[, h[, mi[, s]]]]]])",

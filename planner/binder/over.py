@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from datetime import timedelta
 
 from sqlglot import exp
 
@@ -21,18 +20,16 @@ from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     INT,
-    BigInt,
-    DayTimeInterval,
-    Int,
-    SmallInt,
-    Timestamp,
-    TimestampLtz,
-    TinyInt,
 )
 from penstock.planner.binder.aggregate_calls import bind_aggregate_call
 from penstock.planner.binder.composed_calls import composed
-from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.window_frames import (
+    FRAMELESS,
+    bind_frame,
+    check_frame_of_rank,
+    order_with_distances,
+)
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import (
     AggregateCall,
@@ -45,15 +42,12 @@ from penstock.planner.expressions.nodes import (
     is_processing_time,
 )
 from penstock.planner.logical.over import (
-    COMPOSED_RANKS,
     NEIGHBOURS,
     OVER_ONLY,
     PLACES,
     RANKS,
     RUNNING,
-    WHOLE,
     Frame,
-    FrameExclusion,
     FrameUnit,
     Over,
     nth_of,
@@ -64,10 +58,7 @@ from penstock.planner.logical.projection import Project
 from penstock.planner.logical.time_attributes import ProcessingTime
 from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.parser.syntax_nodes import (
-    FrameBound,
     FunctionCall,
-    IntervalLiteral,
-    OverClause,
     consume,
     span_of,
 )
@@ -79,9 +70,6 @@ _NOT_OVER = {
     "order": ("ORDER BY inside a call", "order the rows in OVER"),
     "within": ("WITHIN GROUP", "write percentile(x, p), or order the rows in OVER"),
 }
-# These look at neighbours or peers in the partition, so a frame has no effect on them.
-_FRAMELESS = RANKS | NEIGHBOURS
-_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -123,7 +111,7 @@ class OverList:
         clauses = ("distinct", "star", "order", "within", "nulls", "from_last", "filter", "over")
         consume(call, "this", "expressions", *clauses)
         clause = call.args["over"]
-        _check_frame_of_rank(clause, str(call.this).lower())
+        check_frame_of_rank(clause, str(call.this).lower())
         # NTILE and others are expressions of calls with OVER
         whole = composed(call, binder, lambda part: self.add(part, binder))
         if whole is not None:
@@ -145,10 +133,10 @@ class OverList:
                     span=span_of(node),
                     sqlstate="42804",
                 )
-        order = tuple(_sort_key(node, inner) for node in clause.args["order"])
+        order = order_with_distances(tuple(_sort_key(node, inner) for node in clause.args["order"]), clause)
         bound = _call(call, inner)
         # Ranks and neighbours are defined by the order alone; ROW_NUMBER breaks its ties by all columns.
-        if bound.function in _FRAMELESS - {"row_number"} and not order:
+        if bound.function in FRAMELESS - {"row_number"} and not order:
             hint = "write OVER (PARTITION BY .. ORDER BY ..)"
             raise PenstockError(
                 "SQL-1065",
@@ -157,7 +145,7 @@ class OverList:
                 hint=hint,
                 sqlstate="42P20",
             )
-        frame = _frame(clause, order, bound.function)
+        frame = bind_frame(clause, order, bound.function)
         placed = OverCall(bound, partition, order, frame)
         # Equal calls share one column.
         if placed not in self.calls:
@@ -316,129 +304,6 @@ def _check_count(name: str, count: int, least: int, most: int, tree: FunctionCal
         raise PenstockError(
             "SQL-1102", f"{name} takes {wanted}, not {count or '*'}", span=span_of(tree), sqlstate="42883"
         )
-
-
-# frames
-
-
-def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame | None:
-    # SQL's default frame: up to the current row with ORDER BY, the whole partition without.
-    if function in _FRAMELESS:
-        return None
-    if clause.args.get("unit") is None:
-        return RUNNING if order else WHOLE
-    # ROWS counts rows and GROUPS groups of peers; RANGE compares values of the ORDER BY key
-    unit = FrameUnit(clause.args["unit"].lower())
-    first, last = clause.args["first"], clause.args.get("last")
-    if unit is FrameUnit.GROUPS and not order:
-        raise PenstockError(
-            "SQL-1066",
-            "a frame of GROUPS needs an ORDER BY",
-            span=span_of(first),
-            hint="rows equal in the ORDER BY are a group",
-            sqlstate="42P20",
-        )
-    start = _distance(first, unit, order, is_end=False)
-    # A frame without BETWEEN ends at the current row.
-    end = 0 if last is None else _distance(last, unit, order, is_end=True)
-    # BETWEEN 1 FOLLOWING AND 2 PRECEDING; None is unbounded and never crosses
-    if start is not None and end is not None and start > end:
-        raise PenstockError(
-            "SQL-1066",
-            "the frame ends before it begins",
-            span=span_of(last or first),
-            hint="put the earlier bound first",
-        )
-    return Frame(unit, start, end, FrameExclusion((clause.args.get("exclude") or "NO OTHERS").lower()))
-
-
-def _check_frame_of_rank(clause: OverClause, function: str) -> None:
-    """Refuse a frame of a function that no frame changes: SQL-1066. Spark writes the one from the first row
-    up to the current one.
-    """
-    first, last = clause.args.get("first"), clause.args.get("last")
-    if first is None or function not in _FRAMELESS | COMPOSED_RANKS:
-        return
-    usual = first.this is None and not first.args.get("current") and not first.args.get("following")
-    if not usual or (last is not None and not last.args.get("current")):
-        raise PenstockError(
-            "SQL-1066",
-            f"{function} takes no frame",
-            span=span_of(first),
-            hint="leave ROWS or RANGE out",
-            sqlstate="42P20",
-        )
-
-
-def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, is_end: bool) -> int | None:
-    # CURRENT ROW
-    if bound.args.get("current"):
-        return 0
-    # UNBOUNDED PRECEDING or FOLLOWING: None, on its own side only
-    if bound.this is None:
-        if bool(bound.args.get("following")) is not is_end:
-            word = "end at UNBOUNDED PRECEDING" if is_end else "begin at UNBOUNDED FOLLOWING"
-            raise PenstockError("SQL-1066", f"a frame cannot {word}", span=span_of(bound), sqlstate="42P20")
-        return None
-    # n PRECEDING is negative, n FOLLOWING positive.
-    size = _size(bound.this, unit, order)
-    return size if bound.args.get("following") else -size
-
-
-def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
-    # anything but a literal has no value here, and is refused below with what its unit takes
-    literal = None
-    if isinstance(tree, IntervalLiteral):
-        literal = literals.interval(tree)
-    elif isinstance(tree, exp.Literal) and not tree.is_string:
-        literal = literals.number(tree, False, span_of(tree))
-    value = literal.value if isinstance(literal, Literal) else None
-    kind = order[0].expression.type if len(order) == 1 else None
-    # ROWS: a number of rows; GROUPS: of groups of peers
-    if unit is not FrameUnit.RANGE:
-        # as LAG: an INT number of rows
-        if isinstance(value, int) and value < 1 << 31:
-            return value
-        word = unit.value.upper()
-        raise PenstockError(
-            "SQL-1066",
-            f"{word} takes a whole number of {unit.value}",
-            span=span_of(tree),
-            hint=f"write {word} 10 PRECEDING",
-            sqlstate="22013",
-        )
-    # RANGE: a distance in the values of the one ORDER BY key, an interval or a whole number
-    if kind is None:
-        hint = "order by one column, or use ROWS"
-        raise PenstockError(
-            "SQL-1066",
-            "a RANGE distance goes with exactly one ORDER BY key",
-            span=span_of(tree),
-            hint=hint,
-            sqlstate="42P20",
-        )
-    if (
-        isinstance(kind, Timestamp | TimestampLtz)
-        and literal is not None
-        and isinstance(literal.type, DayTimeInterval)
-        and isinstance(value, timedelta)
-    ):
-        # in microseconds, as timestamps are stored
-        if value >= timedelta(0):
-            return value // _MICROSECOND
-    # RANGE 10 PRECEDING over an integer key: rows whose key is at most 10 less
-    elif isinstance(kind, TinyInt | SmallInt | Int | BigInt) and isinstance(value, int):
-        return value
-    hint = (
-        "TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS"
-    )
-    raise PenstockError(
-        "SQL-1066",
-        f"this is no RANGE distance of a {kind} key",
-        span=span_of(tree),
-        hint=hint,
-        sqlstate="42P20",
-    )
 
 
 # plan nodes

@@ -88,8 +88,8 @@ class CallParser:
         return False
 
     def cast(self, begin: int) -> exp.Expr:
-        # CAST(value AS type), TRY_CAST(value AS type)
-        safe = self._tokens.word() == "TRY_CAST"
+        # CAST(value AS type), TRY_CAST(value AS type), SAFE_CAST(value AS type)
+        safe = self._tokens.word() != "CAST"
         self._tokens.advance(2)
         value = self._context.scalar()
         self._tokens.need_word("AS")

@@ -10,7 +10,7 @@ from sqlglot.tokens import Token, TokenType
 
 class Penstock(Dialect):
     """sqlglot dialect of penstock. Backticks and double quotes both quote names. Single quotes quote strings:
-    a doubled quote is a quote, a backslash is a backslash.
+    a doubled quote is a quote, a backslash is a backslash. In ``E'..'`` a backslash escapes.
     """
 
     class Tokenizer(tokens.Tokenizer):
@@ -20,6 +20,8 @@ class Penstock(Dialect):
 
         IDENTIFIERS = ["`", '"']  # noqa: RUF012  # sqlglot's class-level tables
         QUOTES = ["'"]  # noqa: RUF012
+        BYTE_STRINGS = [("e'", "'"), ("E'", "'")]  # noqa: RUF012
+        BYTE_STRING_ESCAPES = ["'", "\\"]  # noqa: RUF012
         COMMENTS = ["--", ("/*", "*/")]  # noqa: RUF012
         NESTED_COMMENTS = False
         # sqlglot reads the text behind a command such as SHOW as one string; ours has a grammar
@@ -45,7 +47,31 @@ def tokenize(text: str) -> list[Token]:
     """
     # replaced and not removed: offsets stay those of the text
     tokens = Penstock().tokenize(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
-    return [part for token in tokens for part in _split_number(token)]
+    return [part for token in tokens for part in _split_number(_unescaped(token, text))]
+
+
+# Spark's: letters, octal and hexadecimal codes of characters, any other character for itself
+_ESCAPE = re.compile(r"\\([0-3][0-7]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
+_CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+
+
+def _unescaped(token: Token, text: str) -> Token:
+    """Return ``E'..'`` as a string of what its escapes mean; other tokens as they are."""
+    if token.token_type is not TokenType.BYTE_STRING:
+        return token
+    body = text[token.start + 2 : token.end].replace("''", "'")
+    return Token(
+        TokenType.STRING, _ESCAPE.sub(_character, body), token.line, token.col, token.start, token.end
+    )
+
+
+def _character(match: re.Match[str]) -> str:
+    code = match[1]
+    if len(code) == 1:
+        return _CHARACTERS.get(code, code)
+    number = int(code[1:], 16) if code[0] in "uU" else int(code, 8)
+    # no character has such a code: the text stays
+    return chr(number) if number < 0xD800 or 0xDFFF < number <= 0x10FFFF else match[0]
 
 
 # 1e3-2: digits with an exponent, a sign, the rest

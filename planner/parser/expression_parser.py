@@ -220,7 +220,7 @@ class ExpressionParser:
         word = self._tokens.word()
         if word == "CASE":
             return self._case(begin)
-        if word in ("CAST", "TRY_CAST") and self._tokens.at(TokenType.L_PAREN, 1):
+        if word in ("CAST", "TRY_CAST", "SAFE_CAST") and self._tokens.at(TokenType.L_PAREN, 1):
             return self._calls.cast(begin)
         # ARRAY[1, 2], MAP['a', 1], MAP {'a': 1}
         if (word in ("ARRAY", "MAP") and self._tokens.at(TokenType.L_BRACKET, 1)) or (

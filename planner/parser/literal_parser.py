@@ -144,6 +144,15 @@ class LiteralParser:
         text = self._tokens.previous.text
         # INTERVAL '1 day 2 hours' has its units in the string, INTERVAL 5 MINUTE behind the number
         unit = self._unit() if self._is_unit() or not quoted else None
+        # INTERVAL 1 DAY 2 HOURS is INTERVAL '1 DAY 2 HOURS'
+        if unit is not None and not quoted and not negative:
+            parts = [f"{text} {unit}"]
+            while self._tokens.at(TokenType.NUMBER) and self._is_unit(1):
+                self._tokens.advance()
+                parts.append(f"{self._tokens.previous.text} {self._unit()}")
+            if len(parts) > 1:
+                whole = IntervalLiteral(this=" ".join(parts), negative=False, unit=None, last=None)
+                return self._tokens.spanned(begin, whole)
         # INTERVAL '1 02:03' DAY TO MINUTE
         last = None
         if unit is not None and self._tokens.take_words("TO"):
@@ -152,9 +161,9 @@ class LiteralParser:
             begin, IntervalLiteral(this=text, negative=negative, unit=unit, last=last)
         )
 
-    def _is_unit(self) -> bool:
+    def _is_unit(self, ahead: int = 0) -> bool:
         # MINUTES is MINUTE
-        return self._tokens.word().removesuffix("S") in INTERVAL_UNITS
+        return self._tokens.word(ahead).removesuffix("S") in INTERVAL_UNITS
 
     def _unit(self) -> str:
         word = self._tokens.word()

@@ -25,7 +25,7 @@ _SCAN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+)
     | (?P<hint>/\*\+.*?\*/)
     | (?P<comment>--[^\n]*|/\*.*?\*/)
-    | (?P<string>'[^']*(?:''[^']*)*')
+    | (?P<string>'[^']*(?:''[^']*)*'|[eE]'(?:[^'\\]|\\.|'')*')
     | (?P<quoted>`[^`]*(?:``[^`]*)*`|"[^"]*(?:""[^"]*)*")
     | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
     | (?P<word>[^\W\d][\w$]*)
@@ -33,6 +33,14 @@ _SCAN = re.compile(
     | (?P<open>/\*|['`"])
     | (?P<symbol>[()\[\]{},.+\-*/%=<>!|&^~?:@#$\\])
     | (?P<bad>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+# what may hold a quote without beginning a string; raw strings and strings of a dialect with escapes
+_WITH_ESCAPES = re.compile(
+    r"""(?P<other>--[^\n]*|/\*.*?\*/|`[^`]*`|"[^"]*"|[eE]'(?:[^'\\]|\\.|'')*')
+    | (?P<raw>\b[rR]'(?P<body>[^']*)')
+    | (?P<word>[^\W\d][\w$]*)
+    | (?P<string>'(?:[^'\\]|\\.|'')*')""",
     re.DOTALL | re.VERBOSE,
 )
 _HALF = re.compile("[\ud800-\udfff]")  # half a character: no encoding has it
@@ -65,6 +73,23 @@ def scan(text: str) -> Iterator[tuple[str, int, int]]:
             return
         if kind not in ("space", "comment"):
             yield kind, match.start(), match.end()
+
+
+def escape_strings(text: str) -> str:
+    """Return a text in which a backslash escapes within strings, as in Spark, in our dialect. ``'it\\'s'``
+    becomes ``E'it\\'s'``, the raw ``r'\\d'`` becomes ``'\\d'``.
+    """
+
+    def written(match: re.Match[str]) -> str:
+        if match["raw"]:
+            return f"'{match['body']}'"
+        if not match["string"] or "\\" not in match[0]:
+            return match[0]
+        # LIKE'a\\_b': a word before it is not part of it
+        touches = match.start() > 0 and (text[match.start() - 1].isalnum() or text[match.start() - 1] == "_")
+        return f"{' ' if touches else ''}E{match[0]}"
+
+    return _WITH_ESCAPES.sub(written, text)
 
 
 def next_lexeme(text: str, position: int) -> tuple[str, int]:

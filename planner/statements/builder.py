@@ -72,6 +72,10 @@ class _Names(tuple[Name, ...]):
     """The names of a parenthesised list."""
 
 
+class _Partition(tuple[nodes.PartitionValue, ...]):
+    """PARTITION (..) of an INSERT."""
+
+
 class _Partitioned(_Names):
     """The names of PARTITIONED BY."""
 
@@ -414,9 +418,15 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         target, query = _one(children, Name), _one(children, nodes.Query)
         if _has(children, "overwrite"):
             raise _not_yet("INSERT OVERWRITE", "write INSERT INTO; delete the old files before", target.span)
-        return nodes.Insert(
-            target, query, tuple(_one(children, _Names, ())), span=Span(target.span.start, query.span.end)
-        )
+        columns = tuple(_one(children, _Names, ()))
+        partition = tuple(_one(children, _Partition, ()))
+        return nodes.Insert(target, query, columns, partition, span=Span(target.span.start, query.span.end))
+
+    def partition(self, children: list[Any]) -> _Partition:
+        return _Partition(children)
+
+    def partition_value(self, children: list[Any]) -> nodes.PartitionValue:
+        return nodes.PartitionValue(children[0], _text(children[1]) if len(children) > 1 else None)
 
     def statement_set(self, children: list[Any]) -> nodes.ExecuteStatementSet:
         # BEGIN STATEMENT SET; END

@@ -184,12 +184,25 @@ class DropMaterializedView(Statement):
 
 
 @dataclass(frozen=True)
+class PartitionValue:
+    """A column in ``PARTITION (..)`` of an INSERT; ``value`` is the text of its constant, None where the
+    query has its values.
+    """
+
+    column: Name
+    value: str | None = None
+
+
+@dataclass(frozen=True)
 class Insert(Statement):
-    """INSERT INTO; no ``columns`` means all physical columns in declared order."""
+    """INSERT INTO; no ``columns`` means all physical columns in declared order, without those that have a
+    constant in ``partition``.
+    """
 
     target: Name
     query: Query
     columns: tuple[Name, ...] = ()
+    partition: tuple[PartitionValue, ...] = ()
 
 
 @dataclass(frozen=True)

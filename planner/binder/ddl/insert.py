@@ -11,10 +11,10 @@ from penstock.catalog.functions.registry import can_cast
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.tables import CatalogTable, MaterializedView
-from penstock.catalog.types import DataType, Null, String
+from penstock.catalog.types import STRING, DataType, Null, String
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Column, Expression, Literal
+from penstock.planner.expressions.nodes import Cast, Column, Expression, Literal
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.scan import Values
@@ -43,7 +43,11 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
             raise PenstockError(
                 "SQL-1094", fault[0], span=statement.target.span, hint=fault[1], sqlstate="0A000"
             )
+    constants = _partition_constants(statement, table)
     targets = _targets(statement.columns, table, statement.target.span)
+    # INSERT INTO t PARTITION (day = '2026-01-01'): the query has the other columns
+    if not statement.columns:
+        targets = [field for field in targets if field.name.lower() not in constants]
     if len(targets) != len(relation.fields):
         raise _wrong_width(statement, table, targets, relation)
     # INSERT INTO t (b, a) SELECT x, y: column name to its position in the query
@@ -52,7 +56,9 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
     for field in table.physical_fields:
         index = positions.get(field.name)
         # A column that the list does not name is NULL.
-        if index is None:
+        if (constant := constants.get(field.name.lower())) is not None:
+            expressions.append(constant)
+        elif index is None:
             expressions.append(_missing(field, statement, table))
         else:
             expressions.append(_stored(index, field, relation, statement))
@@ -61,6 +67,37 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
         table,
         statement.target.span,
     )
+
+
+def _partition_constants(statement: Insert, table: CatalogTable) -> dict[str, Expression]:
+    """Return the constants of ``PARTITION (..)`` by column, in lower case, cast to the columns' types."""
+    fields = {field.name.lower(): field for field in table.physical_fields}
+    partitions = [name.lower() for name in table.partitioned_by]
+    constants: dict[str, Expression] = {}
+    for part in statement.partition:
+        name = part.column.text.lower()
+        if name not in partitions:
+            listed = f"it is partitioned by {', '.join(table.partitioned_by)}"
+            raise PenstockError(
+                "SQL-1042",
+                f'"{part.column.text}" is no partition column of {table.name}',
+                span=part.column.span,
+                hint=listed if partitions else "write the column into the query",
+                sqlstate="42703",
+            )
+        if any(column.text.lower() == name for column in statement.columns) and part.value is not None:
+            raise PenstockError(
+                "SQL-1045",
+                f'column "{part.column.text}" has a constant and is in the list',
+                span=part.column.span,
+                sqlstate="42701",
+            )
+        if part.value is not None:
+            text = Literal(STRING, False, value=part.value, span=part.column.span)
+            kind = fields[name].type
+            cast = Cast(kind, False, arg=text, safe=False, span=part.column.span)
+            constants[name] = text if isinstance(kind, String) else cast
+    return constants
 
 
 def _targets(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Field]:

@@ -22,11 +22,13 @@ from penstock.catalog.types import (
     TIME,
     TIMESTAMP_LTZ,
     YEAR_MONTH_INTERVAL,
+    Array,
     Binary,
     DataType,
     Date,
     Decimal,
     Timestamp,
+    TimestampLtz,
     is_integer,
     is_numeric,
     is_timestamp,
@@ -45,6 +47,8 @@ Arguments = Sequence[Expression]
 
 _MOST_DIGITS = 18
 _UNITS = (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1))
+# digits of a second that a timestamp has
+_MOST_PRECISE = 6
 # noncharacters of Unicode, one for each class of characters that MASK replaces
 _MARKS = "\ufdd0\ufdd1\ufdd2\ufdd3"
 _MASKED = (r"\p{Lu}", r"\p{Ll}", r"\p{Nd}", r"[^\p{Lu}\p{Ll}\p{Nd}" + _MARKS + "]")
@@ -68,6 +72,13 @@ def composed_function(name: str, args: Arguments, call: Caller, span: Span | Non
     """Return a call as an expression of others, or ``None`` for a function that is computed by itself."""
     if name in ("ceil", "ceiling", "floor") and len(args) == 2:
         return _rounded(name, args[0], args[1], call, span)
+    if name == "element" and len(args) == 1:
+        return _sole_element(args[0], call, span)
+    # CURRENT_TIMESTAMP(3)
+    if name in ("current_timestamp", "localtimestamp") and len(args) == 1:
+        return _rounded_now(name, args[0], call, span)
+    if name == "concat_ws" and any(isinstance(arg.type, Array) for arg in args[1:]):
+        return _joined_elements(args, call, span)
     build = _BUILDERS.get(name)
     if build is None:
         return None
@@ -361,7 +372,38 @@ def _made_interval(args: Arguments, call: Caller, span: Span | None) -> Expressi
     raise _wrong("an interval is of months or of days", span, hint)
 
 
+def _rounded_now(name: str, digits: Expression, call: Caller, span: Span | None) -> Expression:
+    precision = digits.value if isinstance(digits, Literal) else None
+    if not isinstance(precision, int) or not 0 <= precision <= _MOST_PRECISE:
+        raise _wrong(f"{name} takes a constant precision from 0 to 6", span, f"write {name}(3)")
+    kind = Timestamp(precision) if name == "localtimestamp" else TimestampLtz(precision)
+    return Cast(kind, False, arg=call(name, [], span), safe=False, span=span)
+
+
 # arrays
+
+
+def _sole_element(values: Expression, call: Caller, span: Span | None) -> Expression:
+    """Return ``element(a)``: the one element, NULL of none; of several ELEMENT_AT raises behind the last."""
+    size = call("size", [values], span)
+    several, behind = call("greater", [size, _whole(1)], span), call("add", [size, _whole(1)], span)
+    found = call("element_at", [values, case_of([(several, behind)], _whole(1), span)], span)
+    absent = Literal(found.type, True, value=None)
+    return case_of([(call("equal", [size, _whole(0)], span), absent)], found, span)
+
+
+def _joined_elements(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    """Return ``concat_ws(sep, a, ..)`` with arrays among its arguments: ARRAY_JOIN, which skips NULLs."""
+    lists = []
+    nothing = Cast(Array(STRING), False, arg=call("array", [], span), safe=False, span=span)
+    for arg in args[1:]:
+        if not isinstance(arg.type, Array):
+            lists.append(call("array", [coerced(arg, STRING)], span))
+            continue
+        texts = Cast(Array(STRING), arg.nullable, arg=arg, safe=False, span=span)
+        lists.append(call("coalesce", [texts, nothing], span))
+    every = call("concat", lists, span) if len(lists) > 1 else lists[0]
+    return call("array_join", [every, args[0]], span)
 
 
 def _sliced(args: Arguments, call: Caller, span: Span | None) -> Expression:
@@ -525,7 +567,7 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     ),
     "is_alpha": _matches(r"^\p{L}+$"),
     "is_digit": _matches(r"^\p{Nd}+$"),
-    "make_dt_interval": _interval(DAY_TIME_INTERVAL, *_UNITS),
+    "make_dt_interval": _interval(DAY_TIME_INTERVAL, *_UNITS, timedelta(seconds=1)),
     "make_ym_interval": _interval(YEAR_MONTH_INTERVAL, 12, 1),
     "positive": _positive,
     "sha224": _digest(224),

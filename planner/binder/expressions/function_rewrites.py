@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sqlglot import exp
 
@@ -28,6 +29,7 @@ from penstock.catalog.types import (
     Date,
     Decimal,
     Timestamp,
+    TimestampLtz,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.expressions.implicit_casts import coerced
@@ -45,7 +47,10 @@ _PLAIN_IN_SETS = re.compile(r"[\w\s,;:.%#@!-]|[^\x00-\x7f]")
 
 # EXTRACT's names of parts, where the function has another name.
 _PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
-_PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
+_PART_NAMES = (
+    *("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy"),
+    *("dayofweek", "dayofyear", "epoch"),
+)
 CAST_FUNCTIONS: dict[str, DataType] = {
     "boolean": BOOLEAN,
     "tinyint": TINYINT,
@@ -100,7 +105,17 @@ def extracted(args: Sequence[Expression], tree: FunctionCall, call: Caller) -> E
             span=span_of(tree.expressions[0]),
             hint=hint,
         )
+    # the seconds since 1970, BIGINT as in Flink
+    if name == "epoch":
+        return _epoch(args[1], call, span_of(tree))
     return call(_PARTS.get(name, name), args[1:], span_of(tree))
+
+
+def _epoch(value: Expression, call: Caller, span: Span | None) -> Expression:
+    if isinstance(value.type, TimestampLtz):
+        return call("unix_seconds", [value], span)
+    begin = Literal(Timestamp(6), False, value=datetime(1970, 1, 1))
+    return call("timestampdiff", [Literal(STRING, False, value="SECOND"), begin, value], span)
 
 
 def decoded(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:

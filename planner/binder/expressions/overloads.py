@@ -42,6 +42,9 @@ def overloaded(name: str, args: Arguments, call: Caller, span: Span | None) -> E
         return None
     # BINARY beside a text is a text's function, which says what is wrong
     if isinstance(first, Binary):
+        # TRIM of other bytes than blanks has none
+        if name in ("trim", "ltrim", "rtrim") and len(args) > 1:
+            return None
         table = _OF_BINARY if isinstance(args[0].type, Binary | Null) else {}
     elif isinstance(first, Time):
         table = _OF_TIME
@@ -108,6 +111,19 @@ def _padded(side: str) -> Overload:
         pad = _hex(args[2], call, span) if len(args) > 2 else Literal(STRING, False, value="00")
         digits = [_hex(args[0], call, span), _doubled(args[1], call, span), pad]
         return _bytes(call(side, digits, span), call, span)
+
+    return build
+
+
+def _trimmed(*patterns: str) -> Overload:
+    """Return the builder of TRIM without characters: blanks at the ends, which are whole pairs of digits."""
+
+    def build(args: Arguments, call: Caller, span: Span | None) -> Expression:
+        digits = _hex(args[0], call, span)
+        for pattern in patterns:
+            nothing = Literal(STRING, False, value="")
+            digits = call("regexp_replace", [digits, Literal(STRING, False, value=pattern), nothing], span)
+        return _bytes(digits, call, span)
 
     return build
 
@@ -191,6 +207,9 @@ _OF_BINARY: dict[str, Overload] = {
     "right": _ends("right"),
     "lpad": _padded("lpad"),
     "rpad": _padded("rpad"),
+    "trim": _trimmed("^(?:20)+", "(?:20)+$"),
+    "ltrim": _trimmed("^(?:20)+"),
+    "rtrim": _trimmed("(?:20)+$"),
     "concat": _joined,
     "concat_op": _joined,
 }

@@ -205,7 +205,8 @@ def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
 
 def _reject_duplicate_table(scope: Scope, name: str, join: exp.Expr) -> None:
     # FROM t JOIN t: t.x would be ambiguous
-    if scope.has_table(name):
+    # what has no name is never qualified
+    if name and scope.has_table(name):
         hint = f"give one of them an alias: {name} AS other"
         raise PenstockError(
             "SQL-1045",

@@ -383,7 +383,7 @@ SELECT extract(century FROM ts) FROM bid
 error[SQL-1011]: century is no part EXTRACT can take
   1 | SELECT extract(century FROM ts) FROM bid
     |                ^^^^^^^
-hint: parts are year, quarter, month, week, day, hour, minute, second, dow, doy
+hint: parts are year, quarter, month, week, day, hour, minute, second, dow, doy, dayofweek, dayofyear, epoch
 ====
 CREAT TABLE t (a INT) WITH ('connector' = 'print')
 ---
