@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal, inline
 from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, Phase
-from penstock.planner.logical.over import FrameUnit, Over
+from penstock.planner.logical.over import Frame, FrameUnit, Over
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project, column_of
 
@@ -61,7 +61,7 @@ def _numbers_rows(over: Over) -> bool:
     call, frame = over.calls[0], over.frame
     counts = call.function == "count" and not call.args and call.filter is None and not call.distinct
     # ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW.
-    return counts and (frame.unit, frame.start, frame.end) == (FrameUnit.ROWS, None, 0)
+    return counts and frame == Frame(FrameUnit.ROWS, None, 0)
 
 
 def _window_size(key: Expression, number: int) -> int | None:

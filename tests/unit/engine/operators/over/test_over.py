@@ -4,9 +4,11 @@ restore, rescale, lateness.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.row_pieces import TooLarge
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.operators.factory import build_operator
+from penstock.engine.operators.over.over_frames import OverFrames
 from penstock.planner.expressions.nodes import AggregateCall, Call, Literal, SortKey
 from penstock.planner.logical.over import Frame, FrameExclusion, FrameUnit
 from penstock.planner.logical.windows import AttachedWindow
@@ -134,6 +137,54 @@ def test_in_time_every_row_gets_its_values_once(data: st.DataObject) -> None:
         spec.node.calls,
     )
     assert run.out.folded() == expected
+
+
+LONG_AGO = (
+    *(without_nulls(AggregateCall(name, (X,), BIGINT)) for name in ("first_value", "last_value")),
+    *(
+        AggregateCall("first_value", (X,), BIGINT),
+        nth(2),
+        nth(-2),
+        without_nulls(nth(2)),
+        without_nulls(nth(-3)),
+    ),
+    *(neighbour("lag", 3, 7), without_nulls(neighbour("lag", 2, 7))),
+)
+
+
+def in_time_with_a_watermark_a_row(frame: Frame) -> tuple[Counter[object], Counter[object]]:
+    """Return what is emitted of rows that pass one at a time, moved to other subtasks on the way, and what
+    should be.
+    """
+    schema = Schema((*SCHEMA.fields, *(Field(f"v{i}", BIGINT) for i in range(len(LONG_AGO)))))
+    run = subtasks(over_spec("o", "over", schema, SCHEMA, (0,), BY_TIME, frame, LONG_AGO, None, True, True))
+    values = [None, 1, None, None, 5, -2, None, None, None, 1, None, 5]
+    rows = [(1 + i % 2, START + timedelta(seconds=i // 3), values[i * 5 % 12], "a") for i in range(36)]
+    for i, row in enumerate(rows):
+        run.feed([(row, 1)])
+        run.watermark(micros(row[1]) - 1)
+        if i % 12 == 7:
+            run.rescale(1 + i % 3)
+    run.watermark(MAX_WATERMARK_US)
+    return run.out.folded(), over(fold([(row, 1) for row in rows]), (0,), BY_TIME, frame, LONG_AGO)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Frame(FrameUnit.RANGE, None, 0),
+        Frame(FrameUnit.ROWS, None, 0, FrameExclusion.CURRENT_ROW),
+        Frame(FrameUnit.GROUPS, -2, -1),
+    ],
+    ids=str,
+)
+def test_in_time_rows_of_long_ago_stay(frame: Frame, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, expected = in_time_with_a_watermark_a_row(frame)
+    assert found == expected
+    # a state that forgets them is found
+    monkeypatch.setattr(OverFrames, "retained", lambda _, part, *call: np.zeros(part.rows.num_rows, np.bool_))
+    found, expected = in_time_with_a_watermark_a_row(frame)
+    assert found != expected
 
 
 @settings(max_examples=examples(30), deadline=None, derandomize=True)
