@@ -18,9 +18,10 @@ from penstock.catalog.functions.scalar import TRIES
 from penstock.catalog.functions.string import DAYS, NUMBERS, WORDS
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
-from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, SortKey
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
+from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Expression, Literal, SortKey
 from penstock.planner.logical.joins.join import Join, JoinKind
+from penstock.planner.logical.over import Frame, FrameExclusion, FrameUnit, Over
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan, Values
@@ -52,6 +53,30 @@ def test_a_cte_per_node_and_literals_by_the_dialect() -> None:
         "SELECT CAST(x.c0 AS STRING) AS c0, CAST(x.c1 AS INT) AS c1 FROM n1 AS x",
     ]
     assert "'it''s \\ 1; DROP TABLE x--'" in duckdb_sql(plan).text
+
+
+def framed(frame: Frame) -> Over:
+    year = Column(INT, True, index=1)
+    known = Call(BOOLEAN, False, function="is_not_null", args=(year,))
+    calls = (AggregateCall("sum", (year,), BIGINT), AggregateCall("last_value", (year,), INT, filter=known))
+    return Over(SCAN, (), (SortKey(year),), frame, calls, ("s", "l"))
+
+
+def test_frames_of_over_are_the_backends_own_or_rewritten() -> None:
+    groups = framed(Frame(FrameUnit.GROUPS, -1, 0))
+    words = duckdb_sql(groups).text
+    assert words.count("GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW") == 2 and "IGNORE NULLS" in words
+    # Spark has no GROUPS: a RANGE over the number of the group, and a place by the number of its row
+    words = spark_sql(groups).text.lower()
+    assert words.count("range between 1 preceding and current row") == 2
+    assert "dense_rank() over" in words and "max_by(" in words and "groups" not in words
+    without_ties = framed(Frame(FrameUnit.GROUPS, -1, 0, FrameExclusion.TIES))
+    assert duckdb_sql(without_ties).text.count("EXCLUDE TIES") == 2
+    with pytest.raises(PenstockError, match="BND-5101"):
+        spark_sql(without_ties)
+    # in the order of all columns, which a frame of ROWS needs, no row has peers
+    with pytest.raises(PenstockError, match="BND-5101"):
+        duckdb_sql(framed(Frame(FrameUnit.ROWS, -1, 0, FrameExclusion.TIES)))
 
 
 def test_repeated_names_do_no_harm_and_one_table_is_one_relation() -> None:
