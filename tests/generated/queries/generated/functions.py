@@ -31,8 +31,18 @@ _TEXTS: dict[str, str | None] = {
     "split({a}.s, 'b')[1]": "string_split({a}.s, 'b')[1]",
     "named_struct('p', {a}.s, 'q', {a}.k).p": "{'p': {a}.s, 'q': {a}.k}['p']",
     "(ARRAY[{a}.s, 'c'])[2]": "[{a}.s, 'c'][2]",
+    "mask({a}.s)": "regexp_replace({a}.s, '[a-z]', 'x', 'g')",
+    "decode(substr(encode({a}.s, 'UTF-8') || X'7A', -1), 'UTF-8')": "CASE WHEN {a}.s IS NOT NULL THEN 'z' END",
+    "hex(lpad(encode({a}.s, 'UTF-8'), 3))": "lpad(hex({a}.s), 6, '0')",
+    "CAST(time_trunc('MINUTE', CAST({a}.ts AS TIME)) AS STRING)": "strftime(date_trunc('minute', {a}.ts), '%H:%M:%S')",
 }
 _NUMBERS: dict[str, str | None] = {
+    "length(encode({a}.s, 'UTF-8'))": "strlen({a}.s)",
+    "minute(CAST({a}.ts AS TIME))": "minute({a}.ts)",
+    "extract(DAY FROM make_interval(0, 0, 0, {a}.k))": "{a}.k",
+    "extract(EPOCH FROM {a}.ts)": "CAST(epoch({a}.ts) AS BIGINT)",
+    "try_to_number(CAST({a}.k AS STRING), '9')": "CASE WHEN {a}.k BETWEEN 0 AND 9 THEN {a}.k END",
+    "map_union(map('p', 1), map('p', {a}.v))['p']": "{a}.v",
     "pmod({a}.v, 3)": "(({a}.v % 3 + 3) % 3)",
     "({a}.v & 3)": None,
     "({a}.v | 4)": None,
