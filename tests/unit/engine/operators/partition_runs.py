@@ -85,7 +85,7 @@ class Subtasks:
         saved = snapshots(self.operators)
         self.operators = [restored(self.make(), context(i, parallelism), saved) for i in range(parallelism)]
 
-    def retained(self) -> int:
+    def kept(self) -> int:
         return sum(
             state.snapshot().num_rows
             for operator in self.operators
