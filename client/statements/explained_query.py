@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from penstock.catalog.connectors.registry import connector_of
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import MaterializedView, View
@@ -27,14 +28,11 @@ if TYPE_CHECKING:
     from penstock.client.execution.session_state import SessionState
 
 _BOUNDS = {
-    "kafka": "read it up to now: FROM {table} /*+ OPTIONS('scan.bounded.mode' = 'latest-offset') */",
-    "datagen": "give it an end: FROM {table} /*+ OPTIONS('number-of-rows' = '1000') */",
-    "nexmark": "give it an end: FROM {table} /*+ OPTIONS('number-of-rows' = '1000') */",
-    "filesystem": "read the files that are there: leave out 'source.monitor-interval'",
+    "scan.bounded.mode": "end it now: FROM {table} /*+ OPTIONS('scan.bounded.mode' = 'latest-offset') */",
+    "number-of-rows": "give it an end: FROM {table} /*+ OPTIONS('number-of-rows' = '1000') */",
+    "source.monitor-interval": "read the files that are there: leave out 'source.monitor-interval'",
 }
-"""How to read a table up to its present end, by connector."""
-
-
+"""How to read a table up to its present end, by an option that its connector has."""
 _BACKEND = "duckdb"
 MOST_OPTIMIZED = 200
 """Nodes of a plan that the optimizer's rules take apart. They copy a node for each of its readers: a plan of
@@ -116,7 +114,11 @@ def _refuse_endless(plan: LogicalPlan, span: Span) -> None:
     for node in plan.walk():
         if isinstance(node, Scan) and not facts.finite(node):
             table = node.table
-            hint = _BOUNDS.get(table.connector, "record it in a table of files, and read that")
+            options = {option.key for option in connector_of(table).options}
+            hint = next(
+                (text for name, text in _BOUNDS.items() if name in options),
+                "record it in a table of files, and read that",
+            )
             raise PenstockError(
                 "WHY-7103",
                 f"table {table.name} never ends, so its rows cannot be read again",
