@@ -1,7 +1,7 @@
 """Chunks of stored rows end to end as one, in memory with pages of 2 MB.
 
 Arrow's pool maps a large array into pages of 4 kB, each of which the system clears at its first write. numpy
-asks for large pages from 4 MB on. A state of 1.4 GB (q18 of Nexmark) takes a fifth less time in the system.
+asks for large pages from 4 MB on. A state of 1.4 GB (q18) takes a fifth less time in the system.
 """
 
 from __future__ import annotations
