@@ -112,6 +112,8 @@ def start(
         state_dir=directory,
         checkpoint_interval_ms=100 if unaligned else 2_000,  # an aligned one begins when the queues are full
         channel_capacity=arguments.capacity,
+        # queued batches are not merged: the sink takes its time for each
+        batch_max_rows=BATCH_ROWS,
         buffer_timeout_ms=0,
         restart=NoRestart(),
         unaligned=unaligned,
