@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.api.stream_elements import (
     MAX_WATERMARK_US,
     Barrier,
@@ -190,7 +191,7 @@ class InputGate:
             while (element := channel.peek()) is not None:
                 if isinstance(element, Batch):
                     rows, size = rows + element.num_rows, size + element.size_bytes
-                    if rows > self._max_rows or size > _MERGED_BYTES:
+                    if rows > self._max_rows or size > min(_MERGED_BYTES, LIMITS.array_bytes):
                         return self._merged(batches)
                     batches.append(element)
                     self._unaligned.record(index, element)
