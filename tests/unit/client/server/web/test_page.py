@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -183,7 +184,7 @@ def test_the_query_box_shows_plans_rows_and_errors(server: WebServer, browser: B
     assert browser.ask("document.querySelectorAll('main u').length") == 0
 
 
-def test_an_action_is_confirmed(server: WebServer, browser: Browser) -> None:
+def test_an_action_is_confirmed(server: WebServer, browser: Browser, tmp_path: Path) -> None:
     job = next(job for job in server.session.jobs() if job.name == "counts")
     go(server, browser, f"/jobs/{job.job_id}")
     browser.until("document.querySelector('.actions button')")
@@ -204,6 +205,13 @@ def test_an_action_is_confirmed(server: WebServer, browser: Browser) -> None:
     browser.ask("document.querySelector('dialog button.main').click()")
     seen(browser, "at parallelism 3", "#toast")
     assert job.parallelism == 3
+    # a savepoint into a directory that is typed; the job continues
+    browser.ask(press.format("Savepoint…"))
+    browser.until("document.querySelector('dialog[open] input')")
+    browser.ask(f"document.querySelector('dialog input').value = {json.dumps(str(tmp_path / 'saved'))}")
+    browser.ask("document.querySelector('dialog button.main').click()")
+    seen(browser, "saved", "#toast")
+    assert any((tmp_path / "saved").iterdir()) and not job.state.terminal
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
