@@ -169,7 +169,7 @@ def _check_statement(session: Session, statement: LocatedStatement) -> None:
         case nodes.Subscribe() as subscribed:
             pipeline.plan(pipeline.bind(subscribed), mode="streaming")
         case nodes.ExplainWhy() as why:
-            explained_query(state, pipeline, why)
+            explained_query(state, why)
         case nodes.Verify(query):
             pipeline.plan(pipeline.bind(query), mode="streaming")
         case nodes.Query() | nodes.Insert() | nodes.ExecuteStatementSet() as query:

@@ -47,7 +47,7 @@ def explain_why(state: SessionState, pipeline: QueryPipeline, node: nodes.Explai
     weight, and the row as JSON. Raises WHY-7101 to WHY-7103 for queries whose input rows cannot be found,
     WHY-7104 where no row meets the conditions.
     """
-    query = explained_query(state, pipeline, node)
+    query = explained_query(state, node)
     if drops_late_rows(state, pipeline, node, query.plan):
         query = replace(query, plan=drop_late_rows(query.plan))
     restrictions = tuple(map(Restriction, query.conditions))

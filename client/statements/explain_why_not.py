@@ -63,7 +63,7 @@ def explain_why_not(state: SessionState, pipeline: QueryPipeline, node: nodes.Ex
     candidates that it leaves, and a note at the first that leaves none. Raises WHY-7105 where the row is in
     the result.
     """
-    query = explained_query(state, pipeline, node)
+    query = explained_query(state, node)
     plan = drop_late_rows(query.plan) if drops_late_rows(state, pipeline, node, query.plan) else query.plan
     last = trace_candidates(plan, query.conditions)
     steps = list(last.walk())

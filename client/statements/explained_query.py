@@ -48,7 +48,7 @@ class ExplainedQuery:
     conditions: tuple[Expression, ...]
 
 
-def explained_query(state: SessionState, pipeline: QueryPipeline, node: nodes.ExplainWhy) -> ExplainedQuery:
+def explained_query(state: SessionState, node: nodes.ExplainWhy) -> ExplainedQuery:
     """Bind the query, or the query of the view, and the conditions. Raises WHY-7103 for a table that does not
     end.
     """

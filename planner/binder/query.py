@@ -18,7 +18,7 @@ from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.group_windows import with_group_window
 from penstock.planner.binder.history_clause import refuse_history
 from penstock.planner.binder.late_rows_clause import refuse_late_rows
-from penstock.planner.binder.recursive_tables import bind_recursive_table, reads_itself
+from penstock.planner.binder.relations.recursive_tables import bind_recursive_table, reads_itself
 from penstock.planner.binder.relations.tables import bind_values, bounded, endless, renamed
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.select import bind_select, position_of, sort_keys

@@ -42,16 +42,16 @@ def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation
     distinct = bool(tree.args.get("distinct"))
     if isinstance(tree, exp.Union) and not distinct:
         # A UNION ALL B UNION ALL C is one node of three branches, not two nested ones.
-        return _united(_branches(tree), "UNION", context)
+        return united(_branches(tree), "UNION", context)
     pair = [tree.this, tree.args["expression"]]
     if isinstance(tree, exp.Union):
-        merged = _united(pair, "UNION", context)
+        merged = united(pair, "UNION", context)
         # UNION is UNION ALL grouped by every column.
         different = Aggregate(merged.plan, tuple(range(len(merged.fields))), (), ())
         return Relation(different, different.schema.fields)
     word = "INTERSECT" if isinstance(tree, exp.Intersect) else "EXCEPT"
     # SELECT a FROM t INTERSECT SELECT a FROM u: count each row on both sides, keep it by its counts
-    left, right = _alike([context.query(node) for node in pair], pair, word)
+    left, right = alike([context.query(node) for node in pair], pair, word)
     counted = _counted(left.plan, right.plan)
     width = len(left.fields)
     mine, theirs = column(counted, width), column(counted, width + 1)
@@ -79,13 +79,14 @@ def _modified(node: exp.Expr, top: exp.Expr) -> bool:
     )
 
 
-def _united(nodes: Sequence[exp.Expr], word: str, context: BindContext) -> Relation:
-    relations = _alike([context.query(node) for node in nodes], nodes, word)
+def united(nodes: Sequence[exp.Expr], word: str, context: BindContext) -> Relation:
+    """Return the UNION ALL of queries; ``word`` names it in errors."""
+    relations = alike([context.query(node) for node in nodes], nodes, word)
     plan = Union(tuple(relation.plan for relation in relations))
     return Relation(plan, _union_fields(relations, plan.schema.fields))
 
 
-def _alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) -> list[Relation]:
+def alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) -> list[Relation]:
     """Return the branches cast to common types. Raises SQL-1083 for unequal widths, SQL-1084 for types
     without a common one.
     """

@@ -15,6 +15,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.recursion.term_pipeline import TermPipeline
+from penstock.engine.state.groups.row_derivations import RowDerivations
 from tests.harness.direct.feeds import Feed, Feeds
 from tests.harness.direct.job import Changelog, DirectJob, planned
 from tests.harness.length import AT_LENGTH
@@ -143,13 +144,22 @@ def test_a_long_chain_and_the_bound() -> None:
     session.close()
 
 
-def test_batches_of_many_rows_are_one_call_each() -> None:
-    """An iteration is columns, not rows: 20,000 edges of depth two are three iterations."""
-    edges = np.arange(20_000)
-    rows = tuple(((int(i) * 10, int(i) * 10 + 1, "x"), 1) for i in edges)
-    feeds = Feeds({"e": Feed(SCHEMA, (rows, ()))}, batch_rows=20_000)
+def test_an_iteration_is_one_call_for_all_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 pairs of edges: edges, then what two of them lead to, then nothing new."""
+    calls: list[int] = []
+    add = RowDerivations.add
+
+    def counted(self: RowDerivations, columns: list[pa.Array], weights: np.ndarray, iteration: int) -> Any:
+        calls.append(iteration)
+        return add(self, columns, weights, iteration)
+
+    monkeypatch.setattr(RowDerivations, "add", counted)
+    rows = tuple(((i * 3 + j, i * 3 + j + 1, "x"), 1) for i in range(20_000) for j in (0, 1))
+    feeds = Feeds({"e": Feed(SCHEMA, (rows, ()))}, batch_rows=40_000)
     session = Session({"execution.runtime-mode": "streaming"})
     feeds.register(session)
     graph = planned(session, _query(CYCLES["closure"])).graph
-    assert sum(DirectJob(graph, feeds, batch_rows=20_000).finish().values()) == 20_000
+    assert sum(DirectJob(graph, feeds, batch_rows=40_000).finish().values()) == 60_000
+    # a batch of each port, whichever comes first
+    assert len(calls) <= 4
     session.close()

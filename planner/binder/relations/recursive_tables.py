@@ -5,20 +5,20 @@ The term is bound over the columns of the anchor. Where its types are wider, it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
-from penstock.catalog.coercion import common_type_of
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.types import DataType
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.relations.tables import renamed
 from penstock.planner.binder.scope import Relation
+from penstock.planner.binder.set_operations import alike, united
 from penstock.planner.expressions.expression_properties import is_deterministic, reads_clock
-from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Project
+from penstock.planner.logical.projection import select_columns
 from penstock.planner.logical.recursive_query import (
     RecursiveQuery,
     WorkTable,
@@ -54,7 +54,7 @@ def bind_recursive_table(table: exp.CTE, context: BindContext) -> Relation:
     alias = table.args["alias"]
     name, columns = alias.this.name, alias.args.get("columns")
     anchors, terms, distinct = _branches(table.this, name)
-    anchor = _united([context.query(node) for node in anchors], anchors)
+    anchor = context.query(anchors[0]) if len(anchors) == 1 else united(anchors, "UNION", context)
     if columns:
         anchor = renamed(anchor, columns, span_of(alias.this))
     kinds = [field.type for field in anchor.fields]
@@ -63,7 +63,8 @@ def bind_recursive_table(table: exp.CTE, context: BindContext) -> Relation:
         work = Schema(tuple(Field(n, k) for n, k in zip(anchor.names, kinds, strict=True)))
         seen = context.with_table(name, Relation(WorkTable(work), work.fields))
         bound = [seen.query(node) for node in terms]
-        wider = [_common(anchor, bound, terms, i) for i in range(len(kinds))]
+        first, *steps = (one.plan for one in alike([anchor, *bound], [anchors[0], *terms], "UNION"))
+        wider = [field.type for field in first.schema]
         if wider == kinds:
             break
         kinds = wider
@@ -72,12 +73,13 @@ def bind_recursive_table(table: exp.CTE, context: BindContext) -> Relation:
         message = f'column "{anchor.names[changed]}" becomes wider in each iteration: it is {kinds[changed]}'
         hint = "CAST it to one type in the recursive term"
         raise PenstockError("SQL-1084", message, span=span_of(terms[0]), hint=hint, sqlstate="42804")
-    plans = tuple(_cast(relation, kinds) for relation in bound)
-    _check(plans, terms)
-    term, others = split_term(plans[0] if len(plans) == 1 else Union(plans))
+    _check(steps, terms)
+    term, others = split_term(steps[0] if len(steps) == 1 else Union(tuple(steps)))
     most = context.settings.get("recursion.max-iterations")
     assert isinstance(most, int)
-    plan = RecursiveQuery(_cast(anchor, kinds), others, term, distinct, most)
+    # the rows have the names of the work table, wherever they come from
+    named = select_columns(first, range(len(kinds)), anchor.names)
+    plan = RecursiveQuery(named, others, term, distinct, most)
     return Relation(plan, tuple(Field(n, f.type) for n, f in zip(anchor.names, plan.schema, strict=True)))
 
 
@@ -112,44 +114,7 @@ def _malformed(message: str, node: exp.Expr) -> PenstockError:
     return PenstockError("SQL-1751", message, span=span_of(node), hint=hint, sqlstate="42P19")
 
 
-def _united(relations: list[Relation], nodes: list[exp.Expr]) -> Relation:
-    """Return the rows of all anchors, under the names of the first."""
-    first = relations[0]
-    kinds = [_common(first, relations[1:], nodes, i) for i in range(len(first.fields))]
-    plans = tuple(_cast(relation, kinds) for relation in relations)
-    plan = plans[0] if len(plans) == 1 else Union(plans)
-    return Relation(plan, tuple(Field(n, f.type) for n, f in zip(first.names, plan.schema, strict=True)))
-
-
-def _common(first: Relation, others: list[Relation], nodes: list[exp.Expr], position: int) -> DataType:
-    """Return the common type of a column of all branches."""
-    for relation, node in zip(others, nodes[-len(others) :], strict=True) if others else ():
-        if len(relation.fields) != len(first.fields):
-            message = (
-                f"the branches of UNION differ in width: {len(first.fields)} columns and "
-                f"{len(relation.fields)}"
-            )
-            hint = "name the same columns in every branch"
-            raise PenstockError("SQL-1083", message, span=span_of(node), hint=hint, sqlstate="42601")
-    kinds = [relation.fields[position].type for relation in (first, *others)]
-    kind = common_type_of(kinds)
-    if kind is None:
-        listed = ", ".join(dict.fromkeys(map(str, kinds)))
-        message = f'column "{first.names[position]}" of UNION has no common type: {listed}'
-        raise PenstockError(
-            "SQL-1084", message, span=span_of(nodes[-1]), hint="CAST it in one branch", sqlstate="42804"
-        )
-    return kind
-
-
-def _cast(relation: Relation, kinds: list[DataType]) -> LogicalPlan:
-    """Return exactly the columns of a relation, cast to these types."""
-    columns = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(relation.fields)]
-    cast = tuple(coerced(column, kind) for column, kind in zip(columns, kinds, strict=True))
-    return Project(relation.plan, cast, tuple(relation.names))
-
-
-def _check(plans: tuple[LogicalPlan, ...], terms: list[exp.Expr]) -> None:
+def _check(plans: Sequence[LogicalPlan], terms: Sequence[exp.Expr]) -> None:
     """Refuse terms that cannot be kept up to date row by row."""
     for plan, tree in zip(plans, terms, strict=True):
         if not reads_work_table(plan):
