@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for folder in (*PACKAGES, "penstock") for path in (ROOT / folder).rglob("*.py"))
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
+MAX_FOLDER_FILES = 25
 BANNED_FILES = {"utils", "util", "helpers", "common", "misc", "base"}
 BANNED_WORDS = {
     r"\bNotImplementedError\b": "refuse at planning time with a sentence",
@@ -138,6 +140,14 @@ def test_files_are_small() -> None:
         if (n := len(p.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES
     }
     assert not long, f"files over {MAX_FILE_LINES} lines: {long}"
+
+
+def test_folders_are_small() -> None:
+    """Beside ``__init__``, which says what the folder is."""
+    sizes = Counter(relative(path.parent) for path in SOURCES if path.name != "__init__.py")
+    assert len(sizes) > 80
+    large = {folder: files for folder, files in sizes.items() if files > MAX_FOLDER_FILES}
+    assert not large, f"folders of more than {MAX_FOLDER_FILES} files: {large}"
 
 
 def test_functions_fit_a_screen() -> None:
@@ -359,7 +369,7 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     raised = {
         code
         for path in SOURCES
-        if path.parent != tables or path.stem == "registry"
+        if tables not in path.parents or path.stem == "registry"
         for code in raised_codes(parsed(path))
     }
     assert len(raised) > 350

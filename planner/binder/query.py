@@ -15,7 +15,6 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.emit_clause import emitted
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.expressions.nested_access import orderable
-from penstock.planner.binder.group_windows import with_group_window
 from penstock.planner.binder.history_clause import refuse_history
 from penstock.planner.binder.late_rows_clause import refuse_late_rows
 from penstock.planner.binder.relations.recursive_tables import bind_recursive_table, reads_itself
@@ -24,6 +23,7 @@ from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.select import bind_select, position_of, sort_keys
 from penstock.planner.binder.set_operations import bind_set_operation
 from penstock.planner.binder.size_limits import check_size
+from penstock.planner.binder.windows.group_windows import with_group_window
 from penstock.planner.expressions.nodes import Column, Expression, Literal, Parameter, SortKey
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project

@@ -18,9 +18,7 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.expressions.function_rewrites import GroupingMark
 from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.group_by import AggregateList, AggregateResult, Groups, group, has_aggregate
-from penstock.planner.binder.group_windows import windowed
 from penstock.planner.binder.grouping_sets import group_sets
-from penstock.planner.binder.over import OverList, OverResult, append_over
 from penstock.planner.binder.relations.joins import bind_from, push_time_conditions
 from penstock.planner.binder.relations.tables import literal_rows, one_row
 from penstock.planner.binder.scope import FromClause, Relation, Scope
@@ -30,6 +28,8 @@ from penstock.planner.binder.select_list import item_name, with_generator
 from penstock.planner.binder.subqueries.correlation import has_subquery
 from penstock.planner.binder.subqueries.scalar_subqueries import Attached, SubqueryValues, attach
 from penstock.planner.binder.subqueries.semi_joins import filtered, joins_bounded
+from penstock.planner.binder.windows.group_windows import windowed
+from penstock.planner.binder.windows.over import OverList, OverResult, append_over
 from penstock.planner.expressions.nodes import (
     Column,
     Expression,

@@ -28,7 +28,6 @@ from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable, MaterializedView, View
 from penstock.catalog.types import INT
 from penstock.planner.binder.context import BindContext
-from penstock.planner.binder.count_windows import count_window_query, is_count_window
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.relations.files import file_source
@@ -38,7 +37,8 @@ from penstock.planner.binder.relations.states import state_table
 from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.relations.view_versions import version_difference, view_version
 from penstock.planner.binder.scope import Relation, Scope
-from penstock.planner.binder.window_functions import bind_window
+from penstock.planner.binder.windows.count_windows import count_window_query, is_count_window
+from penstock.planner.binder.windows.window_functions import bind_window
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Column, Expression, Literal, expression_of
 from penstock.planner.logical.plan import LogicalPlan

@@ -17,7 +17,7 @@ from penstock.catalog.schema import Field
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColumn
-from penstock.planner.binder.window_functions import (
+from penstock.planner.binder.windows.window_functions import (
     WindowArguments,
     attach_time_attribute,
     no_time,
