@@ -20,6 +20,7 @@ from penstock.engine.task.memory_budget import MemoryBudget, StateSize
 from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.optimizer.optimizer import RULES
 from tests.generated.queries.answers import rows_of
+from tests.generated.queries.generated.bounded import bounded_session
 from tests.generated.queries.generated.data import feeds
 from tests.generated.queries.generated.queries import Queries
 from tests.generated.queries.generated.relations import TIMES, Run, corpus, ran, run, same
@@ -189,19 +190,6 @@ def test_norec_and_other_words_for_a_condition() -> None:
 
 
 # MR16: as a bounded query on a backend, as a stream on our runtime
-
-
-def bounded_session(tables: dict[str, Feed], backend: str) -> Session:
-    session = Session({"execution.runtime-mode": "batch", "bounded.backend": backend})
-    for name, feed in tables.items():
-        session.register(
-            name,
-            feed.table(),
-            time_column=feed.time_column,
-            delay=feed.delay if feed.time_column else None,
-            stream=False,
-        )
-    return session
 
 
 def check_bounded(queries: Iterator[tuple[dict[str, Feed], str]], backend: str) -> None:

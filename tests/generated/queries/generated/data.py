@@ -5,6 +5,8 @@ some.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -28,11 +30,21 @@ DELAY_S = 20
 _DISORDER_S = 8
 
 
+NULLS = range(25, 30)
+"""Variants whose values are mostly NULL."""
+DUPLICATES = range(30, 35)
+"""Variants of few values, where u and w have many equal rows and more of them are retracted."""
+
+
 def feeds(variant: int) -> dict[str, Feed]:
     """Tables: t and e with event time; c with event time and changes; u with changes and a key; w without
     either; nothing.
     """
     dice = random.Random(variant * 7919 + 13)
+    if variant in NULLS:
+        return {name: _sparse(feed, dice) for name, feed in feeds(variant - NULLS.start).items()}
+    if variant in DUPLICATES:
+        return _repeated(feeds(variant - DUPLICATES.start), dice)
     return {
         "t": _feed([(row, 1) for row in _events(dice, 40, 0)], time_column="ts", delay=DELAY_S),
         "e": _feed([(row, 1) for row in _events(dice, 26, 1)], time_column="ts", delay=DELAY_S),
@@ -41,6 +53,53 @@ def feeds(variant: int) -> dict[str, Feed]:
         "w": _feed([(_row(dice, i, _time(dice, i, 3)), 1) for i in range(18)]),
         "nothing": _feed([]),
     }
+
+
+def _changed_values(feed: Feed, change: Callable[[Row], Row]) -> Feed:
+    """The same changes of other rows. An equal row is changed to an equal one, so retractions still match."""
+    known: dict[Row, Row] = {}
+    splits = []
+    for split in feed.splits:
+        for row, _ in split:
+            if row not in known:
+                known[row] = change(row)
+        splits.append(tuple((known[row], weight) for row, weight in split))
+    return replace(feed, splits=tuple(splits))
+
+
+def _sparse(feed: Feed, dice: random.Random) -> Feed:
+    """Of four values three are NULL; of times a third is."""
+
+    def change(row: Row) -> Row:
+        values = [value if dice.random() < 0.25 else None for value in row[1:5]]
+        return (row[0], *values, row[5] if dice.random() < 0.67 else None)
+
+    return _changed_values(feed, change)
+
+
+def _repeated(tables: dict[str, Feed], dice: random.Random) -> dict[str, Feed]:
+    """Two values of each column. In u and w times repeat too, and w retracts half of its rows."""
+
+    def few(row: Row) -> Row:
+        k, s, v, x = dice.choice(
+            [(1, "a", 2, Decimal("1.25")), (2, "b", 2, Decimal("1.25")), (1, "a", 2, None)]
+        )
+        return (row[0], k, s, v, x, row[5])
+
+    def equal(row: Row) -> Row:
+        return (*few(row)[:5], dice.choice([None, START, START + timedelta(seconds=30)]))
+
+    changed = {name: _changed_values(feed, equal if name in "uw" else few) for name, feed in tables.items()}
+    inserted = changed["w"]
+    splits = tuple(
+        tuple(
+            change
+            for row, weight in split
+            for change in (((row, weight), (row, -1)) if row[0] % 4 < 2 else ((row, weight),))
+        )
+        for split in inserted.splits
+    )
+    return changed | {"w": replace(inserted, splits=splits)}
 
 
 def _feed(changes: list[tuple[Row, int]], **rest: Any) -> Feed:

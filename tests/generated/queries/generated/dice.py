@@ -12,13 +12,14 @@ T = TypeVar("T")
 
 class Dice:
     """Choices of one query. ``seen`` counts the features of all queries so far; ``features`` are those of
-    this one.
+    this one, ``offered`` those it might have had.
     """
 
     def __init__(self, seed: int, seen: Counter[str]) -> None:
         self.random = random.Random(seed)
         self.seen = seen
         self.features: set[str] = set()
+        self.offered: set[str] = set()
         self._aliases = 0
 
     def alias(self) -> str:
@@ -37,6 +38,7 @@ class Dice:
     def feature(self, group: str, options: dict[str, Callable[[], T]]) -> T:
         """Choose among named ways to go on, those less used more often."""
         names = list(options)
+        self.offered |= {f"{group}: {name}" for name in names}
         weights = [1 / (1 + self.seen[f"{group}: {name}"]) for name in names]
         (name,) = self.random.choices(names, weights)
         self.mark(f"{group}: {name}")

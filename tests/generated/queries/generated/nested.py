@@ -78,6 +78,33 @@ class Nested:
             r=self.queries.relation(1),
         )
 
+    def composite_keys(self) -> Piece:
+        """Arrays and rows as keys of groups, DISTINCT and joins."""
+        a, b = self.dice.alias(), self.dice.alias()
+        ours, theirs, last = self.dice.feature(
+            "composite key",
+            {
+                "array": lambda: ("array({x}.k, {x}.v)", "[{x}.k, {x}.v]", "[2]"),
+                "row": lambda: ("named_struct('p', {x}.s, 'q', {x}.v)", "{'p': {x}.s, 'q': {x}.v}", ".q"),
+                "array of rows": lambda: ("array(named_struct('q', {x}.v))", "[{'q': {x}.v}]", "[1].q"),
+            },
+        )
+        rest = f"min({a}.s) AS s, CAST(y{last} AS BIGINT) AS v, max({a}.x) AS x, max({a}.ts) AS ts"
+        grouped = f"(SELECT max({a}.k) AS k, {rest} FROM (SELECT *, {{y}} AS y FROM {{r}} AS {a}i) AS {a} GROUP BY y)"
+        joined = (
+            f"(SELECT {a}.k AS k, {a}.s AS s, {b}.v AS v, {a}.x AS x, {b}.ts AS ts FROM {{r}} AS {a} JOIN {{q}} AS {b}"
+            f" ON {{y}} = {{z}})"
+        )
+        if self.dice.chance(0.5):
+            words = [grouped.replace("{y}", text.replace("{x}", f"{a}i")) for text in (ours, theirs)]
+            return made("relation", words[0], theirs=words[1], r=self.queries.relation(1))
+        words = [
+            joined.replace("{y}", text.replace("{x}", a)).replace("{z}", text.replace("{x}", b))
+            for text in (ours, theirs)
+        ]
+        sides = {"r": self.queries.relation(1), "q": self.queries.relation(0)}
+        return made("relation", words[0], theirs=words[1], **sides)
+
     def lateral(self) -> Piece:
         """For each row a query over the rows of its key: an aggregate, the first rows, all."""
         a, b = self.dice.alias(), self.dice.alias()
@@ -116,9 +143,16 @@ class Nested:
         key, sign = self.dice.one("k", "s"), self.dice.one(">=", ">", "<=", "<")
         kind = self.dice.feature("asof", {"inner": lambda: "", "left": lambda: "LEFT "})
         nearest = f"(SELECT {key}, v, count(*) AS n FROM {{q}} AS {b}q GROUP BY {key}, v)"
+        on, compared = f"{a}.{key} = {b}.{key}", f"{a}.v {sign} {b}.v"
+        ways = {
+            "on": f"ASOF {kind}JOIN {nearest} AS {b} ON {on} AND {compared})",
+            "match condition": f"{kind}ASOF JOIN {nearest} AS {b} MATCH_CONDITION ({compared}) ON {on})",
+        }
+        join = self.dice.feature("asof words", {way: lambda text=text: text for way, text in ways.items()})
         return made(
             "relation",
-            f"(SELECT {a}.k AS k, {a}.s AS s, {b}.n AS v, {a}.x AS x, {a}.ts AS ts FROM {{r}} AS {a}"
+            f"(SELECT {a}.k AS k, {a}.s AS s, {b}.n AS v, {a}.x AS x, {a}.ts AS ts FROM {{r}} AS {a} {join}",
+            theirs=f"(SELECT {a}.k AS k, {a}.s AS s, {b}.n AS v, {a}.x AS x, {a}.ts AS ts FROM {{r}} AS {a}"
             f" ASOF {kind}JOIN {nearest} AS {b} ON {a}.{key} = {b}.{key} AND {a}.v {sign} {b}.v)",
             r=self.queries.relation(1),
             q=self.queries.relation(0),

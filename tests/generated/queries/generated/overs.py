@@ -139,6 +139,11 @@ class Overs:
                     f"{self.dice.one('lag', 'lead')}(v, {self.dice.one('1', '2, 7')} IGNORE NULLS) OVER"
                     f" (PARTITION BY s ORDER BY {order})"
                 ),
+                "shares": lambda: (
+                    f"CASE WHEN {self.dice.one('percent_rank', 'cume_dist')}() OVER (PARTITION BY k ORDER BY v NULLS FIRST)"
+                    " > 0.4 THEN 1 ELSE 0 END"
+                ),
+                "tiles": lambda: f"ntile({self.dice.one('2', '3')}) OVER (PARTITION BY s ORDER BY {order})",
                 "rank": lambda: "rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST)",
                 "last": lambda: (
                     f"last_value(v) OVER (PARTITION BY k ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"

@@ -11,10 +11,14 @@ from itertools import combinations
 
 from tests.generated.queries.generated.dice import Dice
 from tests.generated.queries.generated.functions import calls
+from tests.generated.queries.generated.joins import Joins
 from tests.generated.queries.generated.nested import Nested
 from tests.generated.queries.generated.overs import Overs
 from tests.generated.queries.generated.pieces import Piece, joined, made
+from tests.generated.queries.generated.recursion import Recursion
+from tests.generated.queries.generated.row_windows import RowWindows
 from tests.generated.queries.generated.scalars import COLUMNS, Scalars
+from tests.generated.queries.generated.spellings import Spellings
 from tests.generated.queries.generated.subqueries import Subqueries
 from tests.generated.queries.generated.windows import Windows
 
@@ -34,6 +38,10 @@ class Queries:
         self.windows = Windows(self)
         self.over = Overs(self)
         self.nested = Nested(self)
+        self.joins = Joins(self)
+        self.recursion = Recursion(self)
+        self.row_windows = RowWindows(self)
+        self.spellings = Spellings(self)
         self._has_windows = windows
 
     def query(self) -> Piece:
@@ -47,6 +55,7 @@ class Queries:
             "subqueries beneath": self._subqueries_beneath,
             "top": self._first_rows,
             "limit": self._some_rows,
+            "spelling": self.spellings.query,
         }
         if self._has_windows:
             ways["emit"] = self.windows.emitted
@@ -84,6 +93,10 @@ class Queries:
             "qualified": self.over.qualified,
             "views": lambda: self._views(depth),
             "limited": lambda: self._limited(depth),
+            "join words": self.joins.relation,
+            "recursive": self.recursion.relation,
+            "count windows": self.row_windows.relation,
+            "composite keys": self.nested.composite_keys,
         }
         if self._has_windows:
             ways |= {
@@ -464,11 +477,12 @@ _SET_WORDS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXC
 
 @dataclass(frozen=True)
 class Generated:
-    """A query and the features it has."""
+    """A query, the features it has, and those that were offered to it."""
 
     seed: int
     tree: Piece
     features: frozenset[str]
+    offered: frozenset[str]
 
 
 def generated(first: int, last: int, windows: bool = True) -> Iterator[Generated]:
@@ -481,16 +495,17 @@ def generated(first: int, last: int, windows: bool = True) -> Iterator[Generated
     for seed in range(begin, last):
         if seed % BLOCK == 0:
             seen, pairs = Counter(), Counter()
-        best: tuple[float, Piece, set[str]] | None = None
+        best: tuple[float, Piece, Dice] | None = None
         for candidate in range(3):
             maker = Queries(seed * 3 + candidate, seen, windows)
             tree = maker.query()
             found = list(combinations(sorted(maker.dice.features), 2))
             fresh = sum(pair not in pairs for pair in found) / (1 + len(tree.text()) / 400)
             if best is None or fresh > best[0]:
-                best = (fresh, tree, maker.dice.features)
+                best = (fresh, tree, maker.dice)
         assert best is not None
-        seen.update(best[2])
-        pairs.update(combinations(sorted(best[2]), 2))
+        _, tree, dice = best
+        seen.update(dice.features)
+        pairs.update(combinations(sorted(dice.features), 2))
         if seed >= first:
-            yield Generated(seed, best[1], frozenset(best[2]))
+            yield Generated(seed, tree, frozenset(dice.features), frozenset(dice.offered))

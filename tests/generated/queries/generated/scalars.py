@@ -143,8 +143,33 @@ class Scalars:
             "like": lambda: (
                 f"{name}.s {self.dice.one('', 'NOT ')}LIKE '{self.dice.one('a%', '%b', '_', '%')}'"
             ),
+            "ilike": lambda: (
+                f"{name}.s {self.dice.one('', 'NOT ')}ILIKE '{self.dice.one('A%', '%B', '_', 'AB')}'"
+            ),
             "compare columns": lambda: f"{name}.k {self.dice.one(*_COMPARISONS)} {name}.v",
         }
+        words = {
+            "similar to": (
+                f"{name}.s SIMILAR TO '(a|b)%'",
+                f"regexp_full_match({name}.s, '(a|b).*')",
+            ),
+            "between symmetric": (
+                f"{name}.v BETWEEN SYMMETRIC 4 AND {name}.k",
+                f"{name}.v BETWEEN least(4, {name}.k) AND greatest(4, {name}.k) AND {name}.k IS NOT NULL",
+            ),
+            "any of a list": (f"{name}.k = ANY (1, {name}.v)", f"{name}.k IN (1, {name}.v)"),
+            "all of a list": (f"{name}.k <> ALL (1, {name}.v)", f"{name}.k NOT IN (1, {name}.v)"),
+            "unknown": (f"({name}.k > {name}.v) IS UNKNOWN", f"({name}.k > {name}.v) IS NULL"),
+            "overlaps": (
+                f"({name}.ts, INTERVAL '5' SECOND) OVERLAPS (TIMESTAMP '2024-01-01 00:00:10', TIMESTAMP '2024-01-01 00:00:30')",
+                f"{name}.ts <= TIMESTAMP '2024-01-01 00:00:30' AND {name}.ts + INTERVAL 5 SECOND >= TIMESTAMP '2024-01-01 00:00:10'",
+            ),
+        }
+        if self.dice.chance(0.2):
+            ours, theirs = self.dice.feature(
+                "condition word", {word: lambda pair=pair: pair for word, pair in words.items()}
+            )
+            return made("condition", f"({ours})", theirs=f"({theirs})", least="TRUE")
         return made("condition", self.dice.feature("condition", ways), least="TRUE")
 
     def condition(self, name: str, depth: int = 2) -> Piece:

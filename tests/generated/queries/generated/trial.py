@@ -15,7 +15,8 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.changelog.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.planner.logical.aggregate import WindowAggregate
+from penstock.planner.logical.aggregate import CountWindowAggregate, WindowAggregate
+from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
@@ -35,10 +36,11 @@ class Wrong(AssertionError):
 
 
 class Arena:
-    """Tables of one variant in a session and, per cut, in DuckDB."""
+    """Tables of one variant in a session and, per cut, in DuckDB. ``unanswered``: why DuckDB had no answer."""
 
     def __init__(self, tables: dict[str, Feed], **settings: str) -> None:
         self.tables = tables
+        self.unanswered: Counter[str] = Counter()
         self.session = Session({"execution.runtime-mode": "streaming", **settings})
         Feeds(tables).register(self.session)
         self._databases: dict[int | None, duckdb.DuckDBPyConnection] = {}
@@ -69,6 +71,7 @@ class Arena:
                 or "not implemented" in str(error).lower()
                 or "INTERNAL" in str(error)
             ):
+                self.unanswered[str(error).splitlines()[0][:80]] += 1
                 return None
             raise
 
@@ -97,10 +100,9 @@ def compare(found: Rows, expected: Rows, where: str) -> None:
 
 def compare_some(found: Rows, all_rows: Rows, query: str, where: str) -> None:
     """Rows under a LIMIT without an order are some of all rows, as many as it leaves."""
-    limit, offset = (
-        int(m[1]) if (m := re.search(rf"{word} (\d+)(?= OFFSET|$)", query)) else None
-        for word in ("LIMIT", "OFFSET")
-    )
+    ends = re.search(r"(?: LIMIT (?P<limit>\d+))?(?: OFFSET (?P<offset>\d+))?$", query)
+    assert ends is not None
+    limit, offset = (ends[word] and int(ends[word]) for word in ("limit", "offset"))
     left = max(all_rows.total() - (offset or 0), 0)
     wanted = left if limit is None else min(limit, left)
     if extra := plain(found) - all_rows:
@@ -118,10 +120,10 @@ def _few(rows: Rows) -> str:
 
 
 def waits(plan: LogicalPlan) -> bool:
-    """Whether some rows come out only when time has passed them."""
+    """Whether some rows come out only when time has passed them, or so many others have come."""
     facts = PlanFacts()
     for node in plan.walk():
-        if isinstance(node, WindowAggregate | TemporalJoin) or (
+        if isinstance(node, WindowAggregate | CountWindowAggregate | TemporalJoin | Emit) or (
             isinstance(node, Over) and facts.is_settled_by_time(node)
         ):
             return True
@@ -185,6 +187,13 @@ class Manner:
             CUTS if watched else (),
             2 - seed % 4 // 2 if seed % 6 == 0 else 0,
         )
+
+    @classmethod
+    def resumed(cls, seed: int) -> Manner:
+        """Two slots and a checkpoint in the middle, restored at one to three slots; every fourth query gets
+        its rows one by one.
+        """
+        return cls(2, 1 if seed % 4 == 0 else 9, (10,), 1 + seed % 3)
 
 
 def check(arena: Arena, query: Piece, manner: Manner) -> bool:
