@@ -22,7 +22,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import BoundedInput, Scan
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
+from penstock.planner.logical.time_attributes import CurrentWatermark, ProcessingTime, WatermarkAssign
 
 
 def optimize_sharing(
@@ -176,6 +176,12 @@ def _only_ours(plan: LogicalPlan) -> bool:
     return any(node.only_ours for node in plan.walk())
 
 
+def _in_database(plan: LogicalPlan) -> bool:
+    """Whether a backend alone can read a table of a plan."""
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
+    return any(is_in_database(table) or is_in_spark(table) for table in tables)
+
+
 def _reads_tables(plan: LogicalPlan) -> bool:
     return any(isinstance(node, Scan) for node in plan.walk())
 
@@ -203,8 +209,11 @@ class _Frontier:
 
         ``timed``: some node above goes by event time. Then a subplan with event time is cut below its
         watermark, so that the watermark still reaches that node. It comes at the end of the rows only: a
-        backend returns them in no order, and none of them is late.
+        backend returns them in no order, and none of them is late. CURRENT_WATERMARK needs the order of the
+        files, so our own sources read them.
         """
+        if isinstance(node, CurrentWatermark) and not _in_database(node):
+            return node
         # The largest such subplan: its inputs are not tried.
         if self._is_cut(node, timed):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
@@ -228,6 +237,8 @@ class _Frontier:
         if isinstance(node, Sink) and (
             self.runs_whole(node) or (node.table is not None and is_in_spark(node.table))
         ):
+            return []
+        if isinstance(node, CurrentWatermark) and not _in_database(node):
             return []
         if self._is_cut(node, timed):
             return [node]

@@ -27,7 +27,7 @@ from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import Limit, TemporalSort, TopN
-from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
+from penstock.planner.logical.time_attributes import CurrentWatermark, ProcessingTime, WatermarkAssign
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.logical.window_table import LateMark, WindowTable
 from penstock.planner.logical.windows import Windowing
@@ -168,6 +168,7 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     Calc: "penstock.engine.operators.calc:CalcOperator",
     RuntimeFilter: "penstock.engine.operators.join.runtime_filter:RuntimeFilterOperator",
     WatermarkAssign: "penstock.engine.operators.source.watermark_generator:WatermarkGeneratorOperator",
+    CurrentWatermark: "penstock.engine.operators.source.watermark_generator:CurrentWatermarkOperator",
     ProcessingTime: "penstock.engine.operators.source.processing_time:ProcessingTimeOperator",
     LateMark: _late_mark,
     WindowTable: _window_table,

@@ -21,6 +21,7 @@ from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
 from penstock.planner.binder.ddl.inferred_columns import CompletedTable, with_inferred_columns
 from penstock.planner.binder.ddl.insert import sink_for
+from penstock.planner.binder.expressions.current_watermark import place_current_watermarks
 from penstock.planner.binder.history_clause import (
     refuse_history,
     reject_mixed_history,
@@ -299,7 +300,11 @@ class Binder:
 
     def _top_level(self, query: Query, parameters: Parameters, follows: bool = False) -> Relation:
         check_parameters([query.tree], parameters, query.span)
-        return bind_query(query.tree, replace(self.context(parameters, query), follows=follows), nested=False)
+        context = replace(self.context(parameters, query), follows=follows)
+        relation = bind_query(query.tree, context, nested=False)
+        if not context.watermark_calls:
+            return relation
+        return Relation(place_current_watermarks(relation.plan), relation.fields)
 
 
 def _view_names(statement: CreateView | CreateMaterializedView, relation: Relation) -> list[str]:

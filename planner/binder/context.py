@@ -73,7 +73,8 @@ class BindContext:
 
     ``follows``: materialized views are read as changelogs, not as their current rows. ``text`` is the query's
     text; it begins ``text_start`` characters into the statement. ``notes``: what is said to the user of
-    clauses that have no effect; all contexts of a statement share it.
+    clauses that have no effect; all contexts of a statement share it. ``watermark_calls``, shared as well, has
+    an entry for each CURRENT_WATERMARK.
 
     ``enclosing``: the scopes of the queries around this one, the outermost first.
     """
@@ -88,6 +89,7 @@ class BindContext:
     text_start: int = 0
     follows: bool = False
     notes: list[str] = field(default_factory=list, compare=False)
+    watermark_calls: list[str] = field(default_factory=list, compare=False)
     enclosing: tuple[Scope, ...] = ()
 
     def written(self, span: Span | None) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.schema import Role, Schema, without_event_time
+from penstock.catalog.schema import Field, Role, Schema, without_event_time
 from penstock.catalog.types import BOOLEAN, STRING, TimestampLtz
 from penstock.planner.expressions.expression_properties import select_in_turn, without
 from penstock.planner.expressions.nodes import (
@@ -53,10 +53,11 @@ from penstock.planner.logical.windows import (
 @dataclass(frozen=True)
 class WatermarkFacts(OperatorFacts):
     """``idle_timeout_ms``: milliseconds without rows after which a split no longer holds the
-    watermark back.
+    watermark back. ``marks_rows``: every row carries its split's watermark, and not late rows only.
     """
 
     idle_timeout_ms: int = 0
+    marks_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,76 @@ class WatermarkAssign(PassThroughNode):
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         return StateBound("one watermark per split")
+
+    @property
+    def is_row_wise(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class CurrentWatermark(PassThroughNode):
+    """Append the watermark of a row's split as it was just before the row; NULL before the first one.
+
+    It depends on the split's content alone, so it is the same in every run. The node stands above its
+    WatermarkAssign, with row-wise nodes between them at most.
+    """
+
+    no_history = "CURRENT_WATERMARK"
+
+    time_column: int
+
+    def __post_init__(self) -> None:
+        demand(
+            self.input.schema[self.time_column].is_event_time,
+            "the watermark of a column that is no time attribute",
+        )
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = self.input.schema.fields
+        return Schema((*fields, Field("$watermark", fields[self.time_column].type)))
+
+    def text(self) -> str:
+        return f"CurrentWatermark {self.input.schema[self.time_column].name}"
+
+    def operator_name(self) -> str:
+        return f"current watermark of {self.input.schema[self.time_column].name}"
+
+    @property
+    def keeps_state(self) -> bool:
+        return False
+
+    def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
+        below = inputs[0]
+        mark = hash_parts("current watermark", below.rows, below.columns[self.time_column])
+        return Digest(below.rows, (*below.columns, mark))
+
+    def pass_filters(self, parts: Conditions) -> tuple[Conditions, tuple[Conditions, ...]]:
+        return parts, ((),)
+
+    def prune_columns(self, needed: Needed, pruner: ColumnPruner) -> Pruned:
+        width = len(self.input.schema)
+        if width not in needed:
+            return pruner.prune(self.input, needed)
+        child, positions = pruner.prune(self.input, (needed - {width}) | {self.time_column})
+        pruned = CurrentWatermark(child, positions[self.time_column])
+        return pruned, positions | {width: len(child.schema)}
+
+    def refuse_updates(self, port: int) -> PenstockError | None:
+        return PenstockError(
+            "SQL-1316",
+            "CURRENT_WATERMARK of rows that are updated would differ between a row and its retraction",
+            hint="call it in a query that reads a table whose rows are only inserted",
+            sqlstate="0A000",
+        )
 
     @property
     def is_row_wise(self) -> bool:

@@ -5,6 +5,7 @@ fused, shared and chained.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.planner.logical.distribution import Edge, Forward
@@ -16,7 +17,7 @@ from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Limit, Sort
-from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.time_attributes import CurrentWatermark, WatermarkAssign
 from penstock.planner.physical.chaining import OperatorVertex, chains_of, subtasks
 from penstock.planner.physical.operator_spec_builder import calc_of, fused_filter, spec_of
 from penstock.planner.physical.operator_specs import (
@@ -52,7 +53,7 @@ def plan_job(
             hint="SET 'parallelism.default' to less, or 'pipeline.max-parallelism' to more before the "
             "job's first start",
         )
-    planner = _Planner(facts, parallelism, settings)
+    planner = _Planner(plan, facts, parallelism, settings)
     # sinks share the vertices of equal subplans
     for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
         planner.vertex(sink, "")
@@ -67,11 +68,21 @@ def plan_job(
 class _Planner:
     """Builds one vertex per operator id, inputs first."""
 
-    def __init__(self, facts: DerivedFacts, parallelism: int, settings: SettingReader) -> None:
+    def __init__(
+        self, plan: LogicalPlan, facts: DerivedFacts, parallelism: int, settings: SettingReader
+    ) -> None:
         self.facts = facts
         self.parallelism = parallelism
         self.settings = settings
         self.digests = PlanDigests()
+        # the watermarks that are columns: their assigners mark every row
+        self._marked = {
+            self.digests.of(below).rows
+            for node in plan.walk()
+            if isinstance(node, CurrentWatermark)
+            for below in node.walk()
+            if isinstance(below, WatermarkAssign)
+        }
         self._vertices: dict[str, OperatorVertex] = {}
         self._nodes: dict[str, LogicalPlan] = {}
         self._details: dict[str, tuple[str, ...]] = {}
@@ -132,7 +143,11 @@ class _Planner:
             return calc_of(node, predicate, operator_id)
         if isinstance(node, RecursiveQuery):
             return plan_recursion(node, operator_id, self.facts, self.settings)
-        return spec_of(node, operator_id, self.facts, self.settings)
+        spec = spec_of(node, operator_id, self.facts, self.settings)
+        # no operator id depends on it: a query may begin to read the watermark and keep its state
+        if isinstance(node, WatermarkAssign) and self.digests.of(node).rows in self._marked:
+            return replace(spec, facts=replace(spec.facts, marks_rows=True))
+        return spec
 
     def _resolve_input(self, child: LogicalPlan, scope: str) -> tuple[OperatorVertex, Edge]:
         # an exchange is no operator: it is the kind of the edge

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, ListState, Operator, Output, SplitEvent, SplitEventKind
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression
 from penstock.engine.expressions.datum import nulls_of, values_of
 from penstock.engine.metrics.operator_metrics import SplitProgress
-from penstock.planner.logical.time_attributes import WatermarkAssign, WatermarkFacts
+from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.time_attributes import CurrentWatermark, WatermarkAssign, WatermarkFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
 
@@ -109,7 +112,8 @@ class WatermarkGeneratorOperator(Operator, ListState):
         if missing is not None:
             behind &= ~missing
             self._context.metrics.count("null_time_rows", int(missing.sum()))
-        return Batch(batch.rows, batch.weights, before if behind.any() else None, batch.origin)
+        marked = self._facts.marks_rows or behind.any()
+        return Batch(batch.rows, batch.weights, before if marked else None, batch.origin)
 
     def on_split(self, event: SplitEvent, out: Output) -> None:
         """Process an event of a split; it is not forwarded."""
@@ -201,3 +205,17 @@ class WatermarkGeneratorOperator(Operator, ListState):
         for item in items:
             known = self._restored.get(item["split_id"], MIN_WATERMARK_US)
             self._restored[item["split_id"]] = max(known, item["watermark_us"])
+
+
+class CurrentWatermarkOperator(Operator):
+    """Appends the watermark of each row's split, which the generator below marks every row with."""
+
+    def __init__(self, spec: OperatorSpec[CurrentWatermark, OperatorFacts], options: JobOptions) -> None:
+        self._schema = spec.schema.to_arrow()
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        # the codec and the exchange write a row that is marked with nothing as the minimum
+        marks = np.full(batch.num_rows, MIN_WATERMARK_US) if batch.behind is None else batch.behind
+        column = array_of(marks, marks == MIN_WATERMARK_US).view(self._schema[-1].type)
+        rows = pa.RecordBatch.from_arrays([*batch.rows.columns, column], schema=self._schema)
+        out.collect(batch.with_rows(rows))

@@ -19,6 +19,8 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.composed_functions import composed_function, composed_tree
 from penstock.planner.binder.expressions.conditionals import CONDITIONALS, bind_case, conditional
+from penstock.planner.binder.expressions.current_watermark import NAME as CURRENT_WATERMARK
+from penstock.planner.binder.expressions.current_watermark import current_watermark
 from penstock.planner.binder.expressions.function_rewrites import (
     CAST_FUNCTIONS,
     GROUPING,
@@ -422,7 +424,7 @@ class ExpressionBinder:
 
     def _function(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, FunctionCall)
-        name, span = _function_name(tree), span_of(tree)
+        name, span = str(tree.this), span_of(tree)
         # f(..) OVER (..): the OVER list takes it.
         if tree.args.get("over") is not None:
             # WHERE, GROUP BY, HAVING: the rows of a partition are not there yet
@@ -490,6 +492,9 @@ class ExpressionBinder:
         # decode(x, a, b, ..) is CASE; decode(x, 'UTF-8') is a function.
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
+        if name.lower() == CURRENT_WATERMARK:
+            self.context.watermark_calls.append(name)
+            return current_watermark(args, span)
         constant = session_function(name.lower(), len(args), self.context, span)
         if (whole := constant or composed_function(name.lower(), args, self.call, span)) is not None:
             return whole
@@ -550,16 +555,6 @@ class ExpressionBinder:
             raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")
         # TRY_CAST is NULL where CAST raises.
         return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
-
-
-def _function_name(tree: FunctionCall) -> str:
-    # An expression is computed of a row, and the watermark is no part of it.
-    name = str(tree.this)
-    if name.lower() == "current_watermark":
-        hint = "rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark"
-        message = "CURRENT_WATERMARK is not supported: its value would differ between two runs"
-        raise PenstockError("SQL-1601", message, span=span_of(tree), hint=hint, sqlstate="0A000")
-    return name
 
 
 _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {

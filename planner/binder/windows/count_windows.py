@@ -26,10 +26,11 @@ WINDOW_INDEX = "window_index"
 """The column that a count window adds: the index of the row's window in its partition, from 0."""
 
 _NUMBER = "$row"
-"""The column of a row's number in its partition, below the windows of HOP."""
+"""The column of a row's number in its partition, below the windows of HOP and CUMULATE."""
 _USAGE = {
     "TUMBLE": "TUMBLE(TABLE t PARTITION BY k ORDER BY ts, 100 ROWS)",
     "HOP": "HOP(TABLE t PARTITION BY k ORDER BY ts, 10 ROWS, 100 ROWS)",
+    "CUMULATE": "CUMULATE(TABLE t PARTITION BY k ORDER BY ts, 10 ROWS, 100 ROWS)",
 }
 
 
@@ -42,14 +43,15 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
     """Return the query that replaces a count window: ROW_NUMBER per partition, cut into windows of n rows.
 
     Without ORDER BY rows are numbered as they arrive. The last window of a partition may have fewer rows. A
-    window of HOP has the last ``size`` rows up to each ``slide``-th row, so the first ones have fewer.
-    Raises SQL-1601 for another function, SQL-1102 for unknown arguments, SQL-1705 for a count below 1 or a
-    slide above the size.
+    window of HOP has the last ``size`` rows up to each ``slide``-th row, so the first ones have fewer. A
+    window of CUMULATE has the first one, two, .. steps of each ``size`` rows.
+    Raises SQL-1601 for SESSION, SQL-1102 for unknown arguments, SQL-1705 for a count below 1 or a slide above
+    the size, SQL-1704 for a size that is no multiple of the step.
     """
     if tree.this not in _USAGE:
         raise PenstockError(
             "SQL-1601",
-            f"{tree.this} over a number of rows is not supported",
+            f"{tree.this} over a number of rows is not supported: rows follow one another without a gap",
             span=span_of(tree),
             hint=f"write {_USAGE['TUMBLE']}, or give {tree.this} a time column and intervals",
             sqlstate="0A000",
@@ -59,7 +61,8 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
     span, usage = span_of(sizes[-1]), _USAGE[tree.this]
     rows = [_literal_rows(size, usage) for size in sizes]
     if rows[0] > rows[-1]:
-        message = "the slide of a count window is at most its size"
+        word = "step" if tree.this == "CUMULATE" else "slide"
+        message = f"the {word} of a count window is at most its size"
         raise PenstockError(
             "SQL-1705", message, span=span_of(sizes[0]), hint=f"write {usage}", sqlstate="22023"
         )
@@ -68,17 +71,31 @@ def count_window_query(tree: WindowTableFunction) -> exp.Subquery:
         # SELECT *, (COUNT(*) OVER (..) - 1) DIV n AS window_index FROM t
         index = exp.IntDiv(this=exp.Paren(this=number), expression=exp.Literal.number(rows[0]))
         return _selected(AllColumns(), index, WINDOW_INDEX, data.this, span)
-    # SELECT * EXCEPT (row), explode(sequence(row DIV slide, (row + size) DIV slide - 1)) AS window_index
+    if tree.this == "CUMULATE" and rows[1] % rows[0]:
+        message = f"the size of CUMULATE, {rows[1]} rows, is no multiple of its step, {rows[0]} rows"
+        raise PenstockError("SQL-1704", message, span=span_of(sizes[0]), sqlstate="22023")
+    # SELECT * EXCEPT (row), explode(sequence(first, last)) AS window_index
     numbered = _selected(AllColumns(), number, _NUMBER, data.this, span)
-    slide, size = map(exp.Literal.number, rows)
     row = _reference(_with_span(exp.to_identifier(_NUMBER, quoted=True), span))
-    first = exp.IntDiv(this=row, expression=slide)
-    behind = exp.Paren(this=exp.Add(this=row.copy(), expression=size))
-    last = exp.Sub(this=exp.IntDiv(this=behind, expression=slide.copy()), expression=exp.Literal.number(1))
-    every = FunctionCall(this="sequence", expressions=[_with_span(first, span), _with_span(last, span)])
+    bounds = [_with_span(bound, span) for bound in _windows_of(tree.this, row, *rows)]
+    every = FunctionCall(this="sequence", expressions=bounds)
     windows = FunctionCall(this="explode", expressions=[_with_span(every, span)])
     others = AllColumns(except_=[row.expressions[0].copy()])
     return _selected(others, windows, WINDOW_INDEX, numbered, span)
+
+
+def _windows_of(function: str, row: exp.Expr, step: int, size: int) -> tuple[exp.Expr, exp.Expr]:
+    """Return the first and the last window of a row by its number: a window ends at every ``step``-th row."""
+    step_, size_, one = map(exp.Literal.number, (step, size, 1))
+    first = exp.IntDiv(this=row, expression=step_)
+    if function == "HOP":
+        # (row + size) DIV slide - 1
+        behind = exp.Paren(this=exp.Add(this=row.copy(), expression=size_))
+        return first, exp.Sub(this=exp.IntDiv(this=behind, expression=step_.copy()), expression=one)
+    # (row DIV size + 1) * (size DIV step) - 1: the last step of its ``size`` rows
+    begun = exp.Add(this=exp.IntDiv(this=row.copy(), expression=size_), expression=one)
+    steps = exp.Mul(this=exp.Paren(this=begun), expression=exp.Literal.number(size // step))
+    return first, exp.Sub(this=steps, expression=one.copy())
 
 
 def _numbered(data: TableArgument, span: Span | None) -> exp.Expr:
@@ -116,7 +133,7 @@ def _value(argument: exp.Expr) -> exp.Expr:
 
 
 def _arguments(tree: WindowTableFunction) -> tuple[TableArgument, list[RowCount]]:
-    """Return the table and the counts, SLIDE before SIZE."""
+    """Return the table and the counts, SLIDE or STEP before SIZE."""
     named = [a for a in tree.expressions if isinstance(a, NamedArgument) and isinstance(_value(a), RowCount)]
     values = [_value(argument) for argument in tree.expressions]
     # SIZE => 100 ROWS, SLIDE => 10 ROWS
@@ -126,9 +143,9 @@ def _arguments(tree: WindowTableFunction) -> tuple[TableArgument, list[RowCount]
         # TUMBLE(TABLE t .., 100 ROWS)
         case "TUMBLE", [TableArgument() as data, RowCount() as size]:
             return data, [size]
-        # HOP(TABLE t .., 10 ROWS, 100 ROWS)
-        case "HOP", [TableArgument() as data, RowCount() as slide, RowCount() as size]:
-            return data, [slide, size]
+        # HOP(TABLE t .., 10 ROWS, 100 ROWS), and CUMULATE
+        case "HOP" | "CUMULATE", [TableArgument() as data, RowCount() as step, RowCount() as size]:
+            return data, [step, size]
     many = "a number of rows" if tree.this == "TUMBLE" else "two numbers of rows"
     raise PenstockError(
         "SQL-1102",

@@ -683,7 +683,6 @@ WHY_NOT = {
     "histogram_numeric": "its bins depend on the order of rows, so a retraction would change them:"
     " `histogram`, `width_bucket`",
     "window_time": "the column `window_time` of a window function",
-    "current_watermark": "its value would differ between two runs: `LATE ROWS INTO`; `DESCRIBE JOB` shows it",
     "source_watermark": "WATERMARK FOR ts AS an expression",
     "group_id": "`grouping_id()` says which grouping set a row is of",
 }

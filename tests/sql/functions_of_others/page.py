@@ -27,6 +27,7 @@ GRAMMAR = {
     "mod",
     "element",
     "proctime",
+    "current_watermark",
 }
 """Names that the grammar or the binder knows, and no list of functions."""
 KNOWN = {name for name, _ in function_kinds()} | set(CAST_FUNCTIONS) | OVER_ONLY | GRAMMAR | SESSION_FUNCTIONS

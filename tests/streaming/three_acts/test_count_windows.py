@@ -25,6 +25,10 @@ SLIDING = (
     "SELECT *, unnest(range(n // {slide}, (n + {size}) // {slide})) AS window_index"
     " FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY ts) - 1 AS n FROM moves)"
 )
+GROWING = (
+    "SELECT *, unnest(range(n // {step}, (n // {size} + 1) * ({size} // {step}))) AS window_index"
+    " FROM (SELECT *, row_number() OVER (PARTITION BY {key} ORDER BY ts) - 1 AS n FROM moves)"
+)
 # In our words, in DuckDB's, and whether each row is emitted once and never retracted.
 QUERIES = {
     "one key": (
@@ -73,6 +77,17 @@ QUERIES = {
         f"SELECT id, window_index FROM ({SLIDING.format(key='1', slide=5, size=10)})",
         True,
     ),
+    "windows that grow": (
+        "SELECT k, window_index, COUNT(*), SUM(v), MAX(d) FROM CUMULATE(TABLE moves PARTITION BY k ORDER BY ts, 4 ROWS, 12 ROWS)"
+        " GROUP BY k, window_index",
+        f"SELECT k, window_index, count(*), sum(v)::BIGINT, max(d) FROM ({GROWING.format(key='k', step=4, size=12)}) GROUP BY ALL",
+        False,
+    ),
+    "rows with their growing windows": (
+        "SELECT id, window_index FROM CUMULATE(DATA => TABLE moves ORDER BY ts, SIZE => 10 ROWS, STEP => 5 ROWS)",
+        f"SELECT id, window_index FROM ({GROWING.format(key='1', step=5, size=10)})",
+        True,
+    ),
     "rows with their window": (
         "SELECT id, window_index FROM TABLE(TUMBLE(TABLE moves PARTITION BY k ORDER BY ts, 7 ROWS))",
         f"SELECT id, window_index FROM ({NUMBERED.format(key='k', order='ts', size=7, source='moves')})",
@@ -109,7 +124,9 @@ def test_without_an_order_rows_are_numbered_as_they_arrive(session: Session) -> 
         ("TUMBLE(TABLE moves, DESCRIPTOR(ts), 3 ROWS)", "SQL-1102"),
         ("HOP(TABLE moves, 100 ROWS, 10 ROWS)", "SQL-1705"),
         ("HOP(TABLE moves, 100 ROWS)", "SQL-1102"),
-        ("CUMULATE(TABLE moves, 10 ROWS, 100 ROWS)", "SQL-1601"),
+        ("CUMULATE(TABLE moves, 10 ROWS, 25 ROWS)", "SQL-1704"),
+        ("CUMULATE(TABLE moves, 100 ROWS, 10 ROWS)", "SQL-1705"),
+        ("SESSION(TABLE moves, 10 ROWS)", "SQL-1601"),
         ("TUMBLE(TABLE moves PARTITION BY nothing, 3 ROWS)", "SQL-1042"),
         ("TUMBLE(TABLE moves ORDER BY ts, DESCRIPTOR(ts), INTERVAL '1' MINUTE)", "SQL-1601"),
     ],

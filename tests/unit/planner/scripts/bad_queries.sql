@@ -270,12 +270,12 @@ error[SQL-1601]: IN of several values that may be NULL, of which one is a subque
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: select the inner subquery in a query in FROM, and compare its column
 ====
-SELECT CURRENT_WATERMARK(ts) FROM bid
+SELECT CURRENT_WATERMARK(auction) FROM bid
 ---
-error[SQL-1601]: CURRENT_WATERMARK is not supported: its value would differ between two runs
-  1 | SELECT CURRENT_WATERMARK(ts) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^
-hint: rows behind the watermark go to a table by LATE ROWS INTO; SHOW METRICS shows the watermark
+error[SQL-1701]: CURRENT_WATERMARK is asked of a column that is not the time of a table here
+  1 | SELECT CURRENT_WATERMARK(auction) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: CURRENT_WATERMARK(ts) takes the column of a table that its WATERMARK FOR names; call it below joins, groups and ranks: FROM (SELECT *, CURRENT_WATERMARK(ts) AS w FROM t)
 ====
 SELECT channel, count(*) FROM bid GROUP BY channel EMIT CHANGES EVERY 0 ROWS
 ---
