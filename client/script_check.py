@@ -26,6 +26,7 @@ MAX_ERRORS = 20
 _HARMLESS = (
     nodes.CreateTable,
     nodes.CreateView,
+    nodes.AlterView,
     nodes.DropTable,
     nodes.CreateTableLike,
     nodes.DropView,

@@ -24,6 +24,7 @@ MAKES_NAMES = (
     nodes.CreateTable,
     nodes.CreateTableLike,
     nodes.CreateView,
+    nodes.AlterView,
     nodes.DropTable,
     nodes.DropView,
     AlterTable,

@@ -107,6 +107,7 @@ def run_statement(
             nodes.CreateTable()
             | nodes.CreateTableLike()
             | nodes.CreateView()
+            | nodes.AlterView()
             | nodes.DropTable()
             | nodes.DropView()
             | AlterTable()

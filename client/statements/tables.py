@@ -22,7 +22,7 @@ from penstock.planner.binder.parameters import Parameters
 from penstock.planner.logical.sink import Sink
 from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.statements import nodes
-from penstock.planner.statements.nodes import AlterTable, RenameTable
+from penstock.planner.statements.nodes import AlterTable, Name, RenameTable
 
 if TYPE_CHECKING:
     from penstock.client.execution.planned_query import PlannedQuery
@@ -34,6 +34,7 @@ CatalogChange = (
     nodes.CreateTable
     | nodes.CreateTableLike
     | nodes.CreateView
+    | nodes.AlterView
     | nodes.DropTable
     | nodes.DropView
     | AlterTable
@@ -227,6 +228,8 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
                 view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span
             )
             return note_result(f"view {node.name} created")
+        case nodes.AlterView():
+            return _alter_view(catalog, binder, node)
         case nodes.DropTable():
             there = catalog.databases.writable(ObjectPath.of(catalog.qualified(node.name.text)))
             # a name that is not there has its sentence from the catalog
@@ -258,3 +261,18 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
                 )
             state.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} altered")
+
+
+def _alter_view(catalog: Catalog, binder: Binder, node: nodes.AlterView) -> Result:
+    """Give a view another name, or another query. Views that read it by the old name do not follow."""
+    with catalog.lock:
+        view = catalog.view(node.name.text, node.name.span)
+        if isinstance(new := node.change, Name):
+            renamed = replace(view, name=catalog.qualified(new.text, new.span))
+            catalog.create_view(renamed, span=new.span)
+            catalog.drop_view(node.name.text, span=node.name.span)
+            return note_result(f"view {node.name} is {new} now")
+        changed = nodes.CreateView(node.name, new, or_replace=True, temporary=view.temporary, span=node.span)
+        catalog.create_view(binder.bind_create_view(changed), or_replace=True, span=node.name.span)
+        log_notes(binder)
+    return note_result(f"view {node.name} altered")

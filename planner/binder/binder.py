@@ -21,7 +21,7 @@ from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
 from penstock.planner.binder.ddl.inferred_columns import CompletedTable, with_inferred_columns
 from penstock.planner.binder.ddl.insert import sink_for
-from penstock.planner.binder.expressions.current_watermark import place_current_watermarks
+from penstock.planner.binder.expressions.current_watermark import resolve_current_watermarks
 from penstock.planner.binder.history_clause import (
     refuse_history,
     reject_mixed_history,
@@ -304,7 +304,7 @@ class Binder:
         relation = bind_query(query.tree, context, nested=False)
         if not context.watermark_calls:
             return relation
-        return Relation(place_current_watermarks(relation.plan), relation.fields)
+        return Relation(resolve_current_watermarks(relation.plan), relation.fields)
 
 
 def _view_names(statement: CreateView | CreateMaterializedView, relation: Relation) -> list[str]:

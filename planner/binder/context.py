@@ -73,8 +73,8 @@ class BindContext:
 
     ``follows``: materialized views are read as changelogs, not as their current rows. ``text`` is the query's
     text; it begins ``text_start`` characters into the statement. ``notes``: what is said to the user of
-    clauses that have no effect; all contexts of a statement share it. ``watermark_calls``, shared as well, has
-    an entry for each CURRENT_WATERMARK.
+    clauses that have no effect; all contexts of a statement share it. ``watermark_calls`` is shared as well
+    and has an entry for each CURRENT_WATERMARK.
 
     ``enclosing``: the scopes of the queries around this one, the outermost first.
     """

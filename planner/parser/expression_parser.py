@@ -154,6 +154,9 @@ class ExpressionParser:
         token = self._tokens.token()
         if token is None or (found := BINARY.get(token.token_type)) is None:
             return None
+        # a |> WHERE b: the next operator of a pipe
+        if self._tokens.touching(TokenType.PIPE, TokenType.GT):
+            return None
         if token.token_type in (TokenType.LT, TokenType.GT):
             for signs, kind in _SHIFTS:
                 if self._tokens.touching(*signs):
@@ -257,7 +260,7 @@ class ExpressionParser:
 
     def _no_expression(self) -> PenstockError:
         word = self._tokens.word()
-        if self._tokens.begins_query():
+        if self._tokens.begins_query() and not self._tokens.at_words("FROM"):
             hint = f"put it into parentheses of its own: ({word} ..)"
             return PenstockError(
                 "SQL-1001",

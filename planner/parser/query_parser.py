@@ -20,13 +20,14 @@ from penstock.planner.parser.keywords import CLAUSES
 from penstock.planner.parser.literal_parser import LiteralParser
 from penstock.planner.parser.over_clause_parser import OverParser, with_windows
 from penstock.planner.parser.parser_context import ParserContext
+from penstock.planner.parser.pipe_parser import PipeParser
 from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
     OverClause,
     span_of,
 )
-from penstock.planner.parser.token_stream import TokenStream
+from penstock.planner.parser.token_stream import QUERY_WORDS, TokenStream
 
 # MINUS is Oracle's and Spark's word for EXCEPT
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
@@ -48,6 +49,9 @@ class QueryParser:
         self._tables = TableParser(context, self._over)
         self._groupings = GroupingParser(context)
         self._emits = EmitParser(tokens, self._literals)
+        self._pipes = PipeParser(
+            context, self._tables, self._over, self._groupings, self._item, self._row_count
+        )
         # subqueries: the levels below call it
         context.query = self.query
 
@@ -91,6 +95,8 @@ class QueryParser:
         self._modifiers(node)
         if "first_of" in node.meta:
             with_first_rows(node)
+        # FROM t |> WHERE .. |> SELECT ..
+        node = self._pipes.operators(node)
         self._tokens.leave()
         return node
 
@@ -109,7 +115,7 @@ class QueryParser:
         name = self._tokens.identifier("name for a WITH table")
         columns = (
             self._tables.column_names()
-            if self._tokens.at(TokenType.L_PAREN) and self._tokens.word(1) not in ("SELECT", "WITH", "VALUES")
+            if self._tokens.at(TokenType.L_PAREN) and self._tokens.word(1) not in QUERY_WORDS
             else []
         )
         # name [(columns)] AS (query)
@@ -165,14 +171,7 @@ class QueryParser:
         if self._tokens.at_words("TABLE") and self._tokens.is_name(1):
             return self._whole_table(begin)
         if self._tokens.at_words("FROM"):
-            hint = "begin with SELECT * FROM .."
-            raise PenstockError(
-                "SQL-1001",
-                "a query begins with SELECT, not with FROM",
-                span=self._tokens.current_span(),
-                hint=hint,
-                sqlstate="42601",
-            )
+            return self._from_first(begin)
         raise self._tokens.unexpected("SELECT", "VALUES", "WITH")
 
     def _whole_table(self, begin: int) -> exp.Expr:
@@ -186,7 +185,28 @@ class QueryParser:
 
     # select
 
+    def _from_first(self, begin: int) -> exp.Expr:
+        """Parse ``FROM t [SELECT ..] [WHERE ..]``; without a list it is all columns."""
+        self._tokens.advance()
+        tables = exp.Select()
+        self._from(tables)
+        if self._tokens.at_words("SELECT"):
+            node = self._select_list()
+        else:
+            node = self._pipes.every_row(begin, tables.args["from_"].this)
+        node.set("from_", tables.args["from_"])
+        node.set("joins", tables.args["joins"])
+        return self._clauses(begin, node)
+
     def _select(self, begin: int) -> exp.Expr:
+        node = self._select_list()
+        # SELECT without FROM is one row of constants
+        if self._tokens.take_words("FROM"):
+            self._from(node)
+        return self._clauses(begin, node)
+
+    def _select_list(self) -> exp.Select:
+        """Parse SELECT with its hints, DISTINCT and its items."""
         self._tokens.advance()
         # hints are comments between SELECT and the next token; none at the end, where an item is missing
         hints = select_hints(self._tokens.text, self._tokens.previous.end + 1, self._tokens.current.start)
@@ -204,12 +224,14 @@ class QueryParser:
             node.meta["first_of"] = first_of
         if hints:
             node.meta["hints"] = hints
-        # SELECT without FROM is one row of constants
-        if self._tokens.take_words("FROM"):
-            self._from(node)
+        return node
+
+    def _clauses(self, begin: int, node: exp.Select) -> exp.Expr:
+        """Parse the clauses behind FROM, in their order."""
         if self._tokens.take_words("WHERE"):
             node.set("where", self._expressions.scalar())
         if self._tokens.at_words("GROUP"):
+            node.meta.pop("open", None)
             node.set("group", self._group())
         if self._tokens.take_words("HAVING"):
             node.set("having", self._expressions.scalar())

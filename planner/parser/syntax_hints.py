@@ -73,7 +73,6 @@ _FIRST_WORDS = (
     _Rule("", "REPLACE|UPSERT", "write INSERT INTO: a table with a PRIMARY KEY keeps the last row of a key"),
     _Rule("", "DECLARE|PREPARE", "parameters are those of a program: cursor.execute('SELECT ?', [1])"),
     _Rule("", "GO|DELIMITER", "leave it out: a statement ends with a semicolon"),
-    _Rule("", "FROM", "write SELECT * before FROM"),
     _Rule("", "SOURCE|RUN|@", "in the shell \\i FILE runs a script; outside it is penstock run FILE"),
     _Rule("", ".", "SHOW TABLES lists tables; in the shell \\? lists commands"),
     _Rule("", "\\", "a command of the shell is alone on its line: \\? lists them"),
@@ -171,7 +170,7 @@ _COMMANDS = (
     ),
     _Rule(
         "EXPLAIN",
-        "VERBOSE|FORMATTED|EXTENDED|COST|CODEGEN|FORMAT",
+        "VERBOSE|CODEGEN|FORMAT",
         "write EXPLAIN, or EXPLAIN JSON, and the query",
     ),
     _Rule("<any>", "TO|:", "write SET 'key' = 'value'", first="SET"),

@@ -17,7 +17,7 @@ from penstock.planner.parser.syntax_nodes import set_span
 
 T = TypeVar("T")
 
-QUERY_WORDS = ("SELECT", "WITH", "VALUES")
+QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM")
 """Words that begin a query; ``TABLE name`` begins one too."""
 
 # behind the last token: false, and of no kind that the grammar asks for

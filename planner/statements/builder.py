@@ -339,6 +339,9 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     def drop_view(self, children: list[Any]) -> nodes.DropView:
         return nodes.DropView(_one(children, Name), _has(children, "if_exists"), span=self.span)
 
+    def alter_view(self, children: list[Any]) -> nodes.AlterView:
+        return nodes.AlterView(children[0], children[1], span=self.span)
+
     def create_materialized(self, children: list[Any]) -> nodes.CreateMaterializedView:
         names, comment = tuple(_one(children, _Names, ())), _one(children, _Comment)
         name, query = _one(children, Name), _one(children, nodes.Query)
@@ -439,8 +442,17 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
             )
         return nodes.ExecuteStatementSet(tuple(children), span=self.span)
 
-    def stage(self, children: list[Any]) -> nodes.ExplainStage:
-        return nodes.ExplainStage(children[0].value.lower())
+    def stage(self, children: list[Any]) -> nodes.ExplainStage | None:
+        # EXTENDED, FORMATTED, COST of Spark, ESTIMATED_COST of Flink: the stages that are printed anyway
+        word = children[0].value.lower()
+        word = "json" if word == "json_execution_plan" else word
+        return nodes.ExplainStage(word) if word in set(nodes.ExplainStage) else None
+
+    def with_implementation(self, children: list[Any]) -> nodes.ExplainStage:
+        return nodes.ExplainStage.PHYSICAL
+
+    def without_implementation(self, children: list[Any]) -> nodes.ExplainStage:
+        return nodes.ExplainStage.LOGICAL
 
     def explain(self, children: list[Any]) -> nodes.Explain:
         return nodes.Explain(tuple(_all(children, nodes.ExplainStage)), children[-1], span=self.span)
@@ -535,6 +547,18 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return nodes.FilePath(_text(children[0]), _span(children[0]), True)
 
     def describe(self, children: list[Any]) -> nodes.Describe:
+        # DESCRIBE QUERY SELECT ..
+        if len(children) > 1:
+            word = children[0]
+            if word.value.upper() != "QUERY":
+                raise PenstockError(
+                    "SQL-1001",
+                    f'unexpected "{word.value}"',
+                    span=_span(word),
+                    hint="write DESCRIBE t, DESCRIBE SELECT .. or DESCRIBE QUERY SELECT ..",
+                    sqlstate="42601",
+                )
+            return nodes.Describe(children[1], span=self.span)
         return nodes.Describe(children[0], span=self.span)
 
     def explain_job(self, children: list[Any]) -> nodes.ExplainJob:

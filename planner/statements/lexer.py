@@ -14,16 +14,17 @@ from sqlglot.tokens import Token, TokenType
 
 from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken
+from penstock.planner.parser.token_stream import QUERY_WORDS, SYMBOLS, TYPE_BEGINS, AcceptingToken
 from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
 
 _DEPTH = {
     **dict.fromkeys((TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE), 1),
     **dict.fromkeys((TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE), -1),
 }
+_REGIONS = frozenset({"EXPRESSION", "QUERY", "SETTING", "VALUE", "REST", "TYPE", "NAME", "STRING", "NUMBER"})
+"""Terminals that are no words: DESCRIBE QUERY SELECT .. has a name before its query."""
 # words that are column names unless this word follows (None: a string)
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
-_QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 
 
 class StatementLexer(Lexer):
@@ -147,7 +148,11 @@ def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tup
 def _classify_word(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
     word = tokens[index].text.upper()
     # a keyword where the grammar expects it, unless it may also be a column's name
-    if word in accepted and ("NAME" not in accepted or _is_keyword_here(word, tokens, index)):
+    if (
+        word in accepted
+        and word not in _REGIONS
+        and ("NAME" not in accepted or _is_keyword_here(word, tokens, index))
+    ):
         return word, index + 1
     if "REST" in accepted:
         return "REST", len(tokens)
@@ -175,7 +180,7 @@ def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) ->
         index += 1
     if index >= len(tokens) or tokens[index].token_type is not TokenType.VAR:
         return False
-    return tokens[index].text.upper() in (*_QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
+    return tokens[index].text.upper() in (*QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
 
 
 def _query_end(tokens: list[Token], index: int) -> int:

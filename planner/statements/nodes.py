@@ -149,6 +149,14 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True)
+class AlterView(Statement):
+    """ALTER VIEW: the new name of a view, or its new query."""
+
+    name: Name
+    change: Name | Query
+
+
+@dataclass(frozen=True)
 class DropTable(Statement):
     """DROP TABLE."""
 

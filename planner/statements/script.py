@@ -14,6 +14,7 @@ from penstock.planner.parser.hints import refuse_other_hints
 from penstock.planner.parser.query_parser import parse_query
 from penstock.planner.parser.scanner import allow_depth, check_text, scan
 from penstock.planner.parser.syntax_hints import syntax_hint
+from penstock.planner.parser.token_stream import QUERY_WORDS
 from penstock.planner.statements.builder import StatementBuilder
 from penstock.planner.statements.grammar import parse_tree
 from penstock.planner.statements.nodes import Query, Statement
@@ -22,7 +23,6 @@ MAX_ERRORS = 20
 
 # statements of other engines by their first words, with what to do instead
 _NOT_YET: dict[tuple[str, ...], str] = {
-    ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
     ("UPDATE",): "a query changes what it reads: SELECT if(condition, new, old) AS column .. FROM t",
     ("DELETE",): "a query leaves rows out: SELECT .. FROM t WHERE NOT (condition)",
     ("MERGE",): "INSERT INTO a table with a primary key",
@@ -175,9 +175,7 @@ def parse_view_query(text: str) -> Query:
 
 def _is_query(text: str) -> bool:
     kind, start, end = next(scan(text), ("", 0, 0))
-    return text[start:end] == "(" or (
-        kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES", "TABLE")
-    )
+    return text[start:end] == "(" or (kind == "word" and text[start:end].upper() in (*QUERY_WORDS, "TABLE"))
 
 
 def _refuse_early(text: str) -> None:

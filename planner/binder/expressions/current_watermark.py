@@ -16,9 +16,7 @@ _USAGE = "CURRENT_WATERMARK(ts) takes the column of a table that its WATERMARK F
 
 
 def current_watermark(args: Sequence[Expression], span: Span | None) -> Call:
-    """Return the call, which ``place_current_watermarks`` turns into a column. SQL-1701 for anything but one
-    column.
-    """
+    """Return the call, for ``resolve_current_watermarks``. SQL-1701 for anything but one column."""
     if len(args) != 1 or not isinstance(args[0], Column):
         raise PenstockError(
             "SQL-1701",
@@ -30,14 +28,14 @@ def current_watermark(args: Sequence[Expression], span: Span | None) -> Call:
     return Call(args[0].type, True, function=NAME, args=tuple(args), span=span)
 
 
-def place_current_watermarks(plan: LogicalPlan) -> LogicalPlan:
+def resolve_current_watermarks(plan: LogicalPlan) -> LogicalPlan:
     """Return the plan in which each call reads a column that its table's rows carry. SQL-1701 where the
     column is not the time of a table that rows come from one by one.
     """
-    return plan.transform(_placed)
+    return plan.transform(_resolved)
 
 
-def _placed(node: LogicalPlan) -> LogicalPlan:
+def _resolved(node: LogicalPlan) -> LogicalPlan:
     found: list[Call] = []
 
     def collect(whole: Expression) -> Expression:
@@ -77,8 +75,8 @@ def _with_watermark(plan: LogicalPlan, time: int, span: Span | None) -> LogicalP
             return select_columns(plan, [*range(width), width - 1])
         case Filter():
             return plan.with_inputs((_with_watermark(plan.input, time, span),))
-        case Project(expressions=expressions, names=names) if isinstance(expressions[time], Column):
-            below = _with_watermark(plan.input, expressions[time].index, span)
+        case Project(expressions=expressions, names=names) if isinstance(source := expressions[time], Column):
+            below = _with_watermark(plan.input, source.index, span)
             mark = column_of(below, len(below.schema) - 1)
             return Project(below, (*expressions, mark), (*names, mark.name))
         # TUMBLE, HOP and CUMULATE append three columns to rows that they take one by one

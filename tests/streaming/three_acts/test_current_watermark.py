@@ -21,7 +21,9 @@ TABLE = """
     CREATE TABLE e (f INT, n BIGINT, k BIGINT, ts TIMESTAMP(6), WATERMARK FOR ts AS ts - INTERVAL '30' SECOND)
     WITH ('connector' = 'filesystem', 'path' = '%s', 'format' = 'csv', 'csv.header' = 'false');
 """
-ROW_BY_ROW = "SELECT f, n, CURRENT_WATERMARK(ts) FROM e WHERE k <> 3 AND (n < 90 OR ts < CURRENT_WATERMARK(ts));"
+ROW_BY_ROW = (
+    "SELECT f, n, CURRENT_WATERMARK(ts) FROM e WHERE k <> 3 AND (n < 90 OR ts < CURRENT_WATERMARK(ts));"
+)
 GROUPED = """
     SELECT k, COUNT(*), COUNT(*) FILTER (WHERE ts < CURRENT_WATERMARK(ts)), MAX(w)
     FROM (SELECT *, CURRENT_WATERMARK(ts) AS w FROM e WHERE n % 5 <> 1) AS t GROUP BY k;

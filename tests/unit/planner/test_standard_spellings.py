@@ -38,6 +38,57 @@ SAME = [
         "SELECT name, size IN (SELECT size FROM city) AS x FROM city",
     ),
     ("TABLE city", "SELECT * FROM city"),
+    ("FROM city", "SELECT * FROM city"),
+    ("FROM city SELECT name WHERE size > 3", "SELECT name FROM city WHERE size > 3"),
+    (
+        "FROM city WHERE size > 3 ORDER BY size LIMIT 2",
+        "SELECT * FROM city WHERE size > 3 ORDER BY size LIMIT 2",
+    ),
+    (
+        "SELECT name FROM (FROM city WHERE size > 3) AS c WHERE size IN (FROM city SELECT size)",
+        "SELECT name FROM (SELECT * FROM city WHERE size > 3) AS c WHERE size IN (SELECT size FROM city)",
+    ),
+    ("WITH c AS (FROM city) FROM c SELECT name", "WITH c AS (SELECT * FROM city) SELECT name FROM c"),
+    ("CREATE VIEW v AS FROM city; FROM v", "CREATE VIEW v AS SELECT * FROM city; SELECT * FROM v"),
+    ("INSERT INTO totals FROM totals_too", "INSERT INTO totals SELECT * FROM totals_too"),
+    ("FROM city |> WHERE size > 3 |> WHERE size < 9", "SELECT * FROM city WHERE (size > 3) AND (size < 9)"),
+    ("FROM city AS c |> WHERE c.size > 3 |> SELECT c.name", "SELECT c.name FROM city AS c WHERE c.size > 3"),
+    (
+        "FROM city |> SELECT name, size + 1 AS more |> WHERE more > 3",
+        "SELECT * FROM (SELECT name, size + 1 AS more FROM city) WHERE more > 3",
+    ),
+    (
+        "FROM city AS c |> JOIN airline AS a ON a.name = c.name |> LEFT JOIN person AS p ON p.id = c.size |> SELECT c.size",
+        "SELECT c.size FROM city AS c JOIN airline AS a ON a.name = c.name LEFT JOIN person AS p ON p.id = c.size",
+    ),
+    (
+        "FROM city |> AGGREGATE count(*) AS n, max(size) AS m GROUP BY name AS who |> ORDER BY n DESC LIMIT 3",
+        "SELECT name AS who, count(*) AS n, max(size) AS m FROM city GROUP BY name ORDER BY n DESC LIMIT 3",
+    ),
+    (
+        "FROM city |> AGGREGATE count(*) AS n |> UNION ALL (SELECT 1), (SELECT 2)",
+        "(SELECT count(*) AS n FROM city) UNION ALL (SELECT 1) UNION ALL (SELECT 2)",
+    ),
+    (
+        "FROM city |> EXTEND size * 2 AS twice |> SET size = size + 1 |> DROP name",
+        "SELECT * EXCEPT (name) FROM (SELECT * REPLACE (size + 1 AS size) FROM (SELECT *, size * 2 AS twice FROM city))",
+    ),
+    (
+        "FROM city |> ORDER BY size |> LIMIT 3 |> AS c |> WHERE c.size > 1",
+        "SELECT * FROM (SELECT * FROM city ORDER BY size LIMIT 3) AS c WHERE c.size > 1",
+    ),
+    (
+        "FROM city |> LIMIT 3 OFFSET 1 |> SELECT DISTINCT name",
+        "SELECT DISTINCT name FROM (SELECT * FROM city LIMIT 3 OFFSET 1)",
+    ),
+    (
+        "SELECT name, size FROM city |> WHERE size > 3",
+        "SELECT * FROM (SELECT name, size FROM city) WHERE size > 3",
+    ),
+    (
+        "FROM city |> WHERE size | 1 > 3 AND size >> 1 = 2",
+        "SELECT * FROM city WHERE size | 1 > 3 AND size >> 1 = 2",
+    ),
     (
         "TABLE city UNION ALL (TABLE city) ORDER BY size LIMIT 3",
         "SELECT * FROM city UNION ALL (SELECT * FROM city) ORDER BY size LIMIT 3",

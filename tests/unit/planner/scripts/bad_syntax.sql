@@ -298,12 +298,19 @@ error[SQL-1001]: LIMIT is given twice
   1 | SELECT price FROM bid LIMIT 1 LIMIT 2
     |                               ^^^^^
 ====
-FROM bid
+FROM bid |> KEEP auction
 ---
-error[SQL-1010]: no statement begins with "FROM"
-  1 | FROM bid
-    | ^^^^
-hint: write SELECT * before FROM
+error[SQL-1001]: KEEP is no operator of a pipe
+  1 | FROM bid |> KEEP auction
+    |             ^^^^
+hint: its operators are WHERE, SELECT, EXTEND, SET, DROP, AS, AGGREGATE, ORDER BY, LIMIT, JOIN, UNION
+====
+FROM bid |> WERE auction > 3
+---
+error[SQL-1001]: WERE is no operator of a pipe
+  1 | FROM bid |> WERE auction > 3
+    |             ^^^^
+hint: did you mean "WHERE"?
 ====
 WITH a AS SELECT 1 SELECT * FROM a
 ---
@@ -489,13 +496,6 @@ VERIFY SELECT 1 AGAINST STREAM
 error[SQL-1001]: the statement ends where AGAINST was expected
   1 | VERIFY SELECT 1 AGAINST STREAM
     |                               ^
-====
-SUBSCRIBE FROM bid
----
-error[SQL-1008]: FROM is a reserved word
-  1 | SUBSCRIBE FROM bid
-    |           ^^^^
-hint: quote it to use it as a name: `FROM`
 ====
 CREATE MATERIALISED VIEW v AS SELECT 1
 ---
