@@ -20,9 +20,17 @@ def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
 
     Raises SQL-1310 for an append-only sink over a plan that retracts rows; the error names the node that
     does, and the alternatives. Raises SQL-1312 for an upsert sink whose key does not identify the rows of the
-    plan.
+    plan. Raises SQL-1703 for an INSERT OVERWRITE that never ends.
     """
     for node in plan.walk():
+        if isinstance(node, Sink) and node.overwrite is not None and not facts.finite(node.input):
+            raise PenstockError(
+                "SQL-1703",
+                "INSERT OVERWRITE takes a query that ends: the old rows are replaced at its end",
+                hint="write INSERT INTO, or read tables that end: 'number-of-rows', 'scan.bounded.mode'",
+                span=node.span,
+                sqlstate="0A000",
+            )
         if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input):
             if not takes_changes(node.table):
                 raise PenstockError(

@@ -33,6 +33,10 @@ CLIENT: dict[str, tuple[str, str]] = {
         "A text is no UTF-8, so it is no str of Python.",
         "Call fetch_arrow_table, which returns its bytes.",
     ),
+    "CLI-6015": (
+        "An INSERT OVERWRITE was stopped before its end; the table keeps its old rows.",
+        "Run the statement again.",
+    ),
     "CLI-6021": (
         "rollback is called, and there are no transactions.",
         "Each statement takes effect at once.",

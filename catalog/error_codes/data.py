@@ -167,6 +167,14 @@ DATA: dict[str, tuple[str, str]] = {
         "The bytes of a committed file differ from its checksum.",
         "Restore the file from a backup; check the disk.",
     ),
+    "DAT-4615": (
+        "The directory that INSERT OVERWRITE replaces has files that are not the table's.",
+        "Move them out of the directory.",
+    ),
+    "DAT-4616": (
+        "The file system cannot replace a directory in one step.",
+        "Write to a local file system such as ext4 or xfs.",
+    ),
     "DAT-4620": ("Spark reads penstock without a path.", "Add .load('the directory of a table')."),
     "DAT-4621": (
         "An option of Spark's reader has a value that it does not take.",

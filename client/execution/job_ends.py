@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from penstock.catalog.errors import PenstockError
 from penstock.client.execution.engine_jobs import CANCEL_S
 from penstock.client.execution.pending_statement import HoldJob
 from penstock.client.execution.session_state import SessionState
@@ -27,7 +28,7 @@ def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Resul
     assert job is not None
     # automatic: an INSERT over files waits, one over an endless stream returns its job
     waits = state.jobs.submitted[job.job_id].is_finite if sync == "automatic" else sync == "true"
-    if not waits:
+    if not waits and result.publish is None:
         changes = () if job.state_diff is None else job.state_diff.changes
         return note_result(
             "; ".join([f"job {job.job_id} started", *job.start_notes, *map(str, changes)]), job
@@ -40,9 +41,24 @@ def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Resul
         note = state.wait_for(job)
     finally:
         hold(None)
+    if result.publish is not None:
+        _publish(result, job)
     # a job that restarted or began with a state has not counted all rows: -1, unknown in PEP 249
     written = job.metrics().rows_out if job.counts_all else -1
     return replace(note_result(note, job), rowcount=written)
+
+
+def _publish(result: Result, job: Job) -> None:
+    """Replace what the job has written anew. CLI-6015 when it was stopped: not all rows are there."""
+    assert result.publish is not None
+    if job.stopped:
+        raise PenstockError(
+            "CLI-6015",
+            f"job {job.job_id} was stopped before its end, so the old rows stay",
+            hint="run the statement again",
+            sqlstate="57014",
+        )
+    result.publish()
 
 
 def stop_jobs(state: SessionState) -> None:

@@ -12,6 +12,7 @@ from penstock.catalog.schema import Schema
 from penstock.catalog.secrets import masked
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
+from penstock.client.execution.insert_overwrite import overwrites, submit_overwrite
 from penstock.client.execution.planned_query import PlannedQuery, SubmittedJob
 from penstock.client.execution.session_state import SessionState
 from penstock.client.execution.statement_log import job_record
@@ -78,6 +79,12 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
     # a sink without a table is the client: the statement is a SELECT
     if isinstance(query.plan, Sink) and query.plan.table is None:
         return _submit_query(query, state, options)
+    if overwrites(query):
+        result = submit_overwrite(query, state, options)
+        assert result.job is not None
+        state.engine.forget_ended_jobs()
+        state.jobs.submitted[result.job.job_id] = submitted_job(query, state)
+        return result
     return _submit_insert(query, state, options)
 
 

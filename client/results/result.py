@@ -82,7 +82,8 @@ class Result:
     ``next`` (weighted batches): all consume the same stream. One thread at a time may call a method; any may
     call ``cancel``. ``note``: what a statement without rows did. ``job``: the job it started. ``rowcount``:
     the rows an ended INSERT has written, else -1. ``undo``: reverts what the statement did besides starting
-    its job, when the job fails. ``memory``: that of its session, which may have a limit.
+    its job, when the job fails. ``publish``: what the statement does when its job has ended well; it waits
+    for that always. ``memory``: that of its session, which may have a limit.
     """
 
     shape: Shape
@@ -93,6 +94,7 @@ class Result:
     clock: Clock = field(default_factory=SystemClock)
     locate: Callable[[PenstockError], PenstockError] = lambda error: error
     undo: Callable[[BaseException, Job | None], None] = lambda error, job: None
+    publish: Callable[[], None] | None = None
     memory: SessionMemory = field(default_factory=SessionMemory)
     _fold: Fold | None = None
 

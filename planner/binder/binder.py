@@ -148,6 +148,8 @@ class Binder:
         )
         # INSERT INTO t SELECT .. LATE ROWS INTO late: a second sink of the same job
         clause = statement.query.tree.args.get("late_rows")
+        if clause is not None and statement.overwrite:
+            raise _overwrite_alone("LATE ROWS INTO in an INSERT OVERWRITE", span_of(clause))
         return (
             sink
             if clause is None
@@ -181,6 +183,8 @@ class Binder:
         sinks: list[Sink] = []
         used = 0
         for insert in statement.inserts:
+            if insert.overwrite:
+                raise _overwrite_alone("INSERT OVERWRITE in a statement set", insert.target.span)
             # each INSERT takes the values of its own placeholders, ? in the order of the text
             count = positional_count(insert.query.tree)
             own: Parameters = (
@@ -305,6 +309,16 @@ class Binder:
         if not context.watermark_calls:
             return relation
         return Relation(resolve_current_watermarks(relation.plan), relation.fields)
+
+
+def _overwrite_alone(what: str, span: Span | None) -> PenstockError:
+    return PenstockError(
+        "SQL-1601",
+        f"{what} is not supported",
+        span=span,
+        hint="write INSERT OVERWRITE as a statement of its own, with one query",
+        sqlstate="0A000",
+    )
 
 
 def _view_names(statement: CreateView | CreateMaterializedView, relation: Relation) -> list[str]:

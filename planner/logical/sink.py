@@ -40,6 +40,9 @@ class SinkFacts(OperatorFacts):
 class Sink(PassThroughNode):
     """Write rows to a table, or collect them to the client when ``table`` is None. ``span`` is the table's
     name in INSERT; ``history`` is loaded first.
+
+    ``overwrite``: the rows replace those of the table, or of its partitions; these are the constants of
+    partition columns. None: rows are added.
     """
 
     no_history = None
@@ -47,9 +50,11 @@ class Sink(PassThroughNode):
     table: CatalogTable | None
     span: Span | None = field(default=None, compare=False)
     history: HistoryOption | None = field(default=None, compare=False)
+    overwrite: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
 
     def text(self) -> str:
-        return f"Sink {self._target()} [{', '.join(self.schema.names)}]"
+        replaces = "" if self.overwrite is None else " (overwrites)"
+        return f"Sink {self._target()}{replaces} [{', '.join(self.schema.names)}]"
 
     def operator_name(self) -> str:
         return f"sink {self._target()}"

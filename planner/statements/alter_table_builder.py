@@ -29,6 +29,9 @@ class AlterationBuilder(Transformer):
     def alter_table(self, children: list[Any]) -> nodes.AlterTable:
         return nodes.AlterTable(children[0], children[1], span=self.span)
 
+    def alter_view(self, children: list[Any]) -> nodes.AlterView:
+        return nodes.AlterView(children[0], children[1], span=self.span)
+
     def set_options(self, children: list[OptionEntry]) -> nodes.SetOptions:
         return nodes.SetOptions(tuple(children))
 

@@ -129,12 +129,6 @@ def _text(token: Any) -> str:
     return token.source.text
 
 
-def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
-    return PenstockError(
-        "SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000"
-    )
-
-
 def _unchecked_key(span: Span, instead: str) -> PenstockError:
     return PenstockError(
         "SQL-1305",
@@ -339,9 +333,6 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     def drop_view(self, children: list[Any]) -> nodes.DropView:
         return nodes.DropView(_one(children, Name), _has(children, "if_exists"), span=self.span)
 
-    def alter_view(self, children: list[Any]) -> nodes.AlterView:
-        return nodes.AlterView(children[0], children[1], span=self.span)
-
     def create_materialized(self, children: list[Any]) -> nodes.CreateMaterializedView:
         names, comment = tuple(_one(children, _Names, ())), _one(children, _Comment)
         name, query = _one(children, Name), _one(children, nodes.Query)
@@ -419,11 +410,10 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
 
     def insert(self, children: list[Any]) -> nodes.Insert:
         target, query = _one(children, Name), _one(children, nodes.Query)
-        if _has(children, "overwrite"):
-            raise _not_yet("INSERT OVERWRITE", "write INSERT INTO; delete the old files before", target.span)
         columns = tuple(_one(children, _Names, ()))
         partition = tuple(_one(children, _Partition, ()))
-        return nodes.Insert(target, query, columns, partition, span=Span(target.span.start, query.span.end))
+        span, overwrites = Span(target.span.start, query.span.end), _has(children, "overwrite")
+        return nodes.Insert(target, query, columns, partition, overwrites, span=span)
 
     def partition(self, children: list[Any]) -> _Partition:
         return _Partition(children)

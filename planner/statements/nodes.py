@@ -203,14 +203,15 @@ class PartitionValue:
 
 @dataclass(frozen=True)
 class Insert(Statement):
-    """INSERT INTO; no ``columns`` means all physical columns in declared order, without those that have a
-    constant in ``partition``.
+    """INSERT INTO, or INSERT OVERWRITE. No ``columns`` means all physical columns in declared order, without
+    those that have a constant in ``partition``.
     """
 
     target: Name
     query: Query
     columns: tuple[Name, ...] = ()
     partition: tuple[PartitionValue, ...] = ()
+    overwrite: bool = False
 
 
 @dataclass(frozen=True)

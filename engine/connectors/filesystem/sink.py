@@ -91,7 +91,7 @@ class FilesystemSink:
         self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
         self._bytes_per_file = int(option(table, "sink.rolling.bytes") or 0)
         root, folder, origin = (
-            _directory(table),
+            table_directory(table),
             writer_name(request.owner, request.operator_id),
             request.origin,
         )
@@ -375,7 +375,7 @@ def codec_and_suffix(table: CatalogTable, kind: str) -> tuple[str | None, str]:
     return declared, suffix + _CODEC_SUFFIXES[declared]
 
 
-def _directory(table: CatalogTable) -> Path:
+def table_directory(table: CatalogTable) -> Path:
     """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a URL that is
     not local.
     """

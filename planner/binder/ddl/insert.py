@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.catalog.connectors.filesystem import pipe_fault
+from penstock.catalog.connectors.filesystem import object_scheme, pipe_fault
 from penstock.catalog.connectors.registry import connector_of, options_of
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.registry import can_cast
@@ -66,6 +66,26 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
         _projected(relation.plan, expressions, [field.name for field in table.physical_fields]),
         table,
         statement.target.span,
+        overwrite=_overwritten(statement, table) if statement.overwrite else None,
+    )
+
+
+def _overwritten(statement: Insert, table: CatalogTable) -> tuple[tuple[str, str], ...]:
+    """Return the constants of an INSERT OVERWRITE, by partition column in lower case. SQL-1601 for a table
+    that is not in a local directory.
+    """
+    remote = object_scheme(table.options.get("path", ""))
+    if table.connector != "filesystem" or remote is not None:
+        where = f"connector {table.connector}" if remote is None else f"files at {remote}://"
+        raise PenstockError(
+            "SQL-1601",
+            f"INSERT OVERWRITE of {table.name} is not supported: it replaces files of a local directory",
+            span=statement.target.span,
+            hint=f"{where}: write INSERT INTO, or INSERT OVERWRITE a filesystem table and read that",
+            sqlstate="0A000",
+        )
+    return tuple(
+        (part.column.text.lower(), part.value) for part in statement.partition if part.value is not None
     )
 
 

@@ -185,12 +185,12 @@ error[SQL-1753]: a recursive term may compute a row again, and this value would 
     |                                                          ^^^^^^^^^^^^^^^^^
 hint: compute it in the first SELECT, or in the query below WITH
 ====
-INSERT OVERWRITE totals SELECT 1
+INSERT OVERWRITE totals SELECT 1, 2, 'x'
 ---
-error[SQL-1601]: INSERT OVERWRITE is not supported yet
-  1 | INSERT OVERWRITE totals SELECT 1
+error[SQL-1601]: INSERT OVERWRITE of totals is not supported: it replaces files of a local directory
+  1 | INSERT OVERWRITE totals SELECT 1, 2, 'x'
     |                  ^^^^^^
-hint: write INSERT INTO; delete the old files before
+hint: connector print: write INSERT INTO, or INSERT OVERWRITE a filesystem table and read that
 ====
 USE `main.there`
 ---

@@ -1,0 +1,61 @@
+"""INSERT OVERWRITE: a job writes beside a table's files, and its end replaces them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from penstock.catalog.schema import Schema
+from penstock.client.execution.planned_query import PlannedQuery
+from penstock.client.execution.session_state import SessionState
+from penstock.client.results.result import Result, Shape
+from penstock.client.results.result_stream import TableStream
+from penstock.planner.logical.sink import Sink
+from penstock.planner.physical.operator_specs import JobGraph
+
+if TYPE_CHECKING:
+    from penstock.catalog.tables import CatalogTable
+    from penstock.engine.api.job_options import JobOptions
+
+
+def overwrites(query: PlannedQuery) -> bool:
+    """Return whether a query's sink replaces what its table has."""
+    return isinstance(query.plan, Sink) and query.plan.overwrite is not None
+
+
+def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
+    """Submit the job of an INSERT OVERWRITE. Its statement waits for the job's end, which replaces the old
+    files.
+
+    The job keeps no state: what a process that dies has written is deleted, and the statement run again.
+    """
+    # it locks and writes files: the engine is loaded for a job only
+    from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
+
+    sink = query.plan
+    assert isinstance(sink, Sink) and sink.table is not None and sink.overwrite is not None
+    assert query.graph is not None
+    replacement = ReplacementDirectory(sink.table, dict(sink.overwrite))
+    try:
+        graph = _written_to(query.graph, replacement.table)
+        job = state.jobs.manager.submit(graph, replace(options, state_dir=None, savepoint=None))
+    except BaseException:
+        replacement.discard()
+        raise
+    return replace(
+        Result(Shape(Schema(())), TableStream(), job),
+        undo=lambda error, job: replacement.discard(),
+        publish=replacement.publish,
+    )
+
+
+def _written_to(graph: JobGraph, table: CatalogTable) -> JobGraph:
+    """Return a job with its sink's table in another directory."""
+
+    def moved(spec: Any) -> Any:
+        if not isinstance(spec.node, Sink):
+            return spec
+        return replace(spec, node=replace(spec.node, table=table, overwrite=None))
+
+    chains = tuple(replace(chain, operators=tuple(map(moved, chain.operators))) for chain in graph.chains)
+    return replace(graph, chains=chains)

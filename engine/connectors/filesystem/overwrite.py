@@ -1,0 +1,198 @@
+"""INSERT OVERWRITE of a table of files: rows are written to a hidden directory, which then replaces the old
+one in a single step of the file system.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.filesystem import FILE_KINDS, split_suffixes
+from penstock.catalog.connectors.registry import file_format
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import to_arrow
+from penstock.engine.connectors.filesystem.commit_log import COMMITS, sync_directory
+from penstock.engine.connectors.filesystem.partition_paths import partition_directory
+from penstock.engine.connectors.filesystem.sink import table_directory
+
+_MARK = ".penstock.overwrite-"
+_REPLACED_LOG = ".replaced-commits"
+# of renameat2 (Linux) and renamex_np (macOS): the two names change places
+_EXCHANGE = 2
+
+
+class ReplacementDirectory:
+    """The hidden directory beside a table's files that an INSERT writes to. ``publish`` replaces.
+
+    Without partitions the whole directory of the table is replaced. With partitions each of those that has
+    new rows is, one after the other, and one that ``constants`` name whole also when it has none. A directory
+    is old or new at every moment, also if the process dies. What a dead process has left is deleted by the
+    next INSERT OVERWRITE.
+    """
+
+    def __init__(self, table: CatalogTable, constants: Mapping[str, str]) -> None:
+        self._table = table
+        self._root = table_directory(table).resolve()
+        self._kind = FILE_KINDS.get(file_format(table) or "", file_format(table) or "")
+        self._emptied = _named_partition(table, constants)
+        within, prefix = self._root.parent, f".{self._root.name}{_MARK}"
+        if table.partitioned_by:
+            within, prefix = self._root, _MARK
+        try:
+            within.mkdir(parents=True, exist_ok=True)
+            _delete_abandoned(within, prefix)
+            self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+            self.path.chmod(0o777 & ~_umask())
+        except OSError as error:
+            raise _trouble(self._root, error) from error
+        self._lock = _locked(self.path)
+
+    @property
+    def table(self) -> CatalogTable:
+        """The table with its files in this directory."""
+        return replace(self._table, options={**self._table.options, "path": str(self.path)})
+
+    def publish(self) -> None:
+        """Replace the old files. DAT-4615 when other files are among them: then nothing is replaced."""
+        try:
+            self._publish()
+        except OSError as error:
+            raise _trouble(self._root, error) from error
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Delete the directory: rows that were not published, or the old files."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _publish(self) -> None:
+        if not self._table.partitioned_by:
+            self._refuse_others(self._root)
+            _put(self.path, self._root)
+            return
+        partitions = list(_directories(self.path, len(self._table.partitioned_by)))
+        if self._emptied is not None and self._emptied not in partitions:
+            partitions.append(self._emptied)
+            (self.path / self._emptied).mkdir(parents=True)
+        for partition in partitions:
+            self._refuse_others(self._root / partition)
+        # the log names files that are replaced; the table's next INSERT begins another with those that stand
+        if (self._root / COMMITS).exists():
+            (self._root / COMMITS).rename(self.path / _REPLACED_LOG)
+        for partition in partitions:
+            _put(self.path / partition, self._root / partition)
+
+    def _refuse_others(self, directory: Path) -> None:
+        """Refuse to delete what is no file of the table: DAT-4615."""
+        for place, folders, names in os.walk(directory):
+            folders[:] = [name for name in folders if not name.startswith(".penstock.")]
+            for name in names:
+                if not name.startswith((".", "_")) and split_suffixes(name)[0] != self._kind:
+                    raise PenstockError(
+                        "DAT-4615",
+                        f"{Path(place) / name} is no file of table {self._table.name}, and would be deleted",
+                        hint="move it out of the table's directory",
+                        kind=Kind.USER,
+                        sqlstate="55000",
+                    )
+
+
+def _named_partition(table: CatalogTable, constants: Mapping[str, str]) -> str | None:
+    """Return the directory of a partition that constants name whole, None for fewer of them."""
+    names = table.partitioned_by
+    if not names or any(name.lower() not in constants for name in names):
+        return None
+    types = {field.name.lower(): to_arrow(field.type) for field in table.physical_fields}
+    values = [pa.array([constants[name.lower()]]).cast(types[name.lower()]) for name in names]
+    return partition_directory(names, values)
+
+
+def _directories(root: Path, depth: int) -> Iterator[str]:
+    """Yield the partition directories of a depth, in order."""
+    for entry in sorted(root.iterdir()):
+        if entry.is_dir() and "=" in entry.name:
+            below = _directories(entry, depth - 1) if depth > 1 else ("",)
+            yield from (f"{entry.name}/{rest}".rstrip("/") for rest in below)
+
+
+def _put(staged: Path, target: Path) -> None:
+    """Give a staged directory its name; the one that had it gets the staged name."""
+    if target.exists():
+        exchange(staged, target)
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged.rename(target)
+    sync_directory(target.parent)
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Let two directories change their names, in one step. DAT-4616 where the file system cannot."""
+    library = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(first), os.fsencode(second)
+    if sys.platform == "darwin":
+        failed = library.renamex_np(*names, _EXCHANGE)
+    else:
+        at_working_directory = -100
+        failed = library.renameat2(at_working_directory, names[0], at_working_directory, names[1], _EXCHANGE)
+    if failed:
+        cause = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        raise PenstockError(
+            "DAT-4616",
+            f"{second} cannot be replaced in one step: {cause.strerror}",
+            hint="write to a directory of a local file system, such as ext4 or xfs",
+            kind=Kind.EXTERNAL,
+            sqlstate="58030",
+        ) from cause
+
+
+def _delete_abandoned(within: Path, prefix: str) -> None:
+    """Delete the directories of processes that have ended: nobody holds their locks."""
+    for path in _named(within, prefix):
+        lock = _locked(path)
+        if lock is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+
+
+def _named(within: Path, prefix: str) -> Sequence[Path]:
+    return sorted(path for path in within.iterdir() if path.name.startswith(prefix) and path.is_dir())
+
+
+def _locked(path: Path) -> int | None:
+    """Return a descriptor that holds the lock of a directory until it is closed; None if another has it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _trouble(root: Path, error: OSError) -> PenstockError:
+    return PenstockError(
+        "DAT-4603",
+        f"{root} cannot be overwritten: {error.strerror}",
+        hint="give another path, or permission",
+        kind=Kind.EXTERNAL,
+        sqlstate="58030",
+    )
