@@ -49,7 +49,6 @@ EACH = {
     "tests/streaming/three_acts/test_timed_joins.py::test_interval_join_in_three_acts": 2,
     "tests/streaming/three_acts/test_timed_joins.py::test_window_join_in_three_acts": 2,
     "tests/streaming/three_acts/test_unaligned_acts.py::test_killed_behind_a_slow_client": 3,
-    "tests/test_startup.py::test_a_query_with_state_brings_numba_alone": 2,
     "tests/unit/client/execution/test_shared_bucket.py::test_jobs_of_several_programs_write_one_table": 2,
     "tests/unit/client/execution/test_directory_names.py::test_a_job_writes_there_and_is_known_again": 3,
     "tests/unit/client/statements/test_materialized_views.py::test_every_state_is_whole": 2,

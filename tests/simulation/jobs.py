@@ -50,19 +50,20 @@ def simulate(
     seed: int,
     *,
     steps: int = 5_000,
+    healed_steps: int = HEALED_STEPS,
     real: bool | None = None,
     fixed: Fixed | None = None,
     trouble: Trouble | None = None,
 ) -> tuple[Cluster, Counter[Row]]:
-    """Run a seed to its end; return the cluster and the rows its sink committed. AssertionError when it does
-    not end, or is refused for no reason.
+    """Run a seed to its end; return the cluster and the rows its sink committed. AssertionError when it has
+    not ended ``healed_steps`` after the faults, or is refused for no reason.
 
     ``fixed`` and ``trouble``: what is not left to chance, as ``knobs.draw`` takes it.
     """
     cluster, ledger = begun(seed, real=real, fixed=fixed, trouble=trouble)
-    state = cluster.run(faulty_steps=steps, healed_steps=HEALED_STEPS)
+    state = cluster.run(faulty_steps=steps, healed_steps=healed_steps)
     assert cluster.wrong is None, f"seed {seed}: {cluster.wrong}"
-    assert state is JobState.FINISHED, f"seed {seed} has not ended {HEALED_STEPS} steps after healing"
+    assert state is JobState.FINISHED, f"seed {seed} has not ended {healed_steps} steps after healing"
     return cluster, ledger.rows()
 
 

@@ -50,7 +50,8 @@ class Knobs:
     """A seed's settings.
 
     ``slow_chain``: whose tasks take their time. ``rates``: of ``FAULTS``. ``dies``: how likely a node dies at
-    an operation of storage.
+    an operation of storage. ``merges``: whether gates merge queued batches; without that more rows are in
+    flight.
     """
 
     options: JobOptions
@@ -58,6 +59,7 @@ class Knobs:
     slow_chain: int | None
     rates: dict[str, float]
     dies: float
+    merges: bool
     trouble: Trouble
 
 
@@ -95,5 +97,6 @@ def draw(random: Random, fixed: Fixed, trouble: Trouble | None) -> Knobs:
         slow_chain=random.choice([None, None, 0, 1, 2]),
         rates={name: random.choice(choices) for name, choices in FAULTS.items()},
         dies=random.choice([0.0, 0.001, 0.005]),
+        merges=random.random() < 0.25,
         trouble=drawn_trouble if trouble is None else replace(trouble),
     )

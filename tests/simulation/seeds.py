@@ -18,6 +18,8 @@ MARGIN = 3
 """How often each of the rare things must happen in the seeds of ``test_seeds.py``, so that no small change leaves one of them
 out unseen.
 """
+ENOUGH_EVENTS = 5
+"""How often the chosen seeds bring each of them."""
 ENOUGH = 5
 """Wrong seeds after which no more are tried."""
 RARE = (

@@ -69,6 +69,8 @@ class SimulatedSlots:
         tasks = deployment.tasks(self._report, self._wakeup)
         self._attempt, self._tasks, self._due_ms = deployment.attempt, {}, {}
         for task in tasks:
+            if task._gate is not None and not self._cluster.knobs.merges:
+                task._gate._max_rows = 0
             runnable = self._node.runnable("task", str(task.task_id), lambda: "")
             runnable.act = self._stepper(runnable, task)
             self._tasks[runnable] = task

@@ -106,11 +106,18 @@ class Relay:
             now_s = self._now_s()
             if now_s - self._looked_s >= _LOOK_S:
                 self._looked_s = now_s
-                if self._is_full:
-                    self._is_full = False
-                    self._selector.register(self._listening, selectors.EVENT_READ)
-                for connection in self.strangers.overdue(now_s):
-                    self._end(connection)
+                self._end_overdue(now_s)
+        self._release()
+
+    def _end_overdue(self, now_s: float) -> None:
+        """End the connections of strangers whose time is up; accept again after a lack of descriptors."""
+        if self._is_full:
+            self._is_full = False
+            self._selector.register(self._listening, selectors.EVENT_READ)
+        for connection in self.strangers.overdue(now_s):
+            self._end(connection)
+
+    def _release(self) -> None:
         for connection in list(self._connections):
             self._end(connection)
         self._selector.close()

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.catalog.connectors.registry import option
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import to_arrow
@@ -39,9 +39,9 @@ from penstock.engine.connectors.delta.delta_table import (
 )
 from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
+    check_declared_partitions,
     check_types,
     missing,
-    partitioning,
     refuse_missing,
 )
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
@@ -221,7 +221,7 @@ class DeltaTarget:
             return
         refuse_missing(self._fields, there, self._where, written=True)
         check_types(self._fields, there, self._where)
-        self._check_partitions()
+        check_declared_partitions(self._table.partitioned_by, partition_columns(self._delta), self._where)
         check_partitions(self._delta, there, self._key, self._where)
         self._strict = strict_partitions(self._delta, there, self._key)
         # the library computes generated columns that the rows have not
@@ -230,16 +230,6 @@ class DeltaTarget:
         written = pa.schema([column for column in there if column.name not in computed])
         self._fitter = RowsFitter(self._fields, written, self._where, keep=1 if self._key else 0)
         self._there = there
-
-    def _check_partitions(self) -> None:
-        declared, there = self._table.partitioned_by, partition_columns(self._delta)
-        if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
-            raise PenstockError(
-                "DAT-5307",
-                f"{self._where} is {partitioning(there)}, and is declared as {partitioning(declared)}",
-                hint="leave PARTITIONED BY out: the table says it",
-                kind=Kind.EXTERNAL,
-            )
 
     def _is_done(self, writer: EpochWriter, epoch: int) -> bool:
         self._refresh()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.connectors.registry import option
-from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.epoch_target import EpochWriter, StagedForm
@@ -35,9 +35,9 @@ from penstock.engine.connectors.iceberg.stored_types import as_stored, is_specia
 from penstock.engine.connectors.iceberg.table_schema import new_table
 from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
+    check_declared_partitions,
     check_types,
     missing,
-    partitioning,
     refuse_missing,
 )
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
@@ -165,7 +165,7 @@ class IcebergTarget:
         there = arrow_schema(self._iceberg)
         refuse_missing(self._fields, there, self._where, written=True)
         check_types(self._fields, there, self._where)
-        self._check_partitions()
+        check_declared_partitions(self._table.partitioned_by, partition_columns(self._iceberg), self._where)
         self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._key else 0)
         kinds = {column.name: column.type for column in self._iceberg.schema().as_arrow()}
         refuse_uuid_keys(kinds, self._key, self._where)
@@ -174,16 +174,6 @@ class IcebergTarget:
             [column.with_type(special.get(column.name, column.type)) for column in self._fitter.schema]
         )
         self._schema_id = number
-
-    def _check_partitions(self) -> None:
-        declared, there = self._table.partitioned_by, partition_columns(self._iceberg)
-        if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
-            raise PenstockError(
-                "DAT-5307",
-                f"{self._where} is {partitioning(there)}, and is declared as {partitioning(declared)}",
-                hint="leave PARTITIONED BY out: the table says it",
-                kind=Kind.EXTERNAL,
-            )
 
     def _number(self, prefix: str, writer: EpochWriter) -> int:
         return int(self._iceberg.metadata.properties.get(prefix + writer.name, 0))

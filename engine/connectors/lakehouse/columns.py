@@ -118,6 +118,16 @@ class RowsFitter:
                 )
 
 
-def partitioning(columns: Sequence[str]) -> str:
-    """Return how a table is partitioned, in words."""
+def check_declared_partitions(declared: Sequence[str], there: Sequence[str], where: str) -> None:
+    """Refuse PARTITIONED BY of other columns than the table's; without it the table's are taken. DAT-5307."""
+    if declared and [name.lower() for name in declared] != [name.lower() for name in there]:
+        raise PenstockError(
+            "DAT-5307",
+            f"{where} is {_partitioning(there)}, and is declared as {_partitioning(declared)}",
+            hint="leave PARTITIONED BY out: the table says it",
+            kind=Kind.EXTERNAL,
+        )
+
+
+def _partitioning(columns: Sequence[str]) -> str:
     return f"partitioned by ({', '.join(columns)})" if columns else "not partitioned"

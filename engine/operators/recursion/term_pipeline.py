@@ -60,10 +60,6 @@ class TermPipeline:
         results, self._results = self._results, []
         return results
 
-    def end_port(self, port: int) -> None:
-        """A port has ended: joins forget what only its rows would match."""
-        self._end(port)
-
     def deliver(self, source: int, batch: Batch) -> None:
         """Pass rows of a source to its readers."""
         if not batch.num_rows:
@@ -76,7 +72,10 @@ class TermPipeline:
             for _ in self._operators[number].on_batch(batch, port, self._outputs[number]) or ():
                 pass
 
-    def _end(self, source: int) -> None:
+    def end_port(self, source: int) -> None:
+        """End a port, and each operator all of whose inputs have ended: joins forget what only their rows
+        would match.
+        """
         for number, port in self._readers[source]:
             operator = self._operators[number]
             for _ in operator.on_port_end(port, self._outputs[number]) or ():
@@ -84,7 +83,7 @@ class TermPipeline:
             self._ended.add((number, port))
             ports = range(len(self._node.operators[number].sources))
             if all((number, each) in self._ended for each in ports):
-                self._end(self._node.ports + number)
+                self.end_port(self._node.ports + number)
 
     def close(self) -> None:
         """Close the operators."""

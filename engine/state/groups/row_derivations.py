@@ -44,19 +44,17 @@ class RowDerivations(GroupState):
 
     def add(self, columns: Sequence[pa.Array], weights: np.ndarray, iteration: int) -> np.ndarray:
         """Count derivations of rows in one iteration; return the slots of these rows, each once."""
-        count = weights.size
-        pairs = self.slots([*columns, array_of(np.full(count, iteration))], count)
-        rows = self._linked(columns, pairs, np.full(count, iteration))
+        iterations = np.full(weights.size, iteration)
+        pairs = self.slots([*columns, array_of(iterations)], weights.size)
+        rows = self._linked(columns, pairs, iterations)
         touched = self._distinct.of(pairs, self.keys.capacity)
         self.changes.mark(touched, self.keys.capacity)
-        self.accumulators.add(pairs, pa.RecordBatch.from_arrays(list(columns), self._names(columns)), weights)
+        names = [str(i) for i in range(len(columns))]
+        self.accumulators.add(pairs, pa.RecordBatch.from_arrays(list(columns), names), weights)
         empty = touched[self.accumulators.last_counts(touched) == 0]
         self._pairs.unlink(empty)
         self.remove(empty)
         return np.unique(rows)
-
-    def _names(self, columns: Sequence[pa.Array]) -> list[str]:
-        return [str(i) for i in range(len(columns))]
 
     def _linked(self, columns: Sequence[pa.Array], pairs: np.ndarray, iterations: np.ndarray) -> np.ndarray:
         """Give rows their slots, and link each pair to its row."""

@@ -23,7 +23,7 @@ from penstock.planner.statements.nodes import Query
 from tests.harness.source_gate import gated
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 
-ROWS = 12_000
+ROWS = 4_000
 QUERIES = {
     "in": "SELECT k, count(*) AS n FROM t WHERE v IN (SELECT v FROM u WHERE u.k = t.k) GROUP BY k",
     "not-in": "SELECT k, s, v FROM t WHERE v NOT IN (SELECT n FROM (SELECT k, count(*) + 600 AS n FROM u GROUP BY k) AS g)",

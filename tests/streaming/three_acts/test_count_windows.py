@@ -163,7 +163,7 @@ def test_three_acts(tmp_path: Path) -> None:
     )
     numbered = NUMBERED.format(key="tailnum", order=order, size=25, source=f"({rows})")
     words = f"SELECT tailnum, window_index, {measures} FROM ({numbered}) GROUP BY tailnum, window_index"
-    flights = of_length(sample(tmp_path / "flights", 6), FLIGHTS)
+    flights = of_length(sample(tmp_path / "flights", 24), FLIGHTS)
     database = _database(flights)
     want = Counter(database.execute(words).fetchall())
     ((given,),) = database.execute("SELECT count(*) FROM flights").fetchall()

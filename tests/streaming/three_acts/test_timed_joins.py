@@ -25,7 +25,7 @@ from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 from tests.streaming.three_acts.late_free import database, declare, on_time, rows_of
 
-ROWS = 3000
+ROWS = 1800
 SPLITS = {
     "a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0),
     "b": rows_of(ROWS // 2, 5, lambda i: 25 if i % 37 == 9 else -i / 4),

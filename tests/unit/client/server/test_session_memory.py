@@ -41,7 +41,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     )
     with running:
         with client_of(running) as client:
-            for statement in (NUMBERS % (2_000_000, 2_000_000), ENDLESS, SLOW):
+            for statement in (NUMBERS % (500_000, 500_000), ENDLESS, SLOW):
                 client.execute(statement)
         yield running
 

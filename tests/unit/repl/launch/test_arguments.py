@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from penstock.repl.cli import main
 from penstock.repl.launch.arguments import PARSERS, command_first
 from penstock.repl.launch.job_arguments import JOB_COMMANDS
 from tests.harness.patience import PATIENCE_S
@@ -23,6 +24,14 @@ def penstock(*words, stdin="", env=None):
     )
 
 
+def exit_code(words):
+    """Run the command line in this process; return what it exits with."""
+    try:
+        return main(list(words))
+    except SystemExit as end:
+        return end.code
+
+
 def test_help_fits_a_screen_and_has_examples():
     for words in (("--help",), ("run", "--help")):
         done = penstock(*words)
@@ -39,7 +48,6 @@ def test_version():
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--fromat", "csv"), 2, 'did you mean "--format"?'),
         (("--format", "cvs"), 2, 'did you mean "csv"?'),
         (("run", "--chek"), 2, 'did you mean "--check"?'),
         (("--chek", "run"), 2, 'did you mean "--check"?'),
@@ -54,11 +62,17 @@ def test_version():
         (("-f", "no-such-file.sql"), 2, "cannot read no-such-file.sql"),
     ],
 )
-def test_usage_errors(words, code, said):
-    done = penstock(*words)
-    assert done.returncode == code
-    assert said in done.stderr
-    assert done.stdout == ""
+def test_usage_errors(words, code, said, capsys):
+    assert exit_code(words) == code
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert printed.out == ""
+
+
+def test_a_usage_error_ends_the_process():
+    done = penstock("--fromat", "csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'did you mean "--format"?' in done.stderr
     assert "Traceback" not in done.stderr
 
 
