@@ -61,7 +61,8 @@ class PythonProcessTable(PythonFunction):
     """Rows from the rows of tables; ``body`` is the class, which is instantiated for each subtask.
 
     ``tables``, ``arguments`` and ``state`` are in the order of their declaration. ``emits_updates``: it
-    retracts rows it has emitted. ``has_timers``: the class has a method ``on_timer``.
+    retracts rows it has emitted. ``has_timers``: the class has a method ``on_timer``. ``defaults``: the
+    values of constants that a call may leave out.
     """
 
     result: Schema = None  # type: ignore[assignment]  # dataclass order: always given
@@ -70,6 +71,7 @@ class PythonProcessTable(PythonFunction):
     state: tuple[tuple[str, StateDeclaration], ...] = ()
     emits_updates: bool = False
     has_timers: bool = False
+    defaults: tuple[tuple[str, object], ...] = ()
 
     @property
     def usage(self) -> str:
@@ -80,7 +82,8 @@ class PythonProcessTable(PythonFunction):
             keys = " PARTITION BY k" if table.set_semantics else ""
             tables.append(f"{name} => TABLE {name if several else 't'}{keys}")
         time = ["on_time => DESCRIPTOR(ts)"] if any(table.requires_time for _, table in self.tables) else []
-        constants = [f"{name} => CAST(.. AS {kind})" for name, kind in self.arguments]
+        optional = dict(self.defaults)
+        constants = [f"{name} => CAST(.. AS {kind})" for name, kind in self.arguments if name not in optional]
         return f"{self.name}({', '.join([*tables, *constants, *time])})"
 
     @property

@@ -23,6 +23,7 @@ from penstock.optimizer.rules.fold_constants import fold_constants
 from penstock.optimizer.rules.fuse_count_windows import fuse_count_windows
 from penstock.optimizer.rules.fuse_window_aggregates import fuse_windows
 from penstock.optimizer.rules.merge_projects import merge_projects
+from penstock.optimizer.rules.nearest_rows import nearest_rows
 from penstock.optimizer.rules.prune_columns import (
     drop_unread_watermarks,
     prune_columns,
@@ -88,6 +89,8 @@ RULES: tuple[Rule, ...] = (
     # The rules above leave projections over projections.
     Rule(merge_projects, in_terms=True),
     Rule(remove_redundant, in_terms=True),
+    # After projections are merged: one is between the ranked rows and their join at most.
+    Rule(nearest_rows, only="streaming"),
     Rule(narrow_rows, only="streaming"),
     Rule(runtime_filters, only="streaming"),
 )

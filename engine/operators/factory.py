@@ -17,6 +17,7 @@ from penstock.planner.logical.emit import Emit, EmitKind
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.joins.lookup_join import LookupJoin
+from penstock.planner.logical.joins.nearest_join import NearestJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
@@ -179,6 +180,7 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     ),
     Join: "penstock.engine.operators.join.regular_join:RegularJoinOperator",
     IntervalJoin: _interval_join,
+    NearestJoin: "penstock.engine.operators.join.nearest_join:NearestJoinOperator",
     SnapshotJoin: "penstock.engine.operators.join.snapshot_join:SnapshotJoinOperator",
     TemporalJoin: "penstock.engine.operators.join.temporal_join:TemporalJoinOperator",
     LookupJoin: "penstock.engine.operators.join.lookup_join:LookupJoinOperator",

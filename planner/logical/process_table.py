@@ -20,7 +20,7 @@ from penstock.planner.logical.distribution import (
     move_keys,
 )
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, number_parts
-from penstock.planner.logical.operator_facts import DerivedFacts, PartitionFacts, SettingReader
+from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts
 from penstock.planner.logical.windows import demand
 
@@ -37,6 +37,9 @@ class ProcessTable(LogicalPlan):
     column of ``on_time``, or none at all. Columns: those of PARTITION BY of each table, or all of the only
     table if columns pass through. The columns of the function follow, then with ``times`` its ``rowtime``.
 
+    ``orders``: by table, the columns of ORDER BY, the first an event time; none at all if no table has one.
+    Rows of such a table are buffered until the watermark passes them.
+
     ``uid`` names the state: with it, state is found again although the tables below have changed.
     """
 
@@ -49,6 +52,7 @@ class ProcessTable(LogicalPlan):
     partitions: tuple[tuple[int, ...], ...]
     arguments: tuple[Expression, ...] = ()
     times: tuple[int, ...] = ()
+    orders: tuple[tuple[int, ...], ...] = ()
     uid: str | None = None
     span: Span | None = field(default=None, compare=False)
 
@@ -76,11 +80,14 @@ class ProcessTable(LogicalPlan):
 
     @property
     def goes_by_time(self) -> bool:
-        return bool(self.times)
+        return bool(self.times or self.orders)
 
     @property
     def keeps_state(self) -> bool:
-        return self.function.keeps_state
+        return self.function.keeps_state or bool(self.orders)
+
+    def drops_late(self, facts: OperatorFacts) -> bool:
+        return bool(self.orders)
 
     @property
     def declarations(self) -> tuple[TableDeclaration, ...]:
@@ -104,12 +111,14 @@ class ProcessTable(LogicalPlan):
 
     def text(self) -> str:
         parts = []
-        for (name, declared), names, keys in zip(
-            self.function.tables, self.names, self.partitions, strict=True
+        orders = self.orders or ((),) * len(self.tables)
+        for (name, declared), names, keys, order in zip(
+            self.function.tables, self.names, self.partitions, orders, strict=True
         ):
             rows = "" if declared.set_semantics else " row by row"
             per = f" per {', '.join(names[i] for i in keys)}" if keys else ""
-            parts.append(f"{name}{rows}{per}")
+            by = f" by {', '.join(names[i] for i in order)}" if order else ""
+            parts.append(f"{name}{rows}{per}{by}")
         parts += [f"{n} => {a}" for (n, _), a in zip(self.function.arguments, self.arguments, strict=True)]
         if self.times:
             times = (names[i] for names, i in zip(self.names, self.times, strict=True))
@@ -130,6 +139,7 @@ class ProcessTable(LogicalPlan):
             # the function reads columns by their names
             head += [name for names in self.names for name in names]
             head += [str(i) for i in self.times]
+            head += [f"by {order}" for order in self.orders]
         else:
             kinds = (self.tables[0].schema[i].type for i in self.partitions[0])
             head += ["uid", self.uid, *map(texts.kind, kinds)]
@@ -198,7 +208,10 @@ class ProcessTable(LogicalPlan):
             return StateBound(None)
         words = [name for name, _ in self.function.state]
         words += ["timers"] if self.function.has_timers else []
-        keeps = f"{', '.join(words)} of each partition"
+        pending = "rows until the watermark passes them" if self.orders else ""
+        if not words:
+            return StateBound(pending)
+        keeps = f"{', '.join(words)} of each partition{f', and {pending}' if pending else ''}"
         kept = [
             d for _, d in self.function.state if not (facts.default_ttl_ms if d.ttl_ms is None else d.ttl_ms)
         ]

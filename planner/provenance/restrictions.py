@@ -15,7 +15,9 @@ from penstock.catalog.types import BOOLEAN
 from penstock.planner.expressions.nodes import Call, Column, Expression, conjunction
 from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.projection import Filter, column_of, select_columns
+from penstock.planner.logical.recursive_query import RecursiveQuery
 
 
 @dataclass(frozen=True)
@@ -111,12 +113,18 @@ def same_rows(node: LogicalPlan, rows: LogicalPlan, first: int = 0) -> Restricti
 
 def no_lineage(node: LogicalPlan) -> PenstockError:
     """Return the error of an operator whose input rows are not known."""
-    return PenstockError(
-        "WHY-7102",
-        f"EXPLAIN WHY does not know the input rows of {node.text()}",
-        hint="ask about the query below it",
-        sqlstate="0A000",
-    )
+    match node:
+        case RecursiveQuery():
+            what, hint = (
+                "WITH RECURSIVE",
+                "ask about its first rows, or about its step with a table for itself",
+            )
+        case ProcessTable():
+            what, hint = f"the function {node.function.name}", "ask about the query that it is called with"
+        case _:
+            what, hint = f"an operator: {node.operator_name()}", "ask about the query below it"
+    message = f"EXPLAIN WHY does not know the input rows of {what}"
+    return PenstockError("WHY-7102", message, hint=hint, sqlstate="0A000")
 
 
 def field_column(field: Field, index: int) -> Column:

@@ -19,6 +19,7 @@ from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, 
 from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
+from penstock.planner.logical.joins.nearest_join import NearestJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
@@ -175,6 +176,8 @@ class _PlanText:
                 return self._window_aggregate(plan)
             case Aggregate() | CountWindowAggregate():
                 return self._aggregate(plan)
+            case NearestJoin():
+                return self._rows(plan.as_top())
             case BinaryJoin():
                 return self._join(plan)
             case TemporalJoin():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from penstock.catalog.coercion import implicit_cast
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.process_table_functions import (
     PythonProcessTable,
@@ -14,6 +15,8 @@ from penstock.catalog.process_table_functions import (
 from penstock.catalog.python_functions import CallMode
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.settings import parse_duration_ms
+from penstock.catalog.types import STRING
+from penstock.planner.binder.expressions.host_values import host_literal
 from penstock.planner.parser.type_parser import parse_type
 
 _RESERVED = ("on_time", "uid")
@@ -75,6 +78,7 @@ def ptf(
     columns: Mapping[str, str],
     *,
     arguments: Mapping[str, str] | None = None,
+    defaults: Mapping[str, object] | None = None,
     mode: str = "arrow",
     emits_updates: bool = False,
     deterministic: bool = True,
@@ -84,7 +88,8 @@ def ptf(
     """Return the decorator that makes a class a process table function, called as
     ``FROM f(input => TABLE t PARTITION BY k)``.
 
-    ``columns`` are the names and SQL types of its output, ``arguments`` those of its constants. The class
+    ``columns`` are the names and SQL types of its output, ``arguments`` those of its constants. A constant
+    that ``defaults`` has a value for may be left out of a call; None is NULL. The class
     has a method ``process``, and ``on_timer`` if it sets timers. ``mode`` "arrow": both are called once for
     many partitions. ``mode`` "row": once for each row or timer. Raises SQL-1204 for an unknown type, SQL-1332
     for another fault of the declaration.
@@ -115,6 +120,7 @@ def ptf(
             state,
             emits_updates,
             callable(getattr(body, "on_timer", None)),
+            tuple((defaults or {}).items()),
         )
         _check(function)
         return function
@@ -134,6 +140,7 @@ def _check(function: PythonProcessTable) -> None:
         )
     if _repeated(function.result.names) is not None:
         raise _invalid(f"{function.name} has two columns of one name", "rename one")
+    _check_defaults(function)
     rows_only = [table for _, table in function.tables if not table.set_semantics]
     if rows_only and (function.keeps_state or len(function.tables) > 1):
         hint = 'declare it with semantics="set", and write PARTITION BY'
@@ -141,6 +148,19 @@ def _check(function: PythonProcessTable) -> None:
     if function.passes_columns and (len(function.tables) > 1 or function.has_timers):
         hint = "leave pass_columns_through out, and emit the columns you want"
         raise _invalid("columns pass through for one table and without timers only", hint)
+
+
+def _check_defaults(function: PythonProcessTable) -> None:
+    kinds = dict(function.arguments)
+    for name, value in function.defaults:
+        if name not in kinds:
+            raise _invalid(f'{function.name} has a default for "{name}", which is no argument', "declare it")
+        literal = host_literal(value)
+        # a text would be cast by the query, row after row
+        text = literal is not None and literal.type == STRING and kinds[name] != STRING
+        if literal is None or text or not implicit_cast(literal.type, kinds[name]):
+            hint = f"give a value of {kinds[name]}, or None"
+            raise _invalid(f'{function.name}: the default of "{name}" is no {kinds[name]}', hint)
 
 
 def _repeated(names: Iterable[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from penstock.engine.expressions.evaluation_errors import Fault
 from penstock.engine.expressions.python_calls import raised
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.operators.process.ordered_table import OrderedTable
 from penstock.engine.operators.process.partition_call import Clocks, Emitted, PartitionCall, not_allowed
 from penstock.engine.operators.process.row_calls import RowCalls
 from penstock.engine.state.index.slot_sets import DistinctSlots
@@ -56,6 +57,9 @@ class ProcessTableOperator(Operator):
 
     Rows behind the watermark go to the function too. The rows it emits for them keep their time and are late
     above. Timers of the clock that are still set when all tables have ended fire at the end.
+
+    Rows of a table with ORDER BY go to the function when the watermark has passed them, before the timers
+    that it has reached.
     """
 
     refuses_unknown_states = True
@@ -64,10 +68,15 @@ class ProcessTableOperator(Operator):
         self._node, self._facts = spec.node, spec.facts
         self._function: PythonProcessTable = spec.node.function
         self._schema = spec.schema.to_arrow()
-        self._zone = options.time_zone
+        self._zone, self._options = options.time_zone, options
         self._distinct = DistinctSlots()
         self._ended = False
-        self.added_states = frozenset(self._state_names().values())
+        ordered = map(self._ordered_name, self._ordered_ports)
+        self.added_states = frozenset({*self._state_names().values(), *ordered})
+
+    @property
+    def _ordered_ports(self) -> list[int]:
+        return [port for port, columns in enumerate(self._node.orders) if columns]
 
     def _state_names(self) -> dict[str, str]:
         """Return the name of each variable's state in checkpoints; another kind is another state."""
@@ -88,6 +97,16 @@ class ProcessTableOperator(Operator):
             self._timers[True] = Timers(self._partitions)
             if self._node.times:
                 self._timers[False] = Timers(self._partitions)
+        self._ordered = {
+            port: OrderedTable(
+                self._node.tables[port].schema,
+                self._node.partitions[port],
+                self._node.orders[port],
+                self._options,
+                groups.max_parallelism,
+            )
+            for port in self._ordered_ports
+        }
         self._passed = KeyGroupWatermarkState(groups)
         self._restored = True
         self._instance = self._started(context)
@@ -117,7 +136,14 @@ class ProcessTableOperator(Operator):
         names = self._state_names()
         states: dict[str, KeyedState] = {names[name]: state for name, state in self._states.items()}
         timers = {"processing timers" if clock else "timers": one for clock, one in self._timers.items()}
-        return states | timers
+        ordered = {self._ordered_name(port): table.rows for port, table in self._ordered.items()}
+        return states | timers | ordered
+
+    def _ordered_name(self, port: int) -> str:
+        return f"ordered {self._function.tables[port][0]}"
+
+    def state_ports(self) -> dict[str, int]:
+        return {self._ordered_name(port): port for port in self._ordered}
 
     def list_states(self) -> dict[str, ListState]:
         return {"passed": self._passed}
@@ -125,6 +151,10 @@ class ProcessTableOperator(Operator):
     # rows
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        if port in self._ordered:
+            self._ordered[port].add(batch, self._passed.us, self._metrics)
+            self._count_entries()
+            return None
         return start_output(_collected(self._rows_of(batch, port), out))
 
     def _rows_of(self, batch: Batch, port: int) -> Iterator[Batch]:
@@ -255,7 +285,12 @@ class ProcessTableOperator(Operator):
         for state in states:
             used |= state.counts(slots) > 0
         self._partitions.keys.remove(slots[~used])
-        self._metrics.state_entries = sum(map(len, states))
+        self._count_entries()
+
+    def _count_entries(self) -> None:
+        states: list[Sized] = [*self._states.values(), *self._timers.values()]
+        pending = [table.rows for table in self._ordered.values()]
+        self._metrics.state_entries = sum(map(len, [*states, *pending]))
 
     # time
 
@@ -268,6 +303,9 @@ class ProcessTableOperator(Operator):
 
     def _pass_time(self, time_us: int) -> Iterator[Batch]:
         self._ended |= time_us >= MAX_WATERMARK_US
+        for port, table in self._ordered.items():
+            for batch in table.due(time_us):
+                yield from self._rows_of(batch, port)
         if False in self._timers:
             yield from self._fire(False, time_us)
         self._passed.us = time_us

@@ -14,6 +14,7 @@ from penstock.catalog.process_table_functions import PythonProcessTable, TableDe
 from penstock.catalog.types import DataType
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.host_values import host_literal
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.expression_properties import is_deterministic
 from penstock.planner.expressions.implicit_casts import coerced
@@ -46,6 +47,7 @@ def bind_process_table(tree: ProcessTableCall, context: BindContext, bind_source
     values = _arguments(tree, function)
     plans: list[LogicalPlan] = []
     keys: list[tuple[int, ...]] = []
+    orders: list[tuple[int, ...]] = []
     scopes: list[Scope] = []
     for name, declared in function.tables:
         data = _needed(values, name, function, tree)
@@ -57,6 +59,7 @@ def bind_process_table(tree: ProcessTableCall, context: BindContext, bind_source
         plans.append(source.relation.plan)
         scopes.append(Scope.of(source.relation, None))
         keys.append(_partition(function, name, declared, data, scopes[-1]))
+        orders.append(_order(function, name, declared, data, scopes[-1]))
     _check_alike(function, plans, keys, span_of(tree))
     node = ProcessTable(
         tuple(plans),
@@ -65,6 +68,7 @@ def bind_process_table(tree: ProcessTableCall, context: BindContext, bind_source
         tuple(keys),
         tuple(_constant(values, name, kind, function, tree, context) for name, kind in function.arguments),
         _times(values.get(ON_TIME), function, scopes, tree),
+        tuple(orders) if any(orders) else (),
         _uid(values.get(UID), function, context),
         span_of(tree),
     )
@@ -127,10 +131,7 @@ def _needed(
 def _partition(
     function: PythonProcessTable, name: str, declared: TableDeclaration, data: TableArgument, scope: Scope
 ) -> tuple[int, ...]:
-    columns, order = data.args.get("partition") or [], data.args.get("order") or []
-    if order:
-        hint = "keep the rows in a list state, and process them in on_timer, in order"
-        raise _refused(f"ORDER BY in {function.name} is not supported", span_of(order[0]), hint, "SQL-1601")
+    columns = data.args.get("partition") or []
     if columns and not declared.set_semantics:
         hint = f"leave it out, or declare {name} with semantics='set'"
         message = f"{function.name} takes the rows of {name} one by one, without PARTITION BY"
@@ -142,6 +143,27 @@ def _partition(
         )
         raise _refused(f"{function.name} needs PARTITION BY for its table {name}", span_of(data), hint)
     return tuple(dict.fromkeys(scope.resolve([column])[0].index for column in columns))
+
+
+def _order(
+    function: PythonProcessTable, name: str, declared: TableDeclaration, data: TableArgument, scope: Scope
+) -> tuple[int, ...]:
+    """Return the columns of ORDER BY: an event time, by which rows are complete, and others behind it."""
+    order = data.args.get("order") or []
+    if not order:
+        return ()
+    columns = [scope.resolve([column])[0] for column in order]
+    if not columns[0].field.is_event_time:
+        times = [one.field.name for one in scope.columns if one.field.is_event_time]
+        message = f"ORDER BY in {function.name} begins with the event time of {name}"
+        before = f"write ORDER BY {times[0]}, {order[0].name}; or" if times else ""
+        hint = f"{before} keep the rows in a list state, and process them in on_timer".strip()
+        raise _refused(message, span_of(order[0]), hint, "SQL-1601")
+    if not declared.set_semantics or declared.updates:
+        what = "accepts retractions" if declared.updates else "has no partitions"
+        hint = f"leave ORDER BY out, or declare {name} with semantics='set' and without updates"
+        raise _refused(f"ORDER BY in {function.name}: its table {name} {what}", span_of(order[0]), hint)
+    return tuple(dict.fromkeys(column.index for column in columns))
 
 
 def _check_alike(
@@ -171,6 +193,10 @@ def _constant(
     tree: ProcessTableCall,
     context: BindContext,
 ) -> Expression:
+    defaults = dict(function.defaults)
+    if name.lower() not in values and name in defaults:
+        # the declaration has checked it
+        return coerced(host_literal(defaults[name]) or Literal(kind, True, value=None), kind)
     given = _needed(values, name, function, tree)
     if isinstance(given, TableArgument | Descriptor):
         raise _wrong_argument(f"{function.name}: the argument {name} is a {kind}", span_of(given), function)

@@ -142,3 +142,17 @@ class Running:
     def on_timer(self, ctx: Any) -> None:
         if ctx.ended:
             ctx.emit(ctx.state.seen)
+
+
+@penstock.ptf({"id": "BIGINT", "before": "BIGINT"}, arguments={"none": "BIGINT"}, defaults={"none": -1})
+class Previous:
+    """LAG(id) of each partition: right only where rows come in order."""
+
+    last = penstock.value_state("BIGINT")
+
+    def process(self, ctx: Any) -> None:
+        ids = np.asarray(ctx.rows.column("id"))
+        before = np.roll(ids, 1)
+        before[ctx.offsets[:-1]] = np.asarray(pc.fill_null(ctx.state.last, ctx.args["none"]))
+        ctx.emit([ids, before], rows=np.arange(ids.size))
+        ctx.state.last = ids[ctx.offsets[1:] - 1]

@@ -61,6 +61,14 @@ QUERIES = {
         "SELECT k, different FROM Variety(input => TABLE a PARTITION BY k, uid => 'distinct')",
         "SELECT k, count(DISTINCT v) FROM a GROUP BY k HAVING count(v) > 0",
     ),
+    "rows in order": (
+        "SELECT id, before FROM Previous(TABLE a PARTITION BY k ORDER BY ts, id)",
+        "SELECT id, coalesce(lag(id) OVER (PARTITION BY k ORDER BY ts, id), -1) FROM a",
+    ),
+    "rows in order, a constant": (
+        "SELECT id, before FROM Previous(TABLE a PARTITION BY v ORDER BY ts, none => 7)",
+        "SELECT id, coalesce(lag(id) OVER (PARTITION BY v ORDER BY ts), 7) FROM a",
+    ),
     "rows with a column more": (
         "SELECT id, high FROM Marked(TABLE a, threshold => 2 + 1)",
         "SELECT id, v > 3 FROM a",
@@ -92,7 +100,7 @@ FEEDS = {"a": feed(1), "b": feed(2)}
 def session() -> Iterator[Session]:
     made = Session({"execution.checkpointing.dir": "/nonexistent"})
     Feeds(FEEDS).register(made)
-    for name in ("Totals", "Sessions", "Pairs", "Variety", "Marked", "Running"):
+    for name in ("Totals", "Sessions", "Pairs", "Variety", "Marked", "Running", "Previous"):
         made.create_function(getattr(program, name))
     yield made
     made.close()
@@ -118,10 +126,11 @@ def test_whole_in_any_batches_and_subtasks(session: Session, name: str) -> None:
 @pytest.mark.parametrize("settings", [{"bounded.backend": "duckdb"}, {"execution.runtime-mode": "streaming"}])
 def test_a_bounded_table_has_the_same_answer(settings: dict[str, str]) -> None:
     with penstock.connect(settings=settings) as connection:
-        connection.register("a", FEEDS["a"].table(), time_column="ts", delay=60)
-        for name in ("Totals", "Sessions"):
+        # the splits one after the other: a row is up to 72 s behind those before it
+        connection.register("a", FEEDS["a"].table(), time_column="ts", delay=90)
+        for name in ("Totals", "Sessions", "Previous"):
             connection.create_function(getattr(program, name))
-        for name in ("counts", "sessions"):
+        for name in ("counts", "sessions", "rows in order"):
             query, words = QUERIES[name]
             assert Counter(connection.execute(query).fetchall()) == answer(words)
 

@@ -130,8 +130,8 @@ hint: EXPLAIN WHY ROW with the same conditions lists the input rows that made th
 # a recursive query has no lineage
 EXPLAIN WHY NOT ROW (n = 20) FOR WITH RECURSIVE r (n) AS (SELECT id FROM orders UNION SELECT n + 1 FROM r WHERE n < 8) SELECT n FROM r
 ---
-error[WHY-7102]: EXPLAIN WHY does not know the input rows of RecursiveQuery UNION, until an iteration has no new row, at most 10,000: Project n + 1 <- Filter n < 8 <- WorkTable
-hint: ask about the query below it
+error[WHY-7102]: EXPLAIN WHY does not know the input rows of WITH RECURSIVE
+hint: ask about its first rows, or about its step with a table for itself
 ====
 # EXCEPT
 EXPLAIN WHY NOT ROW (id = 7) FOR SELECT customer AS id FROM orders EXCEPT SELECT id FROM customers

@@ -74,6 +74,8 @@ def test_calls(connection: Connection, query: str, expected: list[Any]) -> None:
         ("Totals(TABLE t)", "SQL-1733", "PARTITION BY k"),
         ("Totals(TABLE t PARTITION BY nothing)", "SQL-1042", ""),
         ("Totals(TABLE t PARTITION BY k ORDER BY id)", "SQL-1601", "list state"),
+        ("Totals(TABLE s PARTITION BY k ORDER BY v)", "SQL-1601", "ORDER BY at, v"),
+        ("Totals(TABLE s PARTITION BY k ORDER BY at)", "SQL-1733", "without updates"),
         ("Totals(TABLE t PARTITION BY k, thresold => 5)", "SQL-1102", ""),
         ("Totals(TABLE t PARTITION BY k, TABLE u PARTITION BY k, TABLE u, 4)", "SQL-1102", ""),
         ("Totals(input => TABLE t PARTITION BY k, input => TABLE t PARTITION BY k)", "SQL-1102", ""),
@@ -295,3 +297,33 @@ def test_what_would_lose_state_is_refused(
     with pytest.raises(PenstockError, match=reason) as refused:
         resumed(stopped, tmp_path, QUERY.format(source="t"), function)
     assert refused.value.code == "STA-3009"
+
+
+def test_constants_with_defaults_may_be_left_out() -> None:
+    @penstock.ptf({"x": "STRING"}, arguments={"a": "DOUBLE", "b": "STRING"}, defaults={"a": 2, "b": None})
+    class Shown:
+        input = penstock.table_input(semantics="row")
+
+        def process(self, ctx: Any) -> None:
+            ctx.emit([f"{ctx.args['a']} {ctx.args['b']}"] * ctx.rows.num_rows, rows=range(ctx.rows.num_rows))
+
+    with penstock.connect(settings={"bounded.backend": "duckdb"}) as made:
+        made.register("t", ROWS.slice(0, 1))
+        made.create_function(Shown)
+        calls = {"": "2.0 None", ", 3": "3.0 None", ", b => 'y'": "2.0 y", ", b => 'y', a => 0.5": "0.5 y"}
+        for call, text in calls.items():
+            assert answer(made, f"SELECT x FROM Shown(TABLE t{call})") == [(text,)]
+
+
+@pytest.mark.parametrize(
+    ("defaults", "message"),
+    [({"b": 1}, "which is no argument"), ({"a": "x"}, "is no BIGINT"), ({"a": [1]}, "is no BIGINT")],
+)
+def test_defaults_that_are_refused(defaults: dict[str, object], message: str) -> None:
+    with pytest.raises(PenstockError, match=message) as refused:
+
+        @penstock.ptf({"x": "BIGINT"}, arguments={"a": "BIGINT"}, defaults=defaults)
+        class Wrong:
+            def process(self, ctx: Any) -> None: ...
+
+    assert refused.value.code == "SQL-1332"

@@ -21,7 +21,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.join.regular_join import RegularJoinOperator
 from penstock.planner.logical.aggregate import Aggregate
-from penstock.planner.logical.joins.join import Join
+from penstock.planner.logical.joins.join import BinaryJoin, Join
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
@@ -78,7 +78,7 @@ class Driven:
     def feed(self, rows: list[Row], weights: list[int] | None = None, port: int = 0) -> list[tuple[Row, int]]:
         schema = (
             (self.spec.node.left.schema, self.spec.node.right.schema)[port]
-            if isinstance(self.spec.node, Join)
+            if isinstance(self.spec.node, BinaryJoin)
             else self.spec.node.input.schema
         )
         columns = [

@@ -1,0 +1,9 @@
+"""nearest_rows: its golden script has the plans, and both are executed with equal rows."""
+
+from __future__ import annotations
+
+from tests.unit.optimizer.rules.around import check_rule
+
+
+def test_golden_script() -> None:
+    check_rule("nearest_rows")
