@@ -72,9 +72,10 @@ class StateLookup(Protocol):
         newest one until a time; None for no rows. Raises STA-3062 for a checkpoint that is not there.
         """
 
-    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
-        """Return what the job of a materialized view has read at its newest checkpoint: by table of files,
-        the path of each file and the number of rows. Nothing where the job writes no checkpoints.
+    def rows_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
+        """Return what the job of a materialized view has read at its newest checkpoint, by table: the path
+        of each file and the number of its rows, or ``topic-partition`` and the next offset. Nothing where the
+        job writes no checkpoints.
         """
 
 
@@ -89,7 +90,7 @@ class NoStates:
         """Raise STA-3060."""
         raise _no_session()
 
-    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
+    def rows_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
         """Raise STA-3060."""
         raise _no_session()
 

@@ -75,9 +75,9 @@ class CheckedStates:
         """Return the state that has the rows of a materialized view at a checkpoint."""
         return self._states.view_rows(view, checkpoint, until_us)
 
-    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
+    def rows_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
         """Return what the job of a materialized view has read at its newest checkpoint."""
-        return self._states.files_read(view)
+        return self._states.rows_read(view)
 
 
 def check_table(access: AccessControl, table: CatalogTable, declared: Relation | None = None) -> None:

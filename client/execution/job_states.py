@@ -96,9 +96,10 @@ class JobStates:
         sinks = [line for line in lines if line.operator == f"sink {view}"]
         return StateReference(job.job_id, None, number, sinks[0].operator_id, _VIEW_ROWS) if sinks else None
 
-    def files_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
-        """Return what the job of a materialized view has read at its newest checkpoint: by table of files,
-        the path of each file and the number of rows. Nothing where the job writes no checkpoints.
+    def rows_read(self, view: str) -> Mapping[str, list[tuple[str, int]]]:
+        """Return what the job of a materialized view has read at its newest checkpoint, by table: the path
+        of each file and the number of its rows, or ``topic-partition`` and the next offset. Nothing where the
+        job writes no checkpoints.
         """
         job = self._view_job(view)
         if job is None or job.checkpoint_storage is None:
@@ -109,9 +110,13 @@ class JobStates:
         read: dict[str, list[tuple[str, int]]] = {}
         for operator_id, state, item in reader.items(manifest):
             kind, _, table = names.get(operator_id, "").partition(" ")
-            if (kind, state) == ("source", "splits") and "row" in item.get("position", {}):
-                path = str(item["split"]).rpartition("@")[0]
-                read.setdefault(table, []).append((path, int(item["position"]["row"])))
+            if (kind, state) != ("source", "splits"):
+                continue
+            split, position = str(item["split"]), item.get("position", {})
+            if "row" in position:
+                read.setdefault(table, []).append((split.rpartition("@")[0], int(position["row"])))
+            elif "offset" in position:
+                read.setdefault(table, []).append((split, int(position["offset"])))
         # a file that was cut into ranges has several positions, which are none of the file's
         return {table: files for table, files in read.items() if len(dict(files)) == len(files)}
 

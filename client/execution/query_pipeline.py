@@ -124,7 +124,7 @@ class QueryPipeline:
             # the plan has one shape at every parallelism, so that its state can be restored at another
             parallelism = max(2, parallelism)
         if history is not None:
-            # a loaded history has no scans to prune, and is cut off by event time; no backend has a NearestJoin
+            # a loaded history has no scans to prune, and is cut off by event time; a backend has its joins
             disabled = (*disabled, "runtime_filters", "nearest_rows", drop_unread_watermarks.__name__)
         plan = optimize(
             chosen, disabled=disabled, runtime=runtime, parallelism=parallelism, observer=observer

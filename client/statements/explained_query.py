@@ -106,7 +106,7 @@ def _as_read(state: SessionState, name: nodes.Name, plan: LogicalPlan) -> Logica
     view = state.catalog.find(name.text)
     if not isinstance(view, MaterializedView):
         return plan
-    return up_to_positions(ended(plan), state.catalog.states.files_read(view.name))
+    return up_to_positions(ended(plan), state.catalog.states.rows_read(view.name))
 
 
 def _refuse_endless(plan: LogicalPlan, span: Span) -> None:
