@@ -30,7 +30,7 @@ from penstock.engine.expressions.evaluation_errors import Fault
 from penstock.engine.expressions.python_calls import raised
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.partition import counting_sort
-from penstock.engine.operators.process.ordered_table import OrderedTable
+from penstock.engine.operators.process.ordered_table_rows import OrderedTableRows
 from penstock.engine.operators.process.partition_call import Clocks, Emitted, PartitionCall, not_allowed
 from penstock.engine.operators.process.row_calls import RowCalls
 from penstock.engine.state.index.slot_sets import DistinctSlots
@@ -98,7 +98,7 @@ class ProcessTableOperator(Operator):
             if self._node.times:
                 self._timers[False] = Timers(self._partitions)
         self._ordered = {
-            port: OrderedTable(
+            port: OrderedTableRows(
                 self._node.tables[port].schema,
                 self._node.partitions[port],
                 self._node.orders[port],

@@ -65,7 +65,7 @@ class SortedRuns:
         found, best = np.zeros(slots.size, np.bool_), np.full(slots.size, _GREATEST)
         top = np.full(slots.size, _GREATEST)
         for run in self._runs:
-            places = run.from_place(run.places(slots, words, top))
+            places = run.at_or_after(run.places(slots, words, top))
             inside = np.minimum(places, run.slots.size - 1)
             mine = (places < run.slots.size) & (run.slots[inside] == slots)
             best = np.where(mine, np.minimum(best, run.words[inside]), best)
@@ -164,7 +164,7 @@ class _Run:
         """Return the last entry before each place, -1 without one."""
         return places - 1 if self._back is None else _followed(self._back, places) - 1
 
-    def from_place(self, places: np.ndarray) -> np.ndarray:
+    def at_or_after(self, places: np.ndarray) -> np.ndarray:
         """Return the first entry from each place on, the number of places without one."""
         return places if self._fore is None else _followed(self._fore, places + 1) - 1
 

@@ -16,7 +16,7 @@ from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.expressions.nodes import Column, SortKey
 
 
-class OrderedTable:
+class OrderedTableRows:
     """Buffers the rows of one table. ``order``: its columns of ORDER BY, the first an event time.
 
     Rows without a time, and late rows, are dropped and counted: rows after them may have been processed. The

@@ -1,4 +1,4 @@
-"""OrderedTable: rows come out in order once the watermark has passed them, however they came in."""
+"""OrderedTableRows: rows come out in order once the watermark has passed them, however they came in."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.catalog.types import BIGINT, TIMESTAMP
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
-from penstock.engine.operators.process.ordered_table import OrderedTable
+from penstock.engine.operators.process.ordered_table_rows import OrderedTableRows
 
 START, S = datetime(1970, 1, 1), 1_000_000
 
 
-def table(role: Role = Role.EVENT_TIME) -> OrderedTable:
+def table(role: Role = Role.EVENT_TIME) -> OrderedTableRows:
     schema = Schema((Field("k", BIGINT), Field("ts", TIMESTAMP, role=role), Field("v", BIGINT)))
-    return OrderedTable(schema, (0,), (1, 2), JobOptions(), 128)
+    return OrderedTableRows(schema, (0,), (1, 2), JobOptions(), 128)
 
 
 def batch(rows: list[tuple[int | None, int | None]]) -> Batch:
@@ -33,7 +33,7 @@ def batch(rows: list[tuple[int | None, int | None]]) -> Batch:
     return Batch(pa.RecordBatch.from_arrays(columns, names=["k", "ts", "v"]))
 
 
-def passed(ordered: OrderedTable, watermark_us: int) -> list[tuple[int, int | None]]:
+def passed(ordered: OrderedTableRows, watermark_us: int) -> list[tuple[int, int | None]]:
     rows = [
         row
         for one in ordered.due(watermark_us)
