@@ -93,7 +93,7 @@ def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
         values=(left_value, right_value),
         latest=latest,
         strict=strict,
-        order=tuple((column - width, *way) for column, *way in order[1:]),  # type: ignore[arg-type]
+        order=tuple((column - width, down, nulls_first) for column, down, nulls_first in order[1:]),
         ties=tuple(ties),
     )
     return below.with_inputs((nearest,)) if isinstance(below, Project) else nearest

@@ -69,7 +69,7 @@ def up_to_positions(plan: LogicalPlan, read: Mapping[str, Sequence[tuple[str, in
     return plan.transform(bounded)
 
 
-def _read_rows(node: Scan, positions: Schema, read: Sequence[tuple[object, ...]]) -> LogicalPlan:
+def _read_rows(node: Scan, positions: Schema, read: Sequence[tuple[str | int, ...]]) -> LogicalPlan:
     """Return the rows of a scan whose position is before that of its file or partition in ``read``: equal in
     all columns of ``positions`` but the last, and less in that.
     """

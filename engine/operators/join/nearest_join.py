@@ -89,7 +89,8 @@ class NearestJoinOperator(Operator):
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Drop keys that have expired on both sides; nothing is emitted."""
-        slots = np.intersect1d(*(side.due(now_ms) for side in self._sides))
+        left, right = self._sides
+        slots = np.intersect1d(left.due(now_ms), right.due(now_ms))
         if not slots.size:
             return
         before = self._entries()

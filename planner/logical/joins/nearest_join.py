@@ -117,13 +117,8 @@ class NearestJoin(BinaryJoin):
         return ()
 
     def state_bound(self, facts: StateFacts) -> StateBound:
-        bound = self.side_bound(facts)
-        if bound.grows is None:
-            return bound
-        why = (
-            "rows of both sides are kept for ever, as any may be the nearest later; set table.exec.state.ttl"
-        )
-        return self._grows(facts, bound.keeps, why)
+        why = "rows are kept for ever, as any may be the nearest later; set table.exec.state.ttl"
+        return self._grows(facts, "rows of both sides", why)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
         return facts.default_ttl_ms

@@ -53,6 +53,7 @@ class Queries:
             "with": self._with,
             "subquery items": self._subquery_items,
             "subqueries beneath": self._subqueries_beneath,
+            "correlated items": self._correlated_items,
             "top": self._first_rows,
             "limit": self._some_rows,
             "spelling": self.spellings.query,
@@ -414,6 +415,18 @@ class Queries:
             e=self.subqueries.value(name),
             r=self.relation(1),
             w=self.where(name),
+        )
+
+    def _correlated_items(self) -> Piece:
+        """A subquery that reads the outer row below groups, unions or limits, as a value and as a condition."""
+        name = self.dice.alias()
+        condition = self.subqueries.correlated.condition(name)
+        return made(
+            "query",
+            f"SELECT {name}.k, {name}.v, {{e}} AS e FROM {{r}} AS {name}{{w}}",
+            e=self.subqueries.correlated.value(name),
+            r=self.relation(0),
+            w=made("where", " WHERE {c}", least="", c=condition) if self.dice.chance(0.6) else "",
         )
 
     def _subqueries_beneath(self) -> Piece:
