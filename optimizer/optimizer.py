@@ -37,6 +37,7 @@ from penstock.optimizer.rules.runtime_filters import runtime_filters
 from penstock.optimizer.rules.share_scans import share_sources
 from penstock.optimizer.rules.simplify_predicates import simplify_predicates
 from penstock.optimizer.rules.two_phase_aggregates import split_aggregates
+from penstock.optimizer.rules.window_best_filters import window_best_filters
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.sink import StatementSet
@@ -93,6 +94,8 @@ RULES: tuple[Rule, ...] = (
     Rule(nearest_rows, only="streaming"),
     Rule(narrow_rows, only="streaming"),
     Rule(runtime_filters, only="streaming"),
+    # After all rules that move columns or share sources: it compares the branches of a self join.
+    Rule(window_best_filters, only="streaming"),
 )
 
 # Not in RULES, as it needs the bounded subplans; ``optimizer.disabled-rules`` names it all the same.

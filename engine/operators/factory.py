@@ -40,6 +40,7 @@ from penstock.planner.physical.operator_specs import (
     Recursion,
 )
 from penstock.planner.physical.runtime_filter import RuntimeFilter
+from penstock.planner.physical.window_best_filter import WindowBestFilter
 
 
 def build_operator(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
@@ -167,6 +168,7 @@ OPERATOR_CLASSES: dict[type[LogicalPlan], str | Callable[[AnyOperatorSpec], str]
     Values: "penstock.engine.operators.source.values:ValuesOperator",
     BoundedInput: "penstock.engine.operators.source.bounded_source:BoundedSourceOperator",
     Calc: "penstock.engine.operators.calc:CalcOperator",
+    WindowBestFilter: "penstock.engine.operators.join.window_best_filter:WindowBestFilterOperator",
     RuntimeFilter: "penstock.engine.operators.join.runtime_filter:RuntimeFilterOperator",
     WatermarkAssign: "penstock.engine.operators.source.watermark_generator:WatermarkGeneratorOperator",
     CurrentWatermark: "penstock.engine.operators.source.watermark_generator:CurrentWatermarkOperator",

@@ -14,7 +14,7 @@ from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAs
 from penstock.planner.logical.window_table import WindowTable
 
 # The sides whose rows without a match are never seen.
-_PRUNABLE = {
+PRUNABLE = {
     0: frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI}),
     1: frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI}),
 }
@@ -36,7 +36,7 @@ def runtime_filters(plan: LogicalPlan) -> LogicalPlan:
         port = 1 - loaded[0] if loaded else None
         return (
             replace(node, pruned=port)
-            if port is not None and node.kind in _PRUNABLE[port] and _as_read(node.inputs[port], facts)
+            if port is not None and node.kind in PRUNABLE[port] and _as_read(node.inputs[port], facts)
             else node
         )
 

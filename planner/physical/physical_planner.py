@@ -10,6 +10,7 @@ from dataclasses import replace
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.planner.logical.distribution import Edge, Forward
 from penstock.planner.logical.exchange import Exchange
+from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan
@@ -31,6 +32,7 @@ from penstock.planner.physical.plan_digest import PlanDigests
 from penstock.planner.physical.recursive_term import plan_recursion
 from penstock.planner.physical.runtime_filter import runtime_filter, skipping
 from penstock.planner.physical.state_compatibility import PlanCompatibility, derive_compatibility
+from penstock.planner.physical.window_best_filter import window_best_filter
 
 
 def plan_job(
@@ -114,7 +116,11 @@ class _Planner:
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
         inputs = tuple(self._resolve_input(child, inner) for child in base.inputs)
         if isinstance(base, BinaryJoin) and base.pruned is not None:
-            inputs = self._add_runtime_filter(base, base.pruned, operator_id, inputs)
+            spec = runtime_filter(base, base.pruned, operator_id)
+            inputs = self._add_filter(spec, base.pruned, inputs)
+        best = base.best if isinstance(base, IntervalJoin) else None
+        if isinstance(base, IntervalJoin) and best and _reads_own_watermark(inputs[best.port][0]):
+            inputs = self._add_filter(window_best_filter(base, best, operator_id), best.port, inputs)
         # planning the inputs may have made it: a node that only passes rows on has its input's digest
         if operator_id not in self._vertices:
             spec = self._spec(node, predicate, operator_id)
@@ -123,14 +129,13 @@ class _Planner:
             _check_forwards(self._vertices[operator_id])
         return self._vertices[operator_id]
 
-    def _add_runtime_filter(
-        self, join: BinaryJoin, port: int, join_id: str, inputs: tuple[tuple[OperatorVertex, Edge], ...]
+    def _add_filter(
+        self, spec: AnyOperatorSpec, port: int, inputs: tuple[tuple[OperatorVertex, Edge], ...]
     ) -> tuple[tuple[OperatorVertex, Edge], ...]:
-        """Insert a runtime filter before the edge into a port of a join. No operator id depends on it: it
-        only drops rows that would not match.
+        """Insert a filter before the edge into a port of a join. No operator id depends on it: it only drops
+        rows that would not match.
         """
         vertex, edge = inputs[port]
-        spec = runtime_filter(join, port, join_id)
         filtered = self._vertices.setdefault(
             spec.operator_id, OperatorVertex(spec, vertex.parallelism, ((vertex, Forward()),))
         )
@@ -178,6 +183,17 @@ class _Planner:
             node.written_name,
             *(map(str, self.facts.bounded_ports(node)) if isinstance(node, BinaryJoin) else ()),
         )
+
+
+def _reads_own_watermark(vertex: OperatorVertex) -> bool:
+    """Whether only forward edges are between a vertex and its watermark assigner. A subtask then knows of
+    every idleness of its own rows before it sees the next of them.
+    """
+    while not isinstance(vertex.spec.node, WatermarkAssign):
+        if len(vertex.inputs) != 1 or not isinstance(vertex.inputs[0][1], Forward):
+            return False
+        vertex = vertex.inputs[0][0]
+    return True
 
 
 def _check_forwards(vertex: OperatorVertex) -> None:

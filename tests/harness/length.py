@@ -40,6 +40,7 @@ EACH = {
     "tests/streaming/three_acts/test_nested_aggregates.py::test_three_acts": 2,
     "tests/streaming/three_acts/test_process_tables.py::test_resumed_at_every_checkpoint_in_another_number_of_subtasks": 2,
     "tests/streaming/three_acts/test_runtime_filters.py::test_rows_are_the_same": 2,
+    "tests/streaming/three_acts/test_window_best_filters.py::test_rows_and_late_rows_are_the_same": 2,
     "tests/streaming/three_acts/test_session_rows.py::test_rows_know_their_session_in_three_acts": 2,
     "tests/streaming/three_acts/test_session_updates.py::test_sessions_of_what_is_left": 2,
     "tests/streaming/three_acts/test_session_updates.py::test_what_is_taken_back_too_late_stays": 2,

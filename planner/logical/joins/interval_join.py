@@ -140,6 +140,30 @@ def _unpadded(kind: JoinKind) -> tuple[int, ...]:
     return padded.get(kind, (0,))
 
 
+@dataclass(frozen=True)
+class WindowBest:
+    """A join with the MAX (``greatest``) or MIN of each TUMBLE window over the rows that side ``port`` joins:
+    a row worse than the best so far of all windows it may join has no match.
+
+    ``value_column`` and ``time_column`` are columns of that side. A row may join the windows that end from
+    ``before_us`` before its time to ``after_us`` after it.
+    """
+
+    port: int
+    value_column: int
+    time_column: int
+    size_us: int
+    offset_us: int
+    before_us: int
+    after_us: int
+    greatest: bool
+
+    def text(self, schema: Schema) -> str:
+        """Return the filter in words, over the schema of its side."""
+        best = "max" if self.greatest else "min"
+        return f"window filter on {best}({schema[self.value_column].name})"
+
+
 def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
     """Whether an interval join of this kind is possible, when ``left`` and ``right`` say which side has
     deadlines. Unmatched rows wait for their deadline, so an outer side needs one.
@@ -170,6 +194,8 @@ class IntervalJoin(BinaryJoin):
     no_history = "an interval or window join"
 
     time: JoinTime = field(kw_only=True)
+    # not hashed: it changes no row
+    best: WindowBest | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -177,6 +203,10 @@ class IntervalJoin(BinaryJoin):
             can_settle(self.kind, bool(self.time.left.deadlines), bool(self.time.right.deadlines)),
             "an interval join that nothing settles",
         )
+
+    def text(self) -> str:
+        best = self.best
+        return super().text() + ("" if best is None else f", {best.text(self.inputs[best.port].schema)}")
 
     @property
     def goes_by_time(self) -> bool:
