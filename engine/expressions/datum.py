@@ -120,6 +120,13 @@ def columnwise(compute: Callable[..., pa.Array]) -> Kernel:
     return kernel
 
 
+def on_first(compute: Callable[[pa.Array], pa.Array]) -> Kernel:
+    """Return a kernel that receives the first argument as a column. ``compute`` knows the others, constants
+    that need not be repeated.
+    """
+    return lambda first, *_: compute(*aligned(first))
+
+
 def truth(mask: Datum) -> np.ndarray:
     """Return a boolean column as a numpy mask, NULL as false."""
     return arrays.is_true(mask)

@@ -163,8 +163,7 @@ def _relabelled_micros(column: pa.Array) -> pa.Array:
 
 def _to_decimal(source: DataType, target: Decimal) -> Conversion:
     if is_integer(source):
-        # 20 digits hold every integer of 64 bits
-        return lambda column: decimals.rescaled(column.cast(pa.decimal128(20, 0)), target)
+        return lambda column: decimals.integers_as(column, target)
     if isinstance(source, Float | Double):
         return lambda column: _floats_to_decimals(column, target)
     return lambda column: decimals.rescaled(column, target)

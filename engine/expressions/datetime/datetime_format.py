@@ -25,6 +25,7 @@ from penstock.engine.expressions.datum import (
     columnwise,
     defined_values,
     nulls_of_any,
+    on_first,
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import bad_argument, bad_cast
@@ -50,7 +51,7 @@ def _date_format(bound: BoundCall) -> Kernel:
 def _from_unixtime(bound: BoundCall) -> Kernel:
     write, zone = compile_format(_pattern(bound, 1)), bound.context.zone
     micros = scalar_of(1_000_000, pa.int64())
-    return columnwise(lambda n, *_: write(to_local(pc.multiply_checked(n, micros).view(INSTANT), zone)))
+    return on_first(lambda n: write(to_local(pc.multiply_checked(n, micros).view(INSTANT), zone)))
 
 
 def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Array]:

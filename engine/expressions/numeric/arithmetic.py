@@ -31,6 +31,7 @@ from penstock.engine.expressions.datum import (
     aligned,
     array_of,
     columnwise,
+    nulls_of,
     nulls_of_any,
     values_of,
 )
@@ -166,6 +167,8 @@ def _remainder(positive: bool) -> Factory:
         kind = to_arrow(bound.call.type)
 
         def kernel(a: Datum, b: Datum) -> pa.Array:
+            if isinstance(a, pa.Array) and isinstance(b, pa.Scalar) and _is_divisor(b):
+                return array_of(_remainder_by(values_of(a), b.as_py(), positive), nulls_of(a), kind)
             left, right = aligned(a, b)
             missing = nulls_of_any(left, right)
             divisor = values_of(right)
@@ -180,6 +183,24 @@ def _remainder(positive: bool) -> Factory:
         return kernel
 
     return factory
+
+
+def _is_divisor(constant: pa.Scalar) -> bool:
+    """Whether a constant is a positive integer."""
+    return pa.types.is_integer(constant.type) and constant.is_valid and constant.as_py() > 0
+
+
+def _remainder_by(values: np.ndarray, divisor: int, positive: bool) -> np.ndarray:
+    """Return the remainders of integers by a positive constant. numpy divides by one number several times as
+    quickly as by a column of it.
+    """
+    # the remainder of a division that rounds down, which is never negative; the product may wrap around
+    with np.errstate(over="ignore"):
+        remainder = values - values // divisor * divisor
+    if positive or not values.size or values.min() >= 0:
+        return remainder
+    # the sign is that of the dividend
+    return np.where((values < 0) & (remainder != 0), remainder - divisor, remainder)
 
 
 def _negate(bound: BoundCall) -> Kernel:

@@ -15,6 +15,7 @@ from penstock.catalog.types import Decimal
 from penstock.engine.api.arrow_numpy import texts
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, nulls_of_any
 from penstock.engine.expressions.evaluation_errors import bad_argument, division_by_zero, out_of_range
+from penstock.engine.kernels.arrow_views import words
 
 # The most digits of a 256-bit decimal; of each factor of a product that Arrow accepts; of 64 bits, safely.
 _WIDE = 76
@@ -40,6 +41,8 @@ def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
     """Return decimals in another decimal type, rounded half away from zero. Values that do not fit become
     NULL.
     """
+    if _always_fits(array.type, result):
+        return array.cast(pa.decimal128(result.precision, result.scale))
     wide = widened(array)
     if array.type.scale > result.scale:
         wide = pc.round(wide, result.scale, "half_towards_infinity").cast(pa.decimal256(_WIDE, result.scale))
@@ -48,6 +51,30 @@ def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
         # NULL first: the cast would raise for the whole column
         wide = pc.if_else(fits, wide, pa.scalar(None, wide.type))
     return wide.cast(pa.decimal128(result.precision, result.scale))
+
+
+def _always_fits(kind: pa.DataType, result: Decimal) -> bool:
+    """Whether each value of a decimal type is one of the result type, so that no digit is lost or checked."""
+    return (
+        pa.types.is_decimal128(kind)
+        and kind.scale <= result.scale
+        and kind.precision - kind.scale <= result.precision - result.scale
+    )
+
+
+def integers_as(array: pa.Array, result: Decimal) -> pa.Array:
+    """Return integers as decimals. Values that do not fit become NULL."""
+    factor = 10**result.scale
+    values, missing = words(array), nulls_of(array)
+    # a BIGINT has 19 digits at most: without a scale it is its own unscaled number
+    if result.scale or result.precision <= _SMALL:
+        # so many are multiplied within 64 bits, and fit; rows with others take the way of wide decimals
+        most = 10 ** min(result.precision, _SMALL) // factor
+        if not (values < most).all() or not (values > -most).all():
+            # 20 digits hold every integer of 64 bits
+            return rescaled(array.cast(pa.decimal128(20, 0)), result)
+        values = values * factor
+    return _decimals_of(values, missing, result)
 
 
 def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
@@ -169,6 +196,11 @@ def _from_words(values: np.ndarray, missing: np.ndarray | None, kind: Decimal) -
     outside = np.abs(values) >= 10**kind.precision
     if (outside if missing is None else outside & ~missing).any():
         raise out_of_range(kind)
+    return _decimals_of(values, missing, kind)
+
+
+def _decimals_of(values: np.ndarray, missing: np.ndarray | None, kind: Decimal) -> pa.Array:
+    """Return 64-bit unscaled values, all of which fit, as decimals."""
     pairs = np.empty((len(values), 2), "<i8")
     pairs[:, 0] = values
     # The high word is the sign extension of the low one.

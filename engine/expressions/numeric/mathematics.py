@@ -19,6 +19,7 @@ from penstock.engine.expressions.datum import (
     columnwise,
     nulls_of,
     nulls_of_any,
+    on_first,
     values_of,
 )
 from penstock.engine.expressions.evaluation_errors import out_of_range
@@ -103,11 +104,11 @@ def _round(half: str) -> Factory:
         assert isinstance(digits, int)
         if isinstance(bound.call.type, Decimal):
             result = bound.call.type
-            return columnwise(lambda a, *_: _decimal_round(a, digits, half, result))
+            return on_first(lambda a: _decimal_round(a, digits, half, result))
         if is_integer(kind):
             # ROUND(1234, -2): only digits before the point change an integer.
-            return columnwise(lambda a, *_: a if digits >= 0 else _round_integers(a, digits, half))
-        return columnwise(lambda a, *_: _round_floats(a, digits, half))
+            return on_first(lambda a: a if digits >= 0 else _round_integers(a, digits, half))
+        return on_first(lambda a: _round_floats(a, digits, half))
 
     return factory
 

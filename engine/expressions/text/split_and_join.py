@@ -9,7 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.engine.api import arrow_numpy
-from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise, defined_values, nulls_of_any
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    defined_values,
+    nulls_of_any,
+    on_first,
+)
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
@@ -107,7 +114,7 @@ def _split_index(bound: BoundCall) -> Kernel:
     if not isinstance(delimiter, str) or not delimiter:
         return by_value(_piece_at, pa.string())(bound)
     if isinstance(index, int):
-        return columnwise(lambda texts, *_: _constant_piece(texts, delimiter, index))
+        return on_first(lambda texts: _constant_piece(texts, delimiter, index))
 
     def kernel(text: Datum, _: Datum, nth: Datum) -> pa.Array:
         texts, wanted = aligned(text, nth)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import INT, INTEGERS, SMALLINT, STRING, TINYINT, DataType
-from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise, on_first
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, one_array
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
@@ -90,7 +90,7 @@ def _substring_index(text: str, delimiter: str, count: int) -> str:
 def _first_pieces(bound: BoundCall) -> Kernel:
     delimiter, count = bound.constant(1), bound.constant(2)
     if isinstance(delimiter, str) and delimiter and isinstance(count, int) and count > 0:
-        return columnwise(lambda texts, *_: first_pieces(texts, delimiter, count))
+        return on_first(lambda texts: first_pieces(texts, delimiter, count))
     return by_value(_substring_index, _TEXT)(bound)
 
 
@@ -294,7 +294,7 @@ def _regexp_count(bound: BoundCall) -> Kernel:
 
 def _regexp_substr(bound: BoundCall) -> Kernel:
     regex = f"(?P<whole>{_pattern(bound)})"
-    return columnwise(lambda s, *_: pc.struct_field(pc.extract_regex(s, regex), "whole"))
+    return on_first(lambda s: pc.struct_field(pc.extract_regex(s, regex), "whole"))
 
 
 def _regexp_instr(bound: BoundCall) -> Kernel:

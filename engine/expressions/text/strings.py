@@ -19,6 +19,7 @@ from penstock.engine.expressions.datum import (
     defined_values,
     lists_of,
     nulls_of_any,
+    on_first,
     values_of,
 )
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
@@ -247,7 +248,7 @@ def _split_part(bound: BoundCall) -> Kernel:
         )
     nth = bound.constant(2)
     if isinstance(delimiter, str) and isinstance(nth, int) and nth > 0:
-        return columnwise(lambda s, *_: nth_pieces(s, delimiter, nth - 1)[0])
+        return on_first(lambda s: nth_pieces(s, delimiter, nth - 1)[0])
     if isinstance(delimiter, str):
         return columnwise(lambda s, _, n: _piece(pc.split_pattern(s, delimiter), n))
     general = duckdb_kernel(

@@ -72,15 +72,15 @@ class WindowBestFilterOperator(Operator, ListState):
             del self._best[number]
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        kept = None if self._was_idle or self._stopped else self._kept(batch)
-        if kept is None:
+        passing = None if self._was_idle or self._stopped else self._passing(batch)
+        if passing is None:
             out.collect(batch)
             return
-        self._judge(batch.num_rows, batch.num_rows - kept.size)
-        if kept.size == batch.num_rows:
+        self._judge(batch.num_rows, batch.num_rows - passing.size)
+        if passing.size == batch.num_rows:
             out.collect(batch)
-        elif kept.size:
-            out.collect(batch.take(kept))
+        elif passing.size:
+            out.collect(batch.take(passing))
 
     def _judge(self, tested: int, dropped: int) -> None:
         if dropped:
@@ -105,7 +105,7 @@ class WindowBestFilterOperator(Operator, ListState):
         node = self._node
         return (time_us + node.after_us - node.offset_us) // node.size_us - 1
 
-    def _kept(self, batch: Batch) -> np.ndarray | None:
+    def _passing(self, batch: Batch) -> np.ndarray | None:
         """Return the positions of the rows that pass, None for all."""
         times = col.words(batch.rows.column(self._node.time_column))
         values = col.words(batch.rows.column(self._node.value_column))

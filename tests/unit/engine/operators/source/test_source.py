@@ -4,18 +4,21 @@ a rate that is kept; and a followed view.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.catalog.types import BIGINT
+from penstock.catalog.types import BIGINT, TIMESTAMP
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.source import Position, ScanRequest
 from penstock.engine.connectors.registry import SOURCES
-from penstock.engine.operators.source.source import SourceOperator
+from penstock.engine.operators.source.source import FIRST_ROWS, SourceOperator
 from penstock.planner.expressions.nodes import Column
 from tests.harness.length import examples
 from tests.harness.reading import Taken, drain, open_source, table_of
@@ -72,6 +75,28 @@ def test_a_split_is_opened_and_ended_once() -> None:
     )
     assert operator._context.metrics.counters["splits_finished"] == 2
     assert operator.poll(out).ended
+
+
+def test_every_file_gives_a_few_rows_before_one_gives_many(tmp_path: Path) -> None:
+    """The watermark waits for the first row of each file, which few rows are read for."""
+    files, rows = 12, 40_000
+    for number in range(files):
+        times = np.arange(rows, dtype=np.int64) + number * rows
+        pq.write_table(
+            pa.table({"ts": pa.array(times, pa.timestamp("us"))}), tmp_path / f"{number:02}.parquet"
+        )
+    options = {"connector": "filesystem", "path": str(tmp_path), "format": "parquet", "source.replay": "true"}
+    out = Taken()
+    operator = open_source(table_of({"ts": TIMESTAMP}, options, watermark="ts"))
+    while {batch.origin for batch in out.batches} != set(range(files)):
+        operator.poll(out)
+    assert sum(batch.num_rows for batch in out.batches) == files * FIRST_ROWS
+    # from then on the file that is furthest behind gives whole batches
+    operator.poll(out)
+    assert (out.batches[-1].origin, out.batches[-1].num_rows > 20_000) == (0, True)
+    drain(operator, out)
+    read = np.concatenate([batch.rows.column(0).cast(pa.int64()).to_numpy() for batch in out.batches])
+    assert np.array_equal(np.sort(read), np.arange(files * rows))
 
 
 def test_only_rows_that_the_predicate_keeps_are_emitted_and_the_position_passes_the_others() -> None:
