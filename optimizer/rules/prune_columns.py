@@ -12,7 +12,7 @@ from penstock.planner.logical.plan import LogicalPlan, Needed, Pruned, cheapest_
 from penstock.planner.logical.projection import select_columns
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.logical.time_attributes import WatermarkAssign
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
 
 
 def prune_columns(plan: LogicalPlan) -> LogicalPlan:
@@ -34,7 +34,8 @@ def prune_tied_columns(plan: LogicalPlan) -> LogicalPlan:
 
 
 def drop_unread_watermarks(plan: LogicalPlan) -> LogicalPlan:
-    """Drop the watermark of a table whose time column nobody reads, in a plan that no watermark drives.
+    """Drop the watermark of a table whose time column nobody reads, in a plan that no event time drives.
+    Windows over PROCTIME() have the clock as their watermark.
 
     Decoding that column costs a query of few columns up to a third. Filters then go on into the scan. Such a
     job has no event time in its metrics. Like ``prune_tied_columns`` a rule of its own.
@@ -42,7 +43,7 @@ def drop_unread_watermarks(plan: LogicalPlan) -> LogicalPlan:
     nodes = tuple(plan.walk())
     scans = [node.table for node in nodes if isinstance(node, Scan)]
     kept = (
-        any(node.goes_by_time or isinstance(node, Emit) for node in nodes)
+        any((node.goes_by_time and _has_event_time(node)) or isinstance(node, Emit) for node in nodes)
         # readers of one table share its scan, if they agree about its watermark
         or len({table.name.lower() for table in scans}) < len(scans)
         or any(ALIGNMENT_DRIFT in table.options for table in scans)
@@ -50,6 +51,13 @@ def drop_unread_watermarks(plan: LogicalPlan) -> LogicalPlan:
     if kept or not any(isinstance(node, WatermarkAssign) for node in nodes):
         return plan
     return _pruned(plan, _Pruner(keeps_watermarks=False))
+
+
+def _has_event_time(node: LogicalPlan) -> bool:
+    """Whether watermarks of rows arrive at a node: those below a processing time end there."""
+    if isinstance(node, ProcessingTime):
+        return False
+    return isinstance(node, WatermarkAssign) or any(map(_has_event_time, node.inputs))
 
 
 def _pruned(plan: LogicalPlan, pruner: _Pruner) -> LogicalPlan:

@@ -1,6 +1,7 @@
 """The rules in ``optimizer/rules/prune_columns``: plans before and after it, and their rows."""
 
 from penstock.optimizer.optimizer import optimize
+from penstock.planner.logical.time_attributes import WatermarkAssign
 from tests.unit.optimizer.executed import rows_of
 from tests.unit.optimizer.rules.around import check_rule
 from tests.unit.optimizer.sql import bind
@@ -30,3 +31,13 @@ def test_rows_of_ties_are_some_of_those_that_tie() -> None:
 
 def test_golden_script_of_watermarks() -> None:
     check_rule("drop_unread_watermarks")
+
+
+def test_the_clock_ends_the_watermark_of_the_rows() -> None:
+    """Windows of the clock need no event time below it; windows of event time below the clock do."""
+    clock = "SELECT k, PROCTIME() AS now FROM orders"
+    windows = "SELECT k, COUNT(*) AS n FROM TUMBLE(TABLE ({rows}), DESCRIPTOR({time}), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, k"
+    by_event_time = windows.format(rows="SELECT k, ts FROM orders", time="ts")
+    for rows, dropped in ((clock, True), (f"SELECT k, PROCTIME() AS now FROM ({by_event_time})", False)):
+        plan = optimize(optimize(bind(windows.format(rows=rows, time="now"))), runtime="streaming")
+        assert any(isinstance(node, WatermarkAssign) for node in plan.walk()) != dropped
