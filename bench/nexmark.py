@@ -150,7 +150,9 @@ def report(folder: Path, events: int, wanted: list[str], runs: int) -> None:
         rows = rows_read(query, events) / 1e6
         parquet = interleaved(_requests(query, files, "parquet"), runs, turn)
         csv = interleaved(_requests(query, files, "csv"), runs, turn)
-        warm, text = ({side: rows / _least(t[1:]) for side, t in timed.items()} for timed in (parquet, csv))
+        warm, text = (
+            {side: rows / _least(t[1:] or t) for side, t in timed.items()} for timed in (parquet, csv)
+        )
         first, text_first = (
             {side: rows / t[0].cpu_s for side, t in timed.items()} for timed in (parquet, csv)
         )
