@@ -16,6 +16,20 @@ SettingValue = bool | int | str
 SPARK = "spark."
 """Keys that begin so are Spark's, whatever follows."""
 
+_BATCHES = "rows are processed in batches, and EMIT CHANGES EVERY INTERVAL gives fewer changes"
+_OF_FLINK = {
+    "table.exec.mini-batch.": _BATCHES,
+    "table.exec.sink.": "a sink gets a key's changes in order, and NULL in a NOT NULL column is an error",
+    "table.exec.sort.": "the bounded backend sorts",
+    "table.exec.spill-compression.": "spilled rows are compressed anyway",
+    "table.optimizer.": "the optimizer chooses by the plan; 'optimizer.disabled-rules' turns a rule off",
+    "state.backend": "state is in memory, and in files beyond 'state.memory.budget-per-slot'",
+    "sql-client.": "how rows are shown is chosen by --format, and by \\format in the shell",
+    "pipeline.object-reuse": "rows are columns that operators share",
+    "pipeline.auto-watermark-interval": "a watermark follows each batch of rows",
+}
+"""Beginnings of Flink's keys that change no row and have nothing to steer here: why."""
+
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]*)\s*")
 _DURATION_MS = {
     **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
@@ -131,6 +145,14 @@ def _zone(setting: Setting, text: str, span: Span | None) -> str:
 
 def _or(choices: tuple[str, ...]) -> str:
     return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+def without_effect(key: str) -> str | None:
+    """Return why a setting of Flink has no effect here; None for any other key."""
+    folded = key.strip().lower()
+    if folded in SETTINGS:
+        return None
+    return next((why for begin, why in _OF_FLINK.items() if folded.startswith(begin)), None)
 
 
 class Settings:

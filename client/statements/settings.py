@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from penstock.catalog.settings import without_effect
 from penstock.client.results.result import Result, note_result, text_rows
 from penstock.planner.statements import nodes
 
@@ -30,6 +31,9 @@ def change_settings(state: SessionState, node: nodes.Set | nodes.Reset) -> Resul
         case nodes.Set(key, None):
             declared = settings.declaration(key or "", node.key_span)
             return text_rows(["key", "value"], [(declared.key, settings.shown(declared.key))])
+        # SET 'key' = 'value', a key of Flink that has nothing to steer here
+        case nodes.Set(key, _) if (why := without_effect(key or "")) is not None:
+            return note_result(f"{key} has no effect: {why}")
         # SET 'key' = 'value'
         case nodes.Set(key, value):
             changed = settings.copy()

@@ -39,7 +39,7 @@ from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.relations.asof_join import bind_asof
 from penstock.planner.binder.relations.files import FileSource, path_source
 from penstock.planner.binder.relations.lateral import bind_lateral
-from penstock.planner.binder.relations.tables import bounded
+from penstock.planner.binder.relations.tables import bounded, with_hinted_options
 from penstock.planner.binder.scope import FromClause, JoinSides, Relation
 from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
@@ -141,6 +141,8 @@ class Binder:
         is a StatementSet of two Sinks. Raises SQL-1703 for ORDER BY over an endless stream, unless by time.
         """
         table = self.catalog.table(statement.target.text, statement.target.span)
+        if statement.options:
+            table = with_hinted_options(table, statement.options)
         relation = self._top_level(statement.query, parameters)
         relation = Relation(self._written_order(relation), relation.fields)
         sink = replace(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from penstock.catalog.connectors.common_options import SCAN_PARALLELISM
 from penstock.catalog.connectors.database import LOOKUP_HINT_OPTIONS, LOOKUP_OPTIONS
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
@@ -20,7 +21,7 @@ from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.parser.hints import WITHOUT_EFFECT, SelectHint
-from penstock.planner.parser.syntax_nodes import AsOf
+from penstock.planner.parser.syntax_nodes import AsOf, OptionEntry, TableArgument, WindowTableFunction
 
 Names = Sequence[tuple[str, str]]
 """What a hint may call the tables of a FROM, each with the visible name."""
@@ -64,6 +65,11 @@ class BlockHints:
             # LOOKUP('table' = 't', 'async' = 'true', ..)
             if hint.name == "LOOKUP":
                 block._look_up(hint, names)
+                continue
+            # PARALLELISM('t' = '4'): how many subtasks read a table of this FROM
+            if hint.name == "PARALLELISM":
+                for option in hint.options:
+                    _read_by(tree, option)
                 continue
             # STATE_TTL('t' = '1 h', ..)
             for option in hint.options:
@@ -200,6 +206,40 @@ class BlockHints:
                 )
 
 
+def _read_by(tree: exp.Expr, option: OptionEntry) -> None:
+    """Give a table of FROM, or of a window function in it, the option ``scan.parallelism``, as its own hint
+    OPTIONS does. SQL-1602 for a name that is no table there.
+    """
+    tables = [table for reference in _references(tree) for table in _tables_of(reference)]
+    found = [table for table, names in tables if option.key.lower() in names]
+    if not found:
+        near = did_you_mean(option.key, sorted({name for _, names in tables for name in names}), others=True)
+        raise PenstockError(
+            "SQL-1602",
+            f'PARALLELISM names "{option.key}", which is no table of this FROM',
+            span=option.key_span,
+            hint=near or "give the hint to the SELECT that reads the table",
+            sqlstate="0A000",
+        )
+    for table in found:
+        others = [known for known in table.meta.get("options", ()) if known.key != SCAN_PARALLELISM]
+        table.meta["options"] = (*others, replace(option, key=SCAN_PARALLELISM))
+
+
+def _tables_of(reference: exp.Expr) -> Iterator[tuple[exp.Table, set[str]]]:
+    """Yield the table of a reference with the names that a hint may call it by: the alias and its own."""
+    inner = reference.this if isinstance(reference, AsOf) else reference
+    names = {(table_name(reference) or "").lower()}
+    # TUMBLE(TABLE t, ..) AS w
+    if isinstance(inner, WindowTableFunction):
+        inner = next((a.this for a in inner.find_all(TableArgument)), inner)
+    if isinstance(inner, exp.Table):
+        yield (
+            inner,
+            {*names, (table_name(inner) or "").lower(), inner.this.name.rpartition(".")[2].lower()} - {""},
+        )
+
+
 def table_name(tree: exp.Expr) -> str | None:
     """Return the visible name of a table reference: its alias, else the last part of its name."""
     # JOIN t FOR SYSTEM_TIME AS OF ..
@@ -214,10 +254,7 @@ def table_name(tree: exp.Expr) -> str | None:
 
 def _names(tree: exp.Expr) -> Iterator[tuple[str, str]]:
     """Yield what a hint may call each table of FROM, with its visible name: the alias, and the own name."""
-    from_ = tree.args.get("from_")
-    for reference in (
-        [] if from_ is None else [from_.this, *(join.this for join in tree.args.get("joins") or [])]
-    ):
+    for reference in _references(tree):
         name = table_name(reference)
         if name is None:
             continue
@@ -225,6 +262,12 @@ def _names(tree: exp.Expr) -> Iterator[tuple[str, str]]:
         table = reference.this if isinstance(reference, AsOf) else reference
         if isinstance(table, exp.Table):
             yield table.this.name.rpartition(".")[2], name
+
+
+def _references(tree: exp.Expr) -> list[exp.Expr]:
+    """Return the tables, subqueries and table functions of FROM."""
+    from_ = tree.args.get("from_")
+    return [] if from_ is None else [from_.this, *(join.this for join in tree.args.get("joins") or [])]
 
 
 def _known(written: str, span: Span, names: Names, hint: SelectHint) -> str:

@@ -35,6 +35,10 @@ _ESCAPED = {"D": "DATE", "T": "TIME", "TS": "TIMESTAMP"}
 """The types of JDBC's escapes."""
 
 
+_OF_JSON_VALUE = ("RETURNING", "NULL", "DEFAULT", "ERROR")
+"""Words that begin a clause of JSON_VALUE, behind its path."""
+
+
 class CallParser:
     """Parses calls and their arguments, lambda functions among them."""
 
@@ -167,6 +171,8 @@ class CallParser:
         node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
         # first(x IGNORE NULLS)
         self._ignored_nulls(node)
+        if upper == "JSON_VALUE" and self._tokens.word() in _OF_JSON_VALUE:
+            return self._json_value(begin, node)
         self._tokens.need(TokenType.R_PAREN, ")")
         return self._after_call(begin, node)
 
@@ -426,6 +432,34 @@ class CallParser:
         items = [self._context.scalar()]
         order = self._sort_items() if self._tokens.at_words("ORDER", "BY") else []
         return self._json_aggregate(begin, "json_arrayagg", items, order)
+
+    def _json_value(self, begin: int, node: exp.Expr) -> exp.Expr:
+        """Parse ``RETURNING type NULL ON EMPTY NULL ON ERROR`` of JSON_VALUE: a value that does not fit is
+        NULL.
+        """
+        kind: tuple[int, int] | None = None
+        if self._tokens.take_words("RETURNING"):
+            first, depth = self._tokens.index, 0
+            while self._tokens.current and not (
+                depth == 0 and (self._tokens.at(TokenType.R_PAREN) or self._tokens.at_words("NULL", "ON"))
+            ):
+                depth += self._tokens.at(TokenType.L_PAREN) - self._tokens.at(TokenType.R_PAREN)
+                self._tokens.advance()
+            kind = (first, self._tokens.index)
+        while self._tokens.take_words("NULL", "ON", "EMPTY") or self._tokens.take_words(
+            "NULL", "ON", "ERROR"
+        ):
+            pass
+        if self._tokens.word() in ("DEFAULT", "ERROR"):
+            hint = "COALESCE(JSON_VALUE(..), x) is x where there is no value; without a clause it is NULL"
+            raise self._tokens.not_yet(f"{self._tokens.word()} in JSON_VALUE", hint)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        value = self._tokens.spanned(begin, node)
+        if kind is None:
+            return value
+        returned = self._tokens.spanned(begin, CastTo(this=value, safe=True))
+        returned.meta["sql_type"] = self._type_between(*kind)
+        return returned
 
     def _json_aggregate(
         self, begin: int, name: str, items: list[exp.Expr], order: list[exp.Expr]

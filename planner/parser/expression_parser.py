@@ -105,6 +105,13 @@ class ExpressionParser:
 
     def _predicate(self) -> exp.Expr:
         begin = self._tokens.index
+        # UNIQUE (SELECT ..)
+        if (
+            self._tokens.at_words("UNIQUE")
+            and self._tokens.at(TokenType.L_PAREN, 1)
+            and self._tokens.begins_query(2)
+        ):
+            return self._predicates.unique(begin)
         # EXISTS (SELECT ..); EXISTS(array, x -> ..) is a function
         if self._tokens.at_words("EXISTS") and self._tokens.at(TokenType.L_PAREN, 1):
             if not self._tokens.begins_query(2) and self._calls.lists_arguments(1):

@@ -331,9 +331,28 @@ class TableParser:
         if name.upper() not in WINDOW_FUNCTIONS:
             # UNNEST(a), or a Python function; the binder knows which functions exist
             return self._function_by_name(begin, name, called)
-        return self._tokens.spanned(
-            begin, WindowTableFunction(this=name.upper(), expressions=self._window_arguments())
-        )
+        bare = self._bare_window_arguments()
+        arguments = [*bare, *self._window_arguments()]
+        return self._tokens.spanned(begin, WindowTableFunction(this=name.upper(), expressions=arguments))
+
+    def _bare_window_arguments(self) -> list[exp.Expr]:
+        """Return the table and the time column of ``TUMBLE(t, ts, ..)``, as RisingWave writes them; none for
+        ``TUMBLE(TABLE t, ..)``.
+        """
+        begin, index = self._tokens.index, 0
+        while self._tokens.is_name(index) and self._tokens.at(TokenType.DOT, index + 1):
+            index += 2
+        named = self._tokens.is_name(index) and self._tokens.at(TokenType.COMMA, index + 1)
+        if not named and not (self._tokens.at(TokenType.L_PAREN) and self._tokens.begins_query(1)):
+            return []
+        table = self._table_argument(begin)
+        self._tokens.need(TokenType.COMMA, ",")
+        if not (self._tokens.is_name() and self._tokens.at(TokenType.COMMA, 1)):
+            return [table]
+        begin = self._tokens.index
+        column = self._tokens.spanned(begin, Descriptor(expressions=[self._tokens.identifier("column")]))
+        self._tokens.need(TokenType.COMMA, ",")
+        return [table, column]
 
     def _window_arguments(self) -> list[exp.Expr]:
         args = [] if self._tokens.at(TokenType.R_PAREN) else self._tokens.separated(self._window_argument)

@@ -5,7 +5,7 @@ that cannot be obeyed is an error or, where it changes no row, a note; it is nev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
@@ -29,6 +29,7 @@ _OF_SELECT = {
     "BROADCAST": "BROADCAST(t)",
     "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
     "BACKFILL": "BACKFILL('spark')",
+    "PARALLELISM": "PARALLELISM('t' = '4')",
 }
 _JOINS = "joins choose by what their inputs are"
 _PARTITIONS = "rows are distributed by the keys that the operators need"
@@ -180,10 +181,12 @@ def _unquoted(text: str) -> str:
     return text[1:-1].replace("''", "'") if text[0] in "'`" else text
 
 
-def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
+def refuse_other_hints(
+    text: str, queries: Iterable[exp.Expr], of_targets: Sequence[OptionEntry] = ()
+) -> None:
     """Raise SQL-1602 for the first hint of a statement that neither a table nor a SELECT has consumed."""
     # a hint is consumed when one of the options or hints on the nodes begins inside it
-    spans = set()
+    spans = {option.key_span.start for option in of_targets}
     for node in queries:
         spans |= {option.key_span.start for option in node.meta.get("options", ())}
         spans |= {hint.span.start for hint in node.meta.get("hints", ())}

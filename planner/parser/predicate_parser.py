@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.planner.parser.literal_parser import LiteralParser
 from penstock.planner.parser.parser_context import ParserContext
-from penstock.planner.parser.syntax_nodes import AnyOf, FunctionCall, balanced, set_span
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    AnyOf,
+    FunctionCall,
+    Reference,
+    balanced,
+    set_span,
+)
 
 TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR", "OVERLAPS")
 """Words that begin a predicate, with or without NOT before them."""
@@ -198,3 +207,49 @@ class PredicateParser:
         node.
         """
         return set_span(node, left.meta["start"], self._tokens.previous.end + 1)
+
+    def unique(self, begin: int) -> exp.Expr:
+        """Parse ``UNIQUE (SELECT a, b ..)``: no two rows are equal; rows with a NULL equal none.
+
+        It is NOT EXISTS (SELECT 1 FROM (..) AS t (a, b) WHERE a IS NOT NULL AND b IS NOT NULL GROUP BY a, b
+        HAVING COUNT(*) > 1).
+        """
+        self._tokens.advance(2)
+        query = self._context.query()
+        self._tokens.need(TokenType.R_PAREN, ")")
+        items = query.expressions if isinstance(query, exp.Select) else []
+        if not items or any(isinstance(item, AllColumns) for item in items):
+            hint = "write UNIQUE (SELECT a, b FROM t): the columns, and no set operation"
+            raise self._tokens.not_yet("UNIQUE of a query without a list of columns", hint, begin)
+
+        def made(node: exp.Expr) -> Any:
+            return self._tokens.spanned(begin, node)
+
+        names = [f"$unique{number}" for number in range(len(items))]
+
+        def columns() -> list[exp.Expr]:
+            return [
+                made(Reference(expressions=[made(exp.to_identifier(name, quoted=True))])) for name in names
+            ]
+
+        there = [made(exp.Not(this=made(exp.Is(this=c, expression=made(exp.Null()))))) for c in columns()]
+        where = there[0]
+        for condition in there[1:]:
+            where = made(exp.And(this=where, expression=condition))
+        alias = exp.TableAlias(
+            this=made(exp.to_identifier("$unique", quoted=True)),
+            columns=[made(exp.to_identifier(name, quoted=True)) for name in names],
+        )
+        count = made(FunctionCall(this="count", star=True, expressions=[]))
+        twice = made(exp.GT(this=count, expression=made(exp.Literal.number(1))))
+        one = made(exp.Literal.number(1))
+        repeated = exp.Select(
+            expressions=[made(exp.Alias(this=one, alias=exp.to_identifier("1", quoted=True)))],
+            from_=exp.From(this=made(exp.Subquery(this=query, alias=made(alias)))),
+            joins=[],
+            where=where,
+            group=made(exp.Group(expressions=columns())),
+            having=twice,
+        )
+        node: exp.Expr = made(exp.Not(this=made(exp.Exists(this=made(exp.Subquery(this=made(repeated)))))))
+        return node

@@ -11,6 +11,7 @@ from penstock.catalog.connectors.spark import SETTING_PREFIX
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.persistence.show_create import quoted_name
+from penstock.planner.parser.hints import table_options
 from penstock.planner.parser.query_parser import parse_expression, parse_query
 from penstock.planner.parser.syntax_nodes import NOWHERE, OptionEntry, moved
 from penstock.planner.parser.type_parser import type_of
@@ -413,7 +414,10 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         columns = tuple(_one(children, _Names, ()))
         partition = tuple(_one(children, _Partition, ()))
         span, overwrites = Span(target.span.start, query.span.end), _has(children, "overwrite")
-        return nodes.Insert(target, query, columns, partition, overwrites, span=span)
+        # INSERT INTO t /*+ OPTIONS(..) */ (a, b) SELECT ..
+        first = min(part.span.start for part in (query, *columns, *(p.column for p in partition)))
+        options = table_options(self.sql, target.span.end, first)
+        return nodes.Insert(target, query, columns, partition, overwrites, options, span=span)
 
     def partition(self, children: list[Any]) -> _Partition:
         return _Partition(children)

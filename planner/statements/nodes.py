@@ -204,7 +204,7 @@ class PartitionValue:
 @dataclass(frozen=True)
 class Insert(Statement):
     """INSERT INTO, or INSERT OVERWRITE. No ``columns`` means all physical columns in declared order, without
-    those that have a constant in ``partition``.
+    those that have a constant in ``partition``. ``options`` are those of the hint behind the table.
     """
 
     target: Name
@@ -212,6 +212,7 @@ class Insert(Statement):
     columns: tuple[Name, ...] = ()
     partition: tuple[PartitionValue, ...] = ()
     overwrite: bool = False
+    options: tuple[OptionEntry, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from penstock.planner.parser.hints import refuse_other_hints
 from penstock.planner.parser.query_parser import parse_query
 from penstock.planner.parser.scanner import allow_depth, check_text, scan
 from penstock.planner.parser.syntax_hints import syntax_hint
+from penstock.planner.parser.syntax_nodes import OptionEntry
 from penstock.planner.parser.token_stream import QUERY_WORDS
 from penstock.planner.statements.builder import StatementBuilder
 from penstock.planner.statements.grammar import parse_tree
-from penstock.planner.statements.nodes import Query, Statement
+from penstock.planner.statements.nodes import ExecuteStatementSet, Explain, Insert, Query, Statement
 
 MAX_ERRORS = 20
 
@@ -107,7 +108,7 @@ def parse_statement(text: str) -> Statement:
         raise _hinted_error(error, text) from None
     # most statements have no hint: a search of the text is cheaper than a walk over the tree
     if "/*+" in text:
-        refuse_other_hints(text, _hinted(node))
+        refuse_other_hints(text, _hinted(node), list(_target_options(node)))
     return node
 
 
@@ -141,6 +142,17 @@ def _hinted(node: Statement) -> Iterator[exp.Expr]:
         for inner in part if isinstance(part, tuple) else (part,):
             if isinstance(inner, Statement):
                 yield from _hinted(inner)
+
+
+def _target_options(node: Statement) -> Iterator[OptionEntry]:
+    """Yield the options that hints give to the tables of INSERTs."""
+    if isinstance(node, Insert):
+        yield from node.options
+    elif isinstance(node, ExecuteStatementSet):
+        for insert in node.inserts:
+            yield from insert.options
+    elif isinstance(node, Explain):
+        yield from _target_options(node.statement)
 
 
 def parse_script(

@@ -207,11 +207,20 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
 
 
 def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: BindContext) -> Relation:
-    """Return a table with the options of its hint. Raises SQL-1603 for a relation without options, SQL-15xx
-    for options that its connector refuses.
+    """Return the rows of a table with the options of its hint. Raises SQL-1603 for a relation without
+    options, SQL-15xx for options that its connector refuses.
     """
     name, span = tree.this.name, span_of(tree)
     relation = None if name.lower() in context.common_tables else context.catalog.resolve(name, span)
+    return read_table(with_hinted_options(relation, options, name), span, context)
+
+
+def with_hinted_options(
+    relation: CatalogTable | View | None, options: tuple[OptionEntry, ...], name: str | None = None
+) -> CatalogTable:
+    """Return a table with the options of a hint, for one reference only. Raises SQL-1603 for a relation
+    without options, SQL-15xx for options that its connector refuses.
+    """
     fixed = next((option for option in options if option.key == "connector"), None)
     if (
         not isinstance(relation, CatalogTable)
@@ -221,7 +230,9 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
     ):
         key_span = options[0].key_span if fixed is None else fixed.key_span
         message = (
-            f'"{name}" has no options' if fixed is None else "a hint does not change a table's connector"
+            f'"{name or getattr(relation, "name", "")}" has no options'
+            if fixed is None
+            else "a hint does not change a table's connector"
         )
         hint = (
             "give the hint to the tables it reads"
@@ -232,7 +243,7 @@ def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: Bin
     # for this reference only; the declared table stays as it is
     changed = {**relation.options, **{option.key: option.value for option in options}}
     check_options(changed, {o.key: o.key_span for o in options}, {o.key: o.value_span for o in options})
-    return read_table(replace(relation, options=changed), span, context)
+    return replace(relation, options=changed)
 
 
 def named_relation(name: str, span: Span | None, context: BindContext) -> Relation:

@@ -133,6 +133,17 @@ def _column(name: str, where: exp.Expr) -> exp.Expr:
     return with_span_of(Reference(expressions=parts), where)
 
 
+def _window_row(call: FunctionCall) -> exp.Expr:
+    """Return the row of a window's start and end."""
+    fields = [
+        with_span_of(
+            exp.Alias(this=_column(column, call), alias=with_span_of(exp.to_identifier(name), call)), call
+        )
+        for name, column in (("start", "window_start"), ("end", "window_end"))
+    ]
+    return with_span_of(FunctionCall(this="struct", expressions=fields), call)
+
+
 def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
     """Return a function that replaces reads of the window, such as ``TUMBLE_START``, by its columns.
     Subqueries are left alone.
@@ -153,17 +164,17 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
             return node
         # SELECT TUMBLE(ts, ..): a window is two columns, not a value
         name = str(node.this).lower()
+        # Spark: SELECT window(ts, '5 minutes') AS w is a row of both
+        if name == function and function in _SPARK and node.expressions == call.expressions:
+            return _window_row(node)
         if name == function and function in _KINDS:
-            hint = (
-                f"select {function}.start and {function}.end"
-                if function in _SPARK
-                else f"select {name}_start(..) and {name}_end(..)"
-            )
             raise PenstockError(
                 "SQL-1708",
                 f"the window {name} is no value by itself",
                 span=span_of(node),
-                hint=hint,
+                hint=f"select {function}.start and {function}.end"
+                if function in _SPARK
+                else f"select {name}_start(..) and {name}_end(..)",
                 sqlstate="42803",
             )
         # Flink: TUMBLE_START(ts, i), TUMBLE_ROWTIME(ts, i), TUMBLE_PROCTIME(ts, i)

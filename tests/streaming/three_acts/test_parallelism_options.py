@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
+import pytest
 
 from penstock.client.session import Session
 from tests.streaming.three_acts.acts import Folded, Script, rows_read, run_and_stop, run_to_end
@@ -39,10 +40,13 @@ def expected() -> Counter[tuple[object, ...]]:
     return Counter(rows)
 
 
-def test_the_acts_of_a_window(tmp_path: Path) -> None:
+@pytest.mark.parametrize("declared", [True, False], ids=["option", "hint"])
+def test_the_acts_of_a_window(declared: bool, tmp_path: Path) -> None:
     folded = Folded()
     for number, (scan, parallelism) in enumerate(ACTS, 1):
-        script = Script("", {"execution.batch.max-rows": "500"}, TABLE % scan + QUERY)
+        hint = f"SELECT /*+ PARALLELISM('numbers' = '{scan}') */"
+        text = TABLE % scan + QUERY if declared else TABLE % 1 + QUERY.replace("SELECT", hint)
+        script = Script("", {"execution.batch.max-rows": "500"}, text)
         try:
             job, channel = script.submit(parallelism, tmp_path, 50)
             source = {

@@ -38,6 +38,32 @@ SAME = [
         "SELECT name, size IN (SELECT size FROM city) AS x FROM city",
     ),
     ("TABLE city", "SELECT * FROM city"),
+    (
+        "SELECT name FROM city WHERE UNIQUE (SELECT id, name FROM person) AND size > 3",
+        "SELECT name FROM city WHERE NOT EXISTS (SELECT 1 FROM (SELECT id, name FROM person) AS u (`$unique0`, `$unique1`)"
+        " WHERE NOT `$unique0` IS NULL AND NOT `$unique1` IS NULL GROUP BY `$unique0`, `$unique1` HAVING COUNT(*) > 1) AND size > 3",
+    ),
+    (
+        "SELECT name FROM city WHERE NOT UNIQUE (SELECT id FROM person WHERE id = size)",
+        "SELECT name FROM city WHERE EXISTS (SELECT 1 FROM (SELECT id FROM person WHERE id = size)"
+        " AS u (`$unique0`) WHERE NOT `$unique0` IS NULL GROUP BY `$unique0` HAVING COUNT(*) > 1)",
+    ),
+    (
+        "SELECT window_end, count(*) FROM TUMBLE(bid, ts, INTERVAL '5 MINUTES') GROUP BY window_start, window_end",
+        "SELECT window_end, count(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
+    ),
+    (
+        "SELECT window_end FROM HOP((SELECT * FROM bid WHERE auction > 3), ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)",
+        "SELECT window_end FROM HOP(TABLE (SELECT * FROM bid WHERE auction > 3), DESCRIPTOR(ts), INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)",
+    ),
+    (
+        "SELECT window(ts, '5 minutes') AS w, count(*) AS n FROM bid GROUP BY window(ts, '5 minutes')",
+        "SELECT struct(window.start AS start, window.end AS `end`) AS w, count(*) AS n FROM bid GROUP BY window(ts, '5 minutes')",
+    ),
+    (
+        "SELECT JSON_VALUE(name, '$.a' RETURNING DECIMAL(10, 2) NULL ON EMPTY NULL ON ERROR) AS x FROM city",
+        "SELECT TRY_CAST(JSON_VALUE(name, '$.a') AS DECIMAL(10, 2)) AS x FROM city",
+    ),
     ("FROM city", "SELECT * FROM city"),
     ("FROM city SELECT name WHERE size > 3", "SELECT name FROM city WHERE size > 3"),
     (

@@ -111,12 +111,12 @@ error[SQL-1603]: "rich" has no options
     |                                ^^^^^^^^^^^^
 hint: give the hint to the tables it reads
 ====
-INSERT INTO totals /*+ OPTIONS('print-identifier' = 'x') */ SELECT 1, 2, 'a'
+INSERT INTO totals /*+ OPTIONS('print-identifer' = 'x') */ SELECT 1, 2, 'a'
 ---
-error[SQL-1602]: OPTIONS has no effect here
-  1 | INSERT INTO totals /*+ OPTIONS('print-identifier' = 'x') */ SELECT 1, 2, 'a'
-    |                        ^^^^^^^
-hint: write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */
+error[SQL-1503]: connector 'print' has no option 'print-identifer'
+  1 | INSERT INTO totals /*+ OPTIONS('print-identifer' = 'x') */ SELECT 1, 2, 'a'
+    |                                ^^^^^^^^^^^^^^^^^
+hint: did you mean "print-identifier"?
 ====
 INSERT INTO totals SELECT 1, 2, 'a' /*+ LOOKUP('table' = 'x') */
 ---

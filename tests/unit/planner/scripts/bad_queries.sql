@@ -104,11 +104,11 @@ error[SQL-1102]: tumble in GROUP BY takes a time column and its lengths
     |                                   ^^^^^^^^^^
 hint: write TUMBLE(ts, INTERVAL .. MINUTE)
 ====
-SELECT window(ts, '1 hour') FROM bid GROUP BY window(ts, '1 hour')
+SELECT window(ts, '2 hours') FROM bid GROUP BY window(ts, '1 hour')
 ---
 error[SQL-1708]: the window window is no value by itself
-  1 | SELECT window(ts, '1 hour') FROM bid GROUP BY window(ts, '1 hour')
-    |        ^^^^^^^^^^^^^^^^^^^^
+  1 | SELECT window(ts, '2 hours') FROM bid GROUP BY window(ts, '1 hour')
+    |        ^^^^^^^^^^^^^^^^^^^^^
 hint: select window.start and window.end
 ====
 SELECT count(*) FROM log GROUP BY window(noticed, '1 hour')

@@ -61,11 +61,11 @@ error[SQL-1705]: the size of a window is an interval of days or less
     |                                                 ^^^^^^^^^^^^^^^^^^
 hint: write INTERVAL '10' MINUTE; months and years have no fixed length
 ====
-SELECT * FROM TUMBLE(bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+SELECT * FROM TUMBLE('bid', DESCRIPTOR(ts), INTERVAL '1' MINUTE)
 ---
 error[SQL-1102]: the first argument of TUMBLE is TABLE name
-  1 | SELECT * FROM TUMBLE(bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
-    |                      ^^^
+  1 | SELECT * FROM TUMBLE('bid', DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+    |                      ^^^^^
 hint: write TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)
 ====
 SELECT * FROM TUMBLE(TABLE bid, ts, INTERVAL '1' MINUTE)
