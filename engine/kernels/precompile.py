@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from penstock.engine.kernels import (
-    avro_reader,
-    avro_writer,
     csv_fields,
     json_elements,
     json_fields,
@@ -28,16 +26,18 @@ from penstock.engine.kernels.aggregates import (
     min_max,
     moments,
 )
+from penstock.engine.kernels.avro import reader, writer
 from penstock.engine.kernels.functions import string_split, time_texts
-from penstock.engine.kernels.index import multi_index, slots, tagged_index, word_index
+from penstock.engine.kernels.index import gather, multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
 MODULES = (
     accumulate,
-    avro_reader,
-    avro_writer,
+    reader,
+    writer,
     bitwise,
     csv_fields,
+    gather,
     json_fields,
     min_max,
     stable_hash,

@@ -95,6 +95,10 @@ class StateSize:
         if isinstance(value, Batch):
             self._add((value.rows, value.weights, value.behind))
             return
+        # chunks of rows measure themselves: there may be thousands, and those on disk are no memory
+        if hasattr(value, "resident_bytes"):
+            self.resident += value.resident_bytes
+            return
         # anything with spill() may be asked to write its rows to disk
         if hasattr(value, "spillable_bytes"):
             self.spillable.append(value)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from penstock.catalog.types import Array, Binary, DataType, Decimal, Map, Row, String, to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels.arrow_views import NO_BYTES, array_of_wide_words, array_of_words, bitmap
-from penstock.engine.kernels.avro_operations import NODE_WIDTH
+from penstock.engine.kernels.avro.operations import NODE_WIDTH
 
 MOST_BYTES = (1 << 31) - 1
 """Offsets of texts are int32."""

@@ -22,7 +22,7 @@ from penstock.engine.formats.avro.reader_program import ReaderProgram, compile_r
 from penstock.engine.formats.avro.schema import AvroType
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded, batch_of
 from penstock.engine.formats.messages.message_values import MessageValues, message_values
-from penstock.engine.kernels.avro_operations import WIDTH, ReadFault
+from penstock.engine.kernels.avro.operations import WIDTH, ReadFault
 
 _SENTENCES = {
     ReadFault.TRUNCATED: "the value ends too early",
@@ -99,7 +99,7 @@ class ValueDecoder:
 
     def _pieces(self, messages: MessageValues) -> tuple[list[ColumnBuffers], np.ndarray, np.ndarray]:
         """Return the filled buffers, the positions of good values, and the fault of each value."""
-        from penstock.engine.kernels.avro_reader import decode
+        from penstock.engine.kernels.avro.reader import decode
 
         program = self._program
         stack = np.zeros(program.depth, np.int64)

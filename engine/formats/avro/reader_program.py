@@ -34,7 +34,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.formats.avro.columns import ColumnLayout, OutputColumn
 from penstock.engine.formats.avro.schema import NO_DEFAULT, AvroField, AvroType
-from penstock.engine.kernels.avro_operations import WIDTH, ReadFault, ReadOp
+from penstock.engine.kernels.avro.operations import WIDTH, ReadFault, ReadOp
 
 _RANGES = {
     TinyInt: (-(2**7), 2**7 - 1),

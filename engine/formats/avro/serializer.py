@@ -16,7 +16,7 @@ from penstock.engine.formats.avro.columns import MOST_BYTES, OutputColumn
 from penstock.engine.formats.avro.schema import AvroType
 from penstock.engine.formats.avro.writer_program import compile_writer
 from penstock.engine.kernels.arrow_views import floats, string_parts, wide_words, words
-from penstock.engine.kernels.avro_operations import NODE_WIDTH, WIDTH, ReadFault
+from penstock.engine.kernels.avro.operations import NODE_WIDTH, WIDTH, ReadFault
 
 _ROW_BYTES = 64
 """Bytes a row at first; the output grows when they do not suffice."""
@@ -39,7 +39,7 @@ class AvroSerializer:
 
     def values(self, rows: pa.RecordBatch) -> pa.Array:
         """Return one value a row, whatever its weight."""
-        from penstock.engine.kernels.avro_writer import encode
+        from penstock.engine.kernels.avro.writer import encode
 
         filled = _Filled(len(self._program.layout.columns))
         for column, array, field in zip(self._program.columns, rows.columns, self._fields, strict=True):

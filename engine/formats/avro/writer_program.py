@@ -33,7 +33,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.formats.avro.columns import ColumnLayout, OutputColumn
 from penstock.engine.formats.avro.schema import NO_DEFAULT, AvroField, AvroType
-from penstock.engine.kernels.avro_operations import WriteOp
+from penstock.engine.kernels.avro.operations import WriteOp
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

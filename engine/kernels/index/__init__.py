@@ -1,1 +1,1 @@
-"""Compiled hash tables and linked lists. It may import what engine/kernels may."""
+"""Compiled hash tables, linked lists and gathers by position. It may import what engine/kernels may."""

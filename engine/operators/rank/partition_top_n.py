@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
@@ -21,7 +22,6 @@ from penstock.engine.api.operator import (
     emit_batch,
     start_output,
 )
-from penstock.engine.api.row_pieces import as_one
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.exchange.batch_concat import all_weights, take_rows_from
 from penstock.engine.kernels.arrow_views import words
@@ -32,27 +32,59 @@ from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.rows.row_difference import difference
+from penstock.engine.state.rows.stored_chunks import StoredChunks
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import EXPIRED, LastWrites, PartitionEnds
 from penstock.engine.windowing.window_assigner import WindowAssigner
+from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.logical.over import PartitionTop
 from penstock.planner.physical.operator_specs import OperatorSpec
 
 
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The rows of some partitions, stored ones before those of a batch. ``positions`` has for each row its
+    position in the chunks.
+    """
+
+    chunks: StoredChunks
+    positions: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> pa.RecordBatch:
+        """Return all columns of chosen rows."""
+        return self.chunks.take(self.positions[chosen])
+
+
 class AppendTopNOperator(Operator):
     """Append-only: stores only the first rows of each partition. Merges a batch with them; a stored row that
     is no longer among the first is retracted and dropped.
+
+    Only the columns that decide the order are sorted. The others are copied once for the output and once for
+    the state, of the rows that are among the first.
     """
 
     def __init__(self, spec: OperatorSpec[PartitionTop, PartitionFacts], options: JobOptions) -> None:
         self._spec, self._node, self._facts = spec, spec.node, spec.facts
         self._input = spec.node.input.schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
-        self._peers = Peers(spec.node.order, options.time_zone)
+        # rows that are equal in the keys are ordered by all their columns, or by their arrival
+        read = {index for key in spec.node.order for index in key.expression.columns()}
+        self._ordering = sorted(read) or [0] if spec.facts.arrival else list(range(len(self._input)))
+        self._narrow = pa.schema([self._input.field(index) for index in self._ordering])
+        keys = [key.map(self._narrowed) for key in spec.node.order]
+        self._order = RowOrder(keys, self._narrow, options.time_zone, spec.facts.arrival)
+        self._peers = Peers(keys, options.time_zone)
         self._distinct = DistinctSlots()
         self._best = self._gate(options.time_zone)
+
+    def _narrowed(self, key: Expression) -> Expression:
+        """Return an order key over the columns that are sorted."""
+        return key.transform(
+            lambda node: (
+                replace(node, index=self._ordering.index(node.index)) if isinstance(node, Column) else node
+            )
+        )
 
     def _gate(self, time_zone: str) -> BestKeys | None:
         """Return the filter of rows that cannot be among the first. DENSE_RANK counts keys, not rows, and has
@@ -123,27 +155,25 @@ class AppendTopNOperator(Operator):
         slots = self._keys.lookup_or_insert(
             [batch.rows.column(key) for key in self._node.partition], batch.num_rows
         )
-        rows = batch.rows
+        at = np.arange(batch.num_rows)
         if self._best is not None:
             # cheap test before the sort: worse than the limit-th best order key of its partition
-            passed = self._best.passed(rows, slots, self._keys.capacity)
-            if passed.size < slots.size:
-                rows, slots = rows.take(array_of(passed)), slots[passed]
+            at = self._best.passed(batch.rows, slots, self._keys.capacity)
+            slots = slots[at]
         for some in self._rows.at_once(self._distinct.of(slots, self._keys.capacity)) if slots.size else ():
             mine = np.isin(slots, some)
-            if mine.all():
-                self._merge(rows, slots, out)
-            else:
-                self._merge(rows.filter(array_of(mine)), slots[mine], out)
+            self._merge(batch.rows, at[mine], slots[mine], out)
         self._metrics.state_entries = len(self._rows)
 
-    def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
-        """Store the first of the new and the stored rows, and emit what changed."""
+    def _merge(self, rows: pa.RecordBatch, at: np.ndarray, slots: np.ndarray, out: Output) -> None:
+        """Store the first of the new (``at`` their positions in the batch) and the stored rows, and emit what
+        changed.
+        """
         touched = self._distinct.of(slots, self._keys.capacity)
         # stored rows first, new rows behind them: a position below `ids.size` is a stored row
         positions, ids = self._rows.links.expand(touched)
-        stored = self._rows.store.take(ids)
         store = self._rows.store
+        candidates = Candidates(*store.beside(ids, rows, at))
         # where the query orders by arrival, rows equal in the keys are in order of arrival
         arrived = (
             np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)])
@@ -151,7 +181,7 @@ class AppendTopNOperator(Operator):
             else None
         )
         part = partitioned(
-            as_one([stored, rows], self._input),
+            candidates.chunks.take(candidates.positions, self._ordering),
             np.concatenate([touched[positions], slots]),
             self._order,
             arrived,
@@ -160,38 +190,46 @@ class AppendTopNOperator(Operator):
         old = part.origins < ids.size
         # leaves: stored rows that are no longer among the first; new: rows of the batch that are
         leaves, new = np.flatnonzero(old & ~stays), np.flatnonzero(~old & stays)
+        first = candidates.take(part.origins[new])
         # emitted before the store changes: the sorted rows are positions in the old state
-        self._emit_changes(part, old, stays, leaves, new, out)
+        if self._node.shows_rank:
+            # SELECT .., rn: a new first row moves all others by one
+            self._emit_reranked(part, candidates, old, stays, out)
+        else:
+            self._emit_changes(part, candidates, leaves, new, first, out)
         self._rows.remove(ids[part.origins[leaves]])
         numbers = None if arrived is None else arrived[part.origins[new]]
-        self._rows.change(
-            Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers
-        )
+        self._rows.change(Batch(first), part.slots[new], np.zeros(new.size, np.int64), numbers)
 
     def _emit_changes(
         self,
         part: Partitions,
-        old: np.ndarray,
-        stays: np.ndarray,
+        candidates: Candidates,
         leaves: np.ndarray,
         new: np.ndarray,
+        first: pa.RecordBatch,
         out: Output,
     ) -> None:
-        # SELECT .., rn: a new first row moves all others by one
-        if self._node.shows_rank:
-            self._emit_reranked(part, old, stays, out)
-            return
+        """Emit the rows that leave and the new ``first`` ones."""
         chosen = np.concatenate([leaves, new])
-        if chosen.size:
+        if not chosen.size:
+            return
+        rows, weights = first, None
+        if leaves.size:
             weights = np.concatenate([np.full(leaves.size, -1), np.ones(new.size, np.int64)])
             # by partition, retractions first: a partition never shows more than `limit` rows
             turn = np.lexsort((weights, part.slots[chosen]))
-            rows = part.rows.take(array_of(chosen[turn]))
-            shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
-            out.collect(Batch(shown, None if not leaves.size else weights[turn]))
+            rows, weights = candidates.take(part.origins[chosen[turn]]), weights[turn]
+        out.collect(Batch(pa.RecordBatch.from_arrays(rows.columns, schema=self._schema), weights))
 
-    def _emit_reranked(self, part: Partitions, old: np.ndarray, stays: np.ndarray, out: Output) -> None:
+    def _emit_reranked(
+        self, part: Partitions, candidates: Candidates, old: np.ndarray, stays: np.ndarray, out: Output
+    ) -> None:
         """Emit the rows whose rank has changed."""
+
+        def ranked(positions: np.ndarray, ranks: np.ndarray) -> Batch:
+            return self._ranked(candidates.take(part.origins[positions]), ranks)
+
         # 0: not among the first
         before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
         before[old] = self._peers.ranks(part.filter(old), self._node.rank)
@@ -201,21 +239,26 @@ class AppendTopNOperator(Operator):
         # no other row has the same order key: the change of such a row cannot cancel out with another's
         alone = np.bincount(groups, minlength=1)[groups] == 1
         leaves, new = np.flatnonzero(old & changed), np.flatnonzero(stays & changed)
-        retracted, inserted = leaves[alone[leaves]], new[alone[new]]
-        rows = part.rows.take(array_of(np.concatenate([retracted, inserted])))
-        ranked = self._ranked(rows, np.concatenate([before[retracted], after[inserted]]))
-        pieces = [Batch(ranked.rows, np.repeat([-1, 1], [retracted.size, inserted.size]))]
-        leaves, new = leaves[~alone[leaves]], new[~alone[new]]
-        if leaves.size or new.size:  # peers may be equal rows: what one loses the other may get
-            pieces += difference(
-                [self._ranked(part.rows.take(array_of(leaves)), before[leaves])],
-                [self._ranked(part.rows.take(array_of(new)), after[new])],
+        leaving, entering = leaves[alone[leaves]], new[alone[new]]
+        lost, won = leaves[~alone[leaves]], new[~alone[new]]
+        # peers may be equal rows: what one loses the other may get
+        if lost.size or won.size:
+            pieces = [
+                Batch(ranked(leaving, before[leaving]).rows, np.full(leaving.size, -1)),
+                ranked(entering, after[entering]),
+                *difference([ranked(lost, before[lost])], [ranked(won, after[won])]),
+            ]
+            weights = all_weights(pieces)
+            # all retractions, then all insertions
+            turn = np.argsort(weights > 0, kind="stable")
+            for batch in take_rows_from(pieces, turn, None if (weights == 1).all() else weights[turn]):
+                out.collect(batch)
+        elif leaving.size or entering.size:
+            weights = np.repeat([-1, 1], [leaving.size, entering.size])
+            rows = ranked(
+                np.concatenate([leaving, entering]), np.concatenate([before[leaving], after[entering]])
             )
-        weights = all_weights(pieces)
-        # all retractions, then all insertions
-        turn = np.argsort(weights > 0, kind="stable")
-        for batch in take_rows_from(pieces, turn, None if (weights == 1).all() else weights[turn]):
-            out.collect(batch)
+            out.collect(Batch(rows.rows, weights if leaving.size else None))
 
     def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
         """Rows with their ranks, if the query reads them."""
@@ -253,6 +296,9 @@ class WindowTopNOperator(AppendTopNOperator):
 
     def __init__(self, spec: OperatorSpec[PartitionTop, PartitionFacts], options: JobOptions) -> None:
         super().__init__(spec, options)
+        # a window that ends emits all columns: they are sorted with it
+        self._whole_order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
+        self._whole_peers = Peers(spec.node.order, options.time_zone)
         assert spec.node.window is not None
         self._window = spec.node.window
         self._watermark_us = MIN_WATERMARK_US
@@ -265,18 +311,24 @@ class WindowTopNOperator(AppendTopNOperator):
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
         return super().on_batch(self._assigner.assign(batch, self._watermark_us).batch, port, out)
 
-    def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
-        self._partition_ends().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
-        super()._merge(rows, slots, out)
+    def _merge(self, rows: pa.RecordBatch, at: np.ndarray, slots: np.ndarray, out: Output) -> None:
+        ends = words(rows.column(self._window.end_column))
+        self._partition_ends().note(slots, ends[at], self._keys.capacity)
+        super()._merge(rows, at, slots, out)
 
     def _emit_changes(
         self,
         part: Partitions,
-        old: np.ndarray,
-        stays: np.ndarray,
+        candidates: Candidates,
         leaves: np.ndarray,
         new: np.ndarray,
+        first: pa.RecordBatch,
         out: Output,
+    ) -> None:
+        """Nothing is emitted while a window is open."""
+
+    def _emit_reranked(
+        self, part: Partitions, candidates: Candidates, old: np.ndarray, stays: np.ndarray, out: Output
     ) -> None:
         """Nothing is emitted while a window is open."""
 
@@ -299,8 +351,9 @@ class WindowTopNOperator(AppendTopNOperator):
             return
         # the first rows of each ended window: sorted, ranked and emitted once
         positions, ids = self._rows.links.expand(ended)
-        part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
-        yield from emit_batch(self._ranked(part.rows, self._peers.ranks(part, self._node.rank)), out)
+        arrived = self._rows.store.arrived(ids)
+        part = partitioned(self._rows.store.take(ids), positions, self._whole_order, arrived)
+        yield from emit_batch(self._ranked(part.rows, self._whole_peers.ranks(part, self._node.rank)), out)
         self._rows.remove(ids)
         self._keys.remove(ended)
         if self._best is not None:

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.key_groups import groups_of_hashes
-from penstock.engine.api.row_pieces import LIMITS, TooLarge, cut, joined, row_sizes, widest_row
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, cut, joined, widest_row
 from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.chunk_concat import concat_chunks
+from penstock.engine.state.rows.stored_chunks import StoredChunks
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
 # Ids reserved in an empty store.
@@ -26,6 +27,9 @@ _FIRST_IDS = 64
 _COMPACT_FROM = 1024
 # So many chunks of about one size become one.
 _ALIKE = 4
+# The most bytes of such a chunk: its rows are gathered as quickly from many chunks. Copying them again and
+# again took a seventh of the time of a query that stores all its rows.
+_MERGED_BYTES = 2 << 20
 # Rows rewritten at a time when a spilled store is compacted: never the whole state in memory.
 _ROWS_AT_ONCE = 1 << 18
 # Each row read from a file may map a page. After so many the pages are released.
@@ -36,10 +40,11 @@ class RowStore(Mapped):
     """Rows of one schema. A row's id (dense small int64) is valid until its weight becomes 0. Then the row is
     removed, and a new row may reuse its id.
 
-    Appending merges chunks, four of about one size to one, so there are few; none grows past a limit. A store
-    rewrites its chunks without dead rows when more than half are dead. ``capacity`` bounds the ids: arrays by
-    row id need that many elements. ``len()`` is the number of live rows, ``widest`` the bytes of the largest
-    row there was. Spilled chunks precede the others and are not merged until they are compacted.
+    Appending merges small chunks, four of about one size to one. Chunks with nested columns, which are read
+    chunk by chunk, are merged up to a limit. A store rewrites its chunks without dead rows when more than
+    half are dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the
+    number of live rows, ``widest`` the bytes of the largest row there was. Spilled chunks precede the others
+    and are not merged until they are compacted.
     ``numbered``: rows remember in which order they arrived.
     """
 
@@ -56,11 +61,9 @@ class RowStore(Mapped):
     def _clear(self) -> None:
         # Chunks in files come first in the order of positions, chunks in memory after them.
         self._spilled = SpilledRows()
+        self._chunks = StoredChunks(self.schema)
         self._files: SpillFiles | None = None
         self._unmapped = 0
-        self._chunks = [_no_rows(self.schema)]
-        # Rows in all chunks, dead ones among them: the next position.
-        self._rows = 0
         self._live = 0
         self.widest = 0
         self._allocated = 0
@@ -89,7 +92,9 @@ class RowStore(Mapped):
         (None: they arrive now, one by one).
         """
         ids = self._take_ids(rows.num_rows)
-        self._positions[ids] = np.arange(self._rows, self._rows + rows.num_rows)
+        # The next positions: dead rows have theirs until the store is compacted.
+        first = self._chunks.num_rows
+        self._positions[ids] = np.arange(first, first + rows.num_rows)
         self._weights[ids] = 1 if weights is None else weights
         # Restored rows bring their numbers; those that come later are numbered behind all of them.
         if self.numbered and ids.size:
@@ -97,11 +102,10 @@ class RowStore(Mapped):
             self._arrived[ids] = arrived
             self.next_arrival = max(self.next_arrival, int(arrived.max()) + 1)
         self.changes.mark(ids, self.capacity)
-        self._rows += rows.num_rows
         self._live += rows.num_rows
         if rows.num_rows:
             self.widest = max(self.widest, widest_row(rows))
-            self._chunks.append(rows)
+            self._chunks.append([rows])
             self._merge_chunks()
         return ids
 
@@ -124,17 +128,23 @@ class RowStore(Mapped):
         """Merge the last chunks once there are so many of about one size. A row is copied only a few times,
         and there are few chunks.
         """
+        chunks = self._chunks
+        # Never beyond the limit of a chunk: 32-bit offsets of text would overflow.
+        most_bytes = min(_MERGED_BYTES, LIMITS.chunk_bytes) if chunks.one_pass else LIMITS.chunk_bytes
         while True:
-            first = len(self._chunks)
+            first, sizes = len(chunks), chunks.nbytes(0)
             # the last chunks of at most twice the size of the newest count as about one size
-            bound = 2 * self._chunks[-1].num_rows
-            while first > 0 and self._chunks[first - 1].num_rows <= bound:
+            bound = 2 * chunks.batches[-1].num_rows
+            while (
+                first > chunks.in_files
+                and chunks.batches[first - 1].num_rows <= bound
+                and 2 * sizes[first - 1] <= most_bytes
+            ):
                 first -= 1
-            if len(self._chunks) - first < _ALIKE:
+            if len(chunks) - first < _ALIKE:
                 return
-            # Never beyond the limit of a chunk: 32-bit offsets of text would overflow.
-            merged = joined(self._chunks[first:], LIMITS.chunk_bytes, concat_chunks)
-            self._chunks[first:] = merged
+            merged = joined(chunks.batches[first:], most_bytes, concat_chunks)
+            chunks.replace(first, merged)
             if len(merged) > 1:  # the large ones stay as they are, what comes behind them is merged by itself
                 return
 
@@ -175,27 +185,31 @@ class RowStore(Mapped):
         if self._live == 0:
             self._clear()
         # more than half of the stored rows are dead
-        elif self._rows > _COMPACT_FROM and self._live * 2 < self._rows:
+        elif self._chunks.num_rows > max(_COMPACT_FROM, 2 * self._live):
             self._compact()
 
     def _compact(self) -> None:
         # ``len(positions) > live``: dead rows are between live ones until here.
         ids = self.live_ids()
         # ids in the order of their rows: compaction keeps the order and changes positions only
-        by_position = np.full(self._rows, -1)
+        by_position = np.full(self._chunks.num_rows, -1)
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]
         # In memory: copied chunk by chunk.
+        compacted = StoredChunks(self.schema)
         if self._files is None:
-            self._chunks = [self.take(live[first:last]) for first, last in self.chunks(live)]
+            for first, last in self.chunks(live):
+                compacted.append([self.take(live[first:last])])
         # On disk: read and written in pieces; the old files are released with their mappings.
         else:
             spilled = SpilledRows()
             for first, last in self._cut(live, _ROWS_AT_ONCE, LIMITS.chunk_bytes):
                 spilled.add(self._files.write([self.take(live[first:last])], self.schema))
-            self._spilled, self._chunks = spilled, [_no_rows(self.schema)]
+            self._spilled = spilled
+            compacted.append(spilled.batches)
+            compacted.in_files = len(compacted)
+        self._chunks = compacted
         self._positions[live] = np.arange(live.size)
-        self._rows = live.size
 
     def live_ids(self) -> np.ndarray:
         """Return the ids of all live rows, ascending."""
@@ -203,7 +217,7 @@ class RowStore(Mapped):
 
     def sizes(self, ids: np.ndarray) -> np.ndarray:
         """Return about how many bytes the rows of live ids are."""
-        return _sizes(self._all_chunks(), self._positions[ids])
+        return self._chunks.sizes(self._positions[ids])
 
     def pieces(self, ids: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yield the bounds of pieces of live ids whose rows may be emitted at once."""
@@ -225,40 +239,60 @@ class RowStore(Mapped):
         """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these
         positions. Raises ``TooLarge``.
         """
-        # Reading a mapped file fills memory with its pages, which the budget does not count.
-        if self._files is not None:
-            self._unmapped += ids.size
-            if self._unmapped > _UNMAPPED_PAGES_MAX:
-                self._unmapped = 0
-                self._spilled.evict_pages()
+        self._evict_pages(ids.size)
         # First the bound that costs nothing, then the exact size.
         if (
             ids.size * self.widest > LIMITS.array_bytes
             and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes
         ):
             raise TooLarge(size)
-        return _gather(self._all_chunks(), self._positions[ids], columns)
+        return self._chunks.take(self._positions[ids], columns)
 
-    def _all_chunks(self) -> list[pa.RecordBatch]:
-        return [*self._spilled.batches, *self._chunks]
+    def _evict_pages(self, rows: int) -> None:
+        """Release the pages of mapped files after so many rows were read. They fill memory, which the budget
+        does not count.
+        """
+        if self._files is not None:
+            self._unmapped += rows
+            if self._unmapped > _UNMAPPED_PAGES_MAX:
+                self._unmapped = 0
+                self._spilled.evict_pages()
+
+    def beside(
+        self, ids: np.ndarray, rows: pa.RecordBatch, at: np.ndarray
+    ) -> tuple[StoredChunks, np.ndarray]:
+        """Return chunks with all stored rows and those of a batch. The second result has the positions in
+        them: of the rows of live ids, then of the rows of the batch at ``at``. Nothing is copied.
+        """
+        self._evict_pages(ids.size)
+        chunks = self._chunks.frozen() if ids.size else StoredChunks(self.schema)
+        first = chunks.num_rows
+        chunks.append([rows])
+        return chunks, np.concatenate([self._positions[ids], first + at])
 
     def spillable_bytes(self) -> int:
         """Return the bytes of the chunks and large arrays in memory."""
-        return super().spillable_bytes() + sum(chunk.nbytes for chunk in self._chunks)
+        return super().spillable_bytes() + self._chunks.resident_bytes
 
     def spill(self, files: SpillFiles) -> None:
-        """Write the chunks in memory to disk, the small ones of them as one, and move large arrays there."""
+        """Write the chunks in memory to disk, and move large arrays there."""
         super().spill(files)
-        sizes = [chunk.num_rows for chunk in self._chunks]
-        # Chunks from the first one with less than a quarter of all rows are small: they become one file.
-        large = next((i for i, rows in enumerate(sizes) if rows * _ALIKE < sum(sizes)), len(sizes))
-        chunks = self._chunks[:large] + joined(self._chunks[large:], LIMITS.chunk_bytes)
-        self._spilled.add(files.write([chunk for chunk in chunks if chunk.num_rows], self.schema))
-        self._files, self._chunks = files, [_no_rows(self.schema)]
+        first = self._chunks.in_files
+        chunks = self._chunks.batches[first:]
+        # Nested columns are read chunk by chunk: the small chunks of them become one.
+        if not self._chunks.one_pass:
+            sizes = [chunk.num_rows for chunk in chunks]
+            # Chunks from the first one with less than a quarter of all rows are small: they become one file.
+            large = next((i for i, rows in enumerate(sizes) if rows * _ALIKE < sum(sizes)), len(sizes))
+            chunks = chunks[:large] + joined(chunks[large:], LIMITS.chunk_bytes)
+        self._spilled.add(files.write(chunks, self.schema))
+        self._files = files
+        self._chunks.replace(first, self._spilled.batches[first:])
+        self._chunks.in_files = len(self._chunks)
 
     def frozen(self, ids: np.ndarray) -> FrozenRows:
         """Return these rows as they are now, whatever becomes of the store; chunks are shared."""
-        return FrozenRows(self._all_chunks(), self._positions[ids], self.widest)
+        return FrozenRows(self._chunks.frozen(), self._positions[ids], self.widest)
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:
         """Return the ids that name live rows now."""
@@ -284,7 +318,7 @@ class RowStore(Mapped):
         """Add the rows of a snapshot; return their ids and the rows, for the owner to index them."""
         part = part.combine_chunks()
         batches = pa.Table.from_arrays(part.columns[2:], schema=self.schema).combine_chunks().to_batches()
-        rows = batches[0] if batches else _no_rows(self.schema)
+        rows = batches[0] if batches else self._chunks.take(np.zeros(0, np.int64))
         return self.append(rows, numbers_of(part.column("weight"))), rows
 
 
@@ -292,7 +326,7 @@ class FrozenRows:
     """Rows of a store as they were."""
 
     # The caller's arrays are copies or never change: ``_positions[ids]`` is a new array.
-    def __init__(self, chunks: Sequence[pa.RecordBatch], positions: np.ndarray, widest: int) -> None:
+    def __init__(self, chunks: StoredChunks, positions: np.ndarray, widest: int) -> None:
         self._chunks, self._positions, self._widest = chunks, positions, widest
 
     def columns(self, columns: list[int]) -> pa.Table:
@@ -306,60 +340,10 @@ class FrozenRows:
         """Yield the rows numbered ``wanted_rows``, in that order: where a piece begins, its numbers, its
         rows. There is at least one piece.
         """
-        chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
         wanted = self._positions[wanted_rows]
         # Even if every row were the widest, one batch could hold them.
         small = wanted.size * self._widest <= LIMITS.batch_bytes
         for first, last in (
-            [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes)
+            [(0, wanted.size)] if small else cut(self._chunks.sizes(wanted), wanted.size, LIMITS.batch_bytes)
         ):
-            yield first, wanted_rows[first:last], _gather(chunks, wanted[first:last], None)
-
-
-def _gather(
-    whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None
-) -> pa.RecordBatch:
-    """Return the rows at positions in the concatenation of chunks."""
-    chunks = whole if columns is None else [chunk.select(columns) for chunk in whole]
-    # One chunk: no need to put rows back into order.
-    if len(chunks) == 1:
-        return chunks[0].take(array_of(positions))
-    pieces, order = [], [np.zeros(0, np.int64)]
-    for chunk, piece_order, inside in _by_chunk(chunks, positions):
-        pieces.append(chunk.take(array_of(inside)))
-        order.append(piece_order)
-    gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
-    if len(pieces) == 1:
-        return gathered
-    # Rows come chunk by chunk; ``back`` is the position of each wanted row among them.
-    back = np.empty(positions.size, np.int64)
-    back[np.concatenate(order)] = np.arange(positions.size)
-    return gathered.take(array_of(back))
-
-
-def _sizes(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> np.ndarray:
-    """Return about how many bytes the rows at positions in the concatenation of chunks are."""
-    sizes = np.zeros(positions.size, np.int64)
-    for chunk, order, inside_rows in _by_chunk(chunks, positions):
-        sizes[order] = row_sizes(chunk, inside_rows)
-    return sizes
-
-
-def _by_chunk(
-    chunks: Sequence[pa.RecordBatch], positions: np.ndarray
-) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:
-    """Yield each chunk that some positions of the concatenation fall in: the chunk, which positions those
-    are, and their positions in it.
-    """
-    # The chunk of a position is the last one that starts at or before it; a counting sort groups positions by
-    # chunk.
-    starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
-    order, offsets = counting_sort(np.searchsorted(starts, positions, side="right") - 1, len(chunks))
-    for i, chunk in enumerate(chunks):
-        if offsets[i] < offsets[i + 1]:
-            inside = order[offsets[i] : offsets[i + 1]]
-            yield chunk, inside, positions[inside] - starts[i]
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+            yield first, wanted_rows[first:last], self._chunks.take(wanted[first:last], columns)

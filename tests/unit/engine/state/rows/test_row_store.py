@@ -62,7 +62,7 @@ def test_row_store_compacts_and_keeps_ids():
     keep = ids[::7]
     store.add_weights(np.setdiff1d(ids, keep), np.full(ids.size - keep.size, -1))
     assert store.take(keep).column(0).to_pylist() == list(range(0, 5000, 7))
-    assert sum(chunk.num_rows for chunk in store._chunks) == keep.size
+    assert sum(chunk.num_rows for chunk in store._chunks.batches) == keep.size
     assert len(store._chunks) == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.avro_operations import NODE_WIDTH, WIDTH, ReadFault, WriteOp
+from penstock.engine.kernels.avro.operations import NODE_WIDTH, WIDTH, ReadFault, WriteOp
 from penstock.engine.kernels.kernel import I64, IN_I64, IN_U8, OUT_I64, OUT_U8, kernel
 from penstock.engine.kernels.pointers import P_I64, P_U8, pointer
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numba.types import UniTuple
 
-from penstock.engine.kernels.avro_operations import NODE_WIDTH, WIDTH, ReadFault, ReadOp
+from penstock.engine.kernels.avro.operations import NODE_WIDTH, WIDTH, ReadFault, ReadOp
 from penstock.engine.kernels.kernel import (
     F64,
     I64,
