@@ -1,5 +1,5 @@
-"""State kernels alone, on one core: M rows/s of hashing, partitioning, key indexes, accumulators and
-aggregate operators.
+"""State kernels alone, on one core: M rows/s of hashing, partitioning, key indexes, stored rows, accumulators
+and aggregate operators.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def _rate(once: Callable[[], None]) -> float:
 def _benches() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     yield from _hashing()
     yield from _indexing()
+    yield from _storing()
     yield from _accumulating()
     yield from _operators()
 
@@ -76,6 +77,40 @@ def _indexing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
             f"KeyIndex, (string, int64), {keys:,} keys",
             passes(lambda n, text=text: [pa.array(text[n], pa.string()), pa.array(n)], keys),
         )
+
+
+def _storing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
+    from penstock.engine.state.rows.row_store import RowStore
+
+    text = pa.array([f"{'some text ' * (i % 7)}{i}" for i in range(5_000)])
+    batches = [
+        pa.RecordBatch.from_arrays(
+            [
+                pa.array(numbers),
+                pa.array(numbers * 3),
+                text.take(pa.array(numbers)),
+                text.take(pa.array(numbers)),
+            ],
+            names=["a", "b", "c", "d"],
+        )
+        for numbers in _numbers(5_000)
+    ]
+    stores = []
+
+    def fill() -> None:
+        store = RowStore(batches[0].schema)
+        for batch in batches:
+            store.append(batch)
+        stores.append(store)
+
+    yield "RowStore append, two numbers and two texts", [fill] * 3
+    asked = _numbers(ROWS * BATCHES)
+
+    def take(ids: list[np.ndarray]) -> Callable[[], None]:
+        return lambda: [stores[-1].take(some) for some in ids][:0]
+
+    yield "RowStore take at random of 2 M rows", [take(asked)] * 3
+    yield "RowStore take of 2 M rows, in their order", [take([np.sort(ids) for ids in asked])] * 3
 
 
 def _accumulating() -> Iterator[tuple[str, list[Callable[[], None]]]]:

@@ -135,6 +135,9 @@ class StoredChunks:
         return self._noted[column, noted, : len(self.batches)]
 
     def _places(self, positions: np.ndarray) -> np.ndarray:
+        # Kernels read memory by address: a position that is none must not reach them.
+        if positions.size and not 0 <= positions.min() <= positions.max() < self.num_rows:
+            raise IndexError(f"a position is not below {self.num_rows}")
         places = np.empty(positions.size, np.int64)
         guide, shift = self._guide()
         kernel.find_places(positions, self._starts[: len(self.batches) + 1], guide, shift, places)

@@ -95,3 +95,12 @@ def test_no_rows_have_the_schema_and_too_much_text_is_refused(monkeypatch: pytes
     assert chunks.take(np.zeros(1, np.int64)).num_rows == 1
     with pytest.raises(TooLarge):
         chunks.take(np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize("wrong", [-1, 2, 1 << 40])
+def test_no_memory_is_read_that_is_not_the_chunks(wrong: int) -> None:
+    chunks = StoredChunks(pa.schema([("n", pa.int64())]))
+    chunks.append([pa.record_batch({"n": [1, 2]})])
+    for read in (chunks.take, chunks.sizes):
+        with pytest.raises(IndexError):
+            read(np.array([0, wrong]))
