@@ -7,7 +7,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import chain, data, deployment, hosted, kernels, match, nexmark, spark_startup, startup, throughput
+from bench import chain, data, deployment, kernels, nexmark, throughput
+from bench.operators import match
+from bench.spark import hosted
+from bench.spark import startup as spark_startup
+from bench.start import startup
 
 
 def main() -> None:

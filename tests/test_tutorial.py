@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from bench.tutorial_recording import follow, open_terminal
+from bench.start.tutorial_recording import follow, open_terminal
 from penstock.repl.cli import main
 from penstock.repl.output.cell_text import text_column
 from tests.harness.page_files import page_steps, write_page_files
@@ -136,7 +136,7 @@ def test_every_step_answers_as_the_page_says(directory: Path, reader: Reader) ->
 
 
 def test_the_statements_are_typed_on_a_terminal(directory: Path) -> None:
-    """As ``python -m bench.tutorial_recording`` does with the whole page."""
+    """As ``python -m bench.start.tutorial_recording`` does with the whole page."""
     (directory / "inbox").mkdir()
     (directory / "orders.csv").rename(directory / "inbox" / "orders.csv")
     terminal = open_terminal(directory, [sys.executable, "-m", "penstock.repl.cli"], "penstock>", 0.0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench.spill import QUERIES, measured
+from bench.state.spill import QUERIES, measured
 from tests.fault_injection.verdict import Verdict
 
 _MB = 1 << 20

@@ -7,7 +7,7 @@ all together sixteen before others wait. Frames are buffered in memory, then on 
 When the disk is full too, all tasks but the first's wait. As long as the first has not begun, the others
 continue: they may occupy the only slots it could run in.
 
-What it buys, by ``python -m bench.spark_results --rows 10000000`` in turn with pyspark's ``toArrow()``: the
+What it buys, by ``python -m bench.spark.results --rows 10000000`` in turn with pyspark's ``toArrow()``: the
 first batch after 0.7 s against 12 to 14 s. The client takes 283 to 300 MB against 638 to 669, and an
 early close ends the job. What it costs: 0.51 M rows/s against 0.72 to 0.86, 0.53 M rows per
 cpu-second against 0.74 to 0.88.

@@ -55,10 +55,10 @@ def _timed(
 
 
 def main() -> None:
-    """``python -m bench.databases``."""
+    """``python -m bench.connectors.databases``."""
     import argparse
 
-    parser = argparse.ArgumentParser(prog="python -m bench.databases", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.databases", description=__doc__)
     parser.add_argument("--rows", type=int, default=500_000, help="rows of seven columns (500,000)")
     parser.add_argument(
         "--runs", type=int, default=5, help="runs of each, in turn, of which the median counts (5)"

@@ -1,4 +1,4 @@
-"""``python -m bench.spark_results``: rows out of Spark, to a quick and to a slow reader and to one that
+"""``python -m bench.spark.results``: rows out of Spark, to a quick and to a slow reader and to one that
 leaves: rates, memory of both sides, beside pyspark's ``toArrow()`` in turn.
 """
 
@@ -198,7 +198,7 @@ def main() -> int:
     """Print a line for each kind of reader; return 1 when memory grew with the rows, or an early close did
     not end the job.
     """
-    parser = argparse.ArgumentParser(prog="python -m bench.spark_results", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.spark.results", description=__doc__)
     parser.add_argument(
         "--folder", type=Path, default=Path("out/bench"), help="where the rows are kept (out/bench)"
     )

@@ -1,4 +1,4 @@
-"""The states whose checkpoints ``bench.checkpoints`` measures: each with what touches keys of it, and how
+"""The states whose checkpoints ``bench.state.checkpoints`` measures: each with what touches keys of it, and how
 many keys make 10 MB.
 """
 

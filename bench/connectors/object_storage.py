@@ -1,4 +1,4 @@
-"""``python -m bench.object_storage``: state in an object store beside a local disk: writing and reading 100 MB,
+"""``python -m bench.connectors.object_storage``: state in an object store beside a local disk: writing and reading 100 MB,
 small files, and what a checkpoint costs in requests.
 
 The servers run on this machine: moto, written in Python, which is slow but keeps conditions of writes, and
@@ -118,7 +118,7 @@ def _timed(act: Callable[[], None]) -> tuple[float, float]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m bench.object_storage", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.object_storage", description=__doc__)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--files", type=int, default=50)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""``python -m bench.runtime_filters``: a stream of ten million rows joined with a hundred keys of a hundred
+"""``python -m bench.operators.runtime_filters``: a stream of ten million rows joined with a hundred keys of a hundred
 thousand, with and without its filter.
 
 Times are from the statement to the end of a job that has given all its rows, of jobs that take turns. Spread:
@@ -68,7 +68,7 @@ def took(
 
 def main() -> None:
     """Print seconds with and without the filter, and their ratio, of the best of so many runs."""
-    parser = argparse.ArgumentParser(prog="python -m bench.runtime_filters", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.operators.runtime_filters", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--parallelism", type=int, default=2)

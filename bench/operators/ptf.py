@@ -1,6 +1,6 @@
 """Process table functions over Arrow tables in memory, M rows per second and per cpu-second, beside GROUP BY.
 
-``python -m bench.ptf [--rows 4000000] [--runs 3]``: a count by key that emits each partition's count once a
+``python -m bench.operators.ptf [--rows 4000000] [--runs 3]``: a count by key that emits each partition's count once a
 batch, the same with a timer for each second of event time, one row at a time.
 """
 
@@ -108,7 +108,7 @@ def _seconds(connection: Any, query: str) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m bench.ptf", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.operators.ptf", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000, help="rows of each query (4 million)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure (3)")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""``python -m bench.first_hour``: the first hour on a new machine, timed: a new virtual environment, an empty
+"""``python -m bench.start.first_hour``: the first hour on a new machine, timed: a new virtual environment, an empty
 home and empty caches. pip may use its own cache (``--no-cache``: it may not). Each step has its time since its
 command was started and, because the machine may be busy, the command's seconds of CPU until then.
 
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from tests.harness.page_files import write_page_files
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 _LIMIT_S = 900.0
 _LOOK_S = 0.01
 
@@ -76,7 +76,7 @@ class Machine:
 
 def main() -> None:
     """Print the time of each step."""
-    parser = argparse.ArgumentParser(prog="python -m bench.first_hour", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.start.first_hour", description=__doc__)
     parser.add_argument("--no-cache", action="store_true", help="pip downloads everything")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="penstock-first-hour-") as folder:

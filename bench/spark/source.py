@@ -1,4 +1,4 @@
-"""``python -m bench.spark_source``: rates at which Spark reads what a job has committed, beside Spark's
+"""``python -m bench.spark.source``: rates at which Spark reads what a job has committed, beside Spark's
 own reading of the same files.
 """
 
@@ -91,7 +91,7 @@ def report(rows: int, runs: int) -> None:
 
 def main() -> None:
     """Parse arguments and print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m bench.spark_source", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.spark.source", description=__doc__)
     parser.add_argument("--rows", type=int, default=4_000_000, help="rows of the table (4 million)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure, the best counts (3)")
     arguments = parser.parse_args()

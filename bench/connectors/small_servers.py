@@ -1,7 +1,7 @@
 """How fast messages of JetStream and MQTT are read and written: CPU of this process, first run and warm, and
 its memory.
 
-``python -m bench.small_servers [nats|mqtt] --rows 200000``: JSON of three columns, 60 bytes each.
+``python -m bench.connectors.small_servers [nats|mqtt] --rows 200000``: JSON of three columns, 60 bytes each.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def report_mqtt(broker: MqttProcess, rows: int) -> None:
 
 def main() -> None:
     """Print what was asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.small_servers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.small_servers", description=__doc__)
     parser.add_argument("which", nargs="*", choices=["nats", "mqtt", []])
     parser.add_argument("--rows", type=int, default=200_000)
     arguments = parser.parse_args()

@@ -201,8 +201,8 @@ def show(title: str, found: dict[str, list[Timing]], rows: int) -> None:
 
 
 def main() -> None:
-    """``python -m bench.postgres_cdc``."""
-    parser = argparse.ArgumentParser(prog="python -m bench.postgres_cdc", description=__doc__)
+    """``python -m bench.connectors.postgres_cdc``."""
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.postgres_cdc", description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000, help="rows of five columns (200,000)")
     parser.add_argument("--runs", type=int, default=3, help="warm runs, of which the median counts (3)")
     parser.add_argument("--epoch", type=int, default=20_000, help="rows of an epoch of the sink (20,000)")

@@ -1,4 +1,4 @@
-"""``python -m bench.web``: what the web listener costs, in processor time, and how fast a query ends whose
+"""``python -m bench.server.web``: what the web listener costs, in processor time, and how fast a query ends whose
 reader leaves.
 """
 

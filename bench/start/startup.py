@@ -25,9 +25,13 @@ COMMANDS = (
         (sys.executable, "-m", "penstock.repl.cli", "-c", _STREAM + "SELECT k FROM ticks LIMIT 1"),
         1.0,
     ),
-    ("first row, GROUP BY, API", (sys.executable, "-m", "bench.first_row"), 1.0),
-    ("first row, GROUP BY, 2 workers, API", (sys.executable, "-m", "bench.first_row", "processes"), 1.5),
-    ("prompt of the shell", (sys.executable, "-m", "bench.prompt"), 0.6),
+    ("first row, GROUP BY, API", (sys.executable, "-m", "bench.start.first_row"), 1.0),
+    (
+        "first row, GROUP BY, 2 workers, API",
+        (sys.executable, "-m", "bench.start.first_row", "processes"),
+        1.5,
+    ),
+    ("prompt of the shell", (sys.executable, "-m", "bench.start.prompt"), 0.6),
 )
 
 

@@ -1,4 +1,4 @@
-"""``python -m bench.tutorial_recording``: types docs/TUTORIAL.md on a terminal, checks what each step answers, and
+"""``python -m bench.start.tutorial_recording``: types docs/TUTORIAL.md on a terminal, checks what each step answers, and
 writes what was seen to docs/tutorial.cast (asciinema plays it). ``--screens``: prints the text of each step too.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.harness.page_files import page_steps, write_page_files
 from tests.harness.terminal import Terminal
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "TUTORIAL.md"
 _KEY_S = 0.02
 _IDLE_S = 1.5
@@ -25,7 +25,7 @@ _TRIES = 60
 
 def main() -> None:
     """Record the whole page."""
-    parser = argparse.ArgumentParser(prog="python -m bench.tutorial_recording", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.start.tutorial_recording", description=__doc__)
     parser.add_argument("--screens", action="store_true", help="print what each step wrote")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="penstock-tutorial-") as folder:

@@ -170,8 +170,8 @@ def small_epochs(kind: str, epochs: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """``python -m bench.lakehouse``."""
-    parser = argparse.ArgumentParser(prog="python -m bench.lakehouse", description=__doc__)
+    """``python -m bench.connectors.lakehouse``."""
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.lakehouse", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of three columns (2 million)")
     parser.add_argument("--runs", type=int, default=3, help="runs, of which the median counts (3)")
     parser.add_argument("--epochs", type=int, default=300, help="commits of one row (300)")

@@ -1,6 +1,6 @@
 """Message formats on one core: M rows/s into columns and back, beside what Python programs use.
 
-``python -m bench.formats``: 100,000 messages of six columns; the best of seven passes, in CPU time.
+``python -m bench.connectors.formats``: 100,000 messages of six columns; the best of seven passes, in CPU time.
 """
 
 from __future__ import annotations

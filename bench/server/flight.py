@@ -1,4 +1,4 @@
-"""``python -m bench.server_flight``: rows fetched from a server by Flight SQL, beside the same rows in this
+"""``python -m bench.server.flight``: rows fetched from a server by Flight SQL, beside the same rows in this
 process.
 
 Each way has a first run and warm ones. Rates are by the clock; processor time is of client and server apart,
@@ -33,7 +33,7 @@ _ADDRESS = re.compile(r"\"flight\": \"([^\"]+)\"")
 
 def main() -> None:
     """Print a line for each way of fetching, then how soon a first row comes."""
-    parser = argparse.ArgumentParser(prog="python -m bench.server_flight", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.server.flight", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the table (10 million)")
     parser.add_argument("--runs", type=int, default=3, help="warm runs of each way (3)")
     arguments = parser.parse_args()

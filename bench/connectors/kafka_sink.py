@@ -1,8 +1,8 @@
-"""Rows to Kafka: ``python -m bench.kafka_sink [records|transactions|latency]``: all of them without a word.
+"""Rows to Kafka: ``python -m bench.connectors.kafka_sink [records|transactions|latency]``: all of them without a word.
 
 The broker is the one of the tests, in a process of its own. Figures are processor time of the writing process, all
 threads, so that a slow broker does not count. Latency is from one topic through a job to another one: see
-``bench.kafka_latency``.
+``bench.connectors.kafka_latency``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from bench import kafka_latency
+from bench.connectors import kafka_latency
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, STRING
@@ -151,7 +151,7 @@ def transactions(topics: KafkaTopics) -> None:
 
 def main() -> None:
     """Print the figures that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.kafka_sink", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.kafka_sink", description=__doc__)
     parser.add_argument("which", nargs="*", help="records, transactions, latency (all)")
     kafka_latency.add_options(parser)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""``python -m bench.server_postgres [fetch|points|streams]``: the PostgreSQL wire of one server process.
+"""``python -m bench.server.postgres [fetch|points|streams]``: the PostgreSQL wire of one server process.
 
 The server runs in a process of its own, whose processor time is read from the system. Clients are sockets that
 decode nothing, so that a figure is the server's. Latencies are by the wall clock: a busy machine makes them
@@ -108,7 +108,7 @@ class Client:
 @contextmanager
 def server(folder: Path) -> Iterator[tuple[int, int]]:
     """Start a server; yield its port and process."""
-    command = [sys.executable, "-m", "bench.server_postgres", "serve", "--folder", str(folder)]
+    command = [sys.executable, "-m", "bench.server.postgres", "serve", "--folder", str(folder)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
@@ -273,7 +273,7 @@ def streams(folder: Path) -> None:
 
 def main() -> None:
     """Run the benches that were asked for."""
-    parser = argparse.ArgumentParser(prog="python -m bench.server_postgres", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.server.postgres", description=__doc__)
     parser.add_argument("which", nargs="*", choices=["fetch", "points", "streams", "serve", []])
     parser.add_argument("--folder", type=Path)
     arguments = parser.parse_args()

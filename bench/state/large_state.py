@@ -1,4 +1,4 @@
-"""``python -m bench.large_state``: how long a group aggregate's rows wait while its state grows to ten million
+"""``python -m bench.state.large_state``: how long a group aggregate's rows wait while its state grows to ten million
 keys, and for a whole snapshot of it. Processor time of the task's thread.
 """
 
@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from bench.checkpoint_states import aggregate
+from bench.state.checkpoint_states import aggregate
 
 BATCH = 65_536
 
@@ -18,7 +18,7 @@ def main() -> int:
     """Print the steps while the state grows, then what snapshots take; the first allocates memory that the
     others use again.
     """
-    parser = argparse.ArgumentParser(prog="python -m bench.large_state", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.state.large_state", description=__doc__)
     parser.add_argument("--keys", type=int, default=10_000_000, help="keys of the state (10000000)")
     parser.add_argument("--snapshots", type=int, default=4, help="whole snapshots, one after the other (4)")
     arguments = parser.parse_args()

@@ -213,7 +213,15 @@ def measure(name: str, case: Case, rows: int, runs: int) -> dict[str, object]:
 @contextmanager
 def mock(topics: Iterable[str], partitions: int) -> Iterator[str]:
     """Start librdkafka's mock broker with these topics in a process; its address is what this yields."""
-    words = [sys.executable, "-m", "bench.kafka", "--serve", *topics, "--partitions", str(partitions)]
+    words = [
+        sys.executable,
+        "-m",
+        "bench.connectors.kafka",
+        "--serve",
+        *topics,
+        "--partitions",
+        str(partitions),
+    ]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdin is not None
         try:
@@ -271,7 +279,7 @@ def _run(
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in wanted}
     for _ in range(arguments.rounds):
         for name in wanted:
-            words = [sys.executable, "-m", "bench.kafka", "--case", name, "--bootstrap", bootstrap]
+            words = [sys.executable, "-m", "bench.connectors.kafka", "--case", name, "--bootstrap", bootstrap]
             words += ["--topics", json.dumps(topics), "--partitions", str(partitions)]
             words += ["--rows", str(arguments.rows), "--runs", str(arguments.runs)]
             done = subprocess.run(words, check=True, capture_output=True, text=True)
@@ -290,7 +298,7 @@ def _run(
 
 def main() -> None:
     """Print the figures, or be one of the processes that make them."""
-    parser = argparse.ArgumentParser(prog="python -m bench.kafka", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.kafka", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=3, help="warm runs (3)")
     parser.add_argument("--rounds", type=int, default=1, help="of all cases, one after the other (1)")

@@ -1,4 +1,4 @@
-"""``python -m bench.spill``: a join or an aggregate of distinct keys under a memory budget: its rate, and
+"""``python -m bench.state.spill``: a join or an aggregate of distinct keys under a memory budget: its rate, and
 how memory grows.
 """
 
@@ -93,7 +93,7 @@ def _own_memory(process_id: int) -> int:
 
 def main() -> None:
     """Print one line per budget."""
-    parser = argparse.ArgumentParser(prog="python -m bench.spill", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.state.spill", description=__doc__)
     parser.add_argument(
         "--rows",
         type=int,

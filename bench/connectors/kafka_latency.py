@@ -1,4 +1,4 @@
-"""Latency from topic to topic: ``python -m bench.kafka_sink latency``, or this module with ``--only WORD``.
+"""Latency from topic to topic: ``python -m bench.connectors.kafka_sink latency``, or this module with ``--only WORD``.
 
 A process makes records at a steady rate, another one is the job, and this one reads what the job has written,
 by the stock client. Each record carries when it was made and when the query had it; brokers say when they had
@@ -141,7 +141,7 @@ def _topic(topics: KafkaTopics) -> str:
 @contextmanager
 def _process(*words: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run a part of this module in a process, until it is killed."""
-    process = subprocess.Popen([sys.executable, "-m", "bench.kafka_latency", *words])
+    process = subprocess.Popen([sys.executable, "-m", "bench.connectors.kafka_latency", *words])
     try:
         yield process
     finally:
@@ -309,7 +309,7 @@ def main() -> None:
         bootstrap, topic, rate, seconds, linger_ms = sys.argv[2:]
         generate(bootstrap, topic, int(rate), float(seconds), int(linger_ms))
         return
-    parser = argparse.ArgumentParser(prog="python -m bench.kafka_latency", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.connectors.kafka_latency", description=__doc__)
     add_options(parser)
     latency(parser.parse_args())
 

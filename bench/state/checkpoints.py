@@ -1,4 +1,4 @@
-"""``python -m bench.checkpoints``: how long rows wait for a snapshot, what a checkpoint writes, how much
+"""``python -m bench.state.checkpoints``: how long rows wait for a snapshot, what a checkpoint writes, how much
 later rows come, what an interval costs.
 """
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.checkpoint_states import STATES
 from bench.data import ROWS, events
 from bench.latency import run as paced
 from bench.queries import QUESTIONS, Question, events_ddl
+from bench.state.checkpoint_states import STATES
 from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
 from penstock.engine.storage.local import LocalStorage
 from penstock.engine.task.incremental_snapshots import IncrementalSnapshots
@@ -165,7 +165,7 @@ def added_latency(pairs: int, seconds: float, rate: int) -> bool:
 
 def main() -> int:
     """Print what was asked for; 1 when rows wait too long or come too late."""
-    parser = argparse.ArgumentParser(prog="python -m bench.checkpoints", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.state.checkpoints", description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="runs of each wait (5)")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of each cost; 0: only waits (5)")
     parser.add_argument(

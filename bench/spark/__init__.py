@@ -1,0 +1,1 @@
+"""Benches of what runs in Spark, and what goes to it and back."""

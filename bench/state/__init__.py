@@ -1,0 +1,1 @@
+"""Benches of state: checkpoints, restores, growth, disk."""
