@@ -19,5 +19,5 @@ connection.execute(
     "CREATE TEMPORARY TABLE ticks (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
     "WITH ('connector' = 'datagen', 'rows-per-second' = '100000', 'fields.k.kind' = 'random', 'fields.k.min' = '0', 'fields.k.max' = '99')"
 )
-row = connection.execute("SELECT k, COUNT(*) AS n FROM ticks GROUP BY k").fetchone()
+row = next(connection.execute("SELECT k, COUNT(*) AS n FROM ticks GROUP BY k").changes())
 os._exit(0 if row is not None else 1)

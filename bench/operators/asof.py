@@ -1,6 +1,6 @@
 """ASOF JOIN of one key: processor time by the number of rows, with and without the rule ``nearest_rows``.
 
-``python -m bench.asof [--rows 1000 2000 4000] [--long 50000 200000]``: rows of both sides in order of time, and
+``python -m bench.operators.asof [--rows 1000 2000 4000] [--long 50000 200000]``: rows of both sides in order of time, and
 rows that are corrected: those of a GROUP BY. ``--long`` are sizes for the rule alone.
 """
 
