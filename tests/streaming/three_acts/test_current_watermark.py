@@ -16,7 +16,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from tests.streaming.three_acts.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 
-FILES, ROWS = 3, 1_500
+FILES, ROWS = 3, 700
 TABLE = """
     CREATE TABLE e (f INT, n BIGINT, k BIGINT, ts TIMESTAMP(6), WATERMARK FOR ts AS ts - INTERVAL '30' SECOND)
     WITH ('connector' = 'filesystem', 'path' = '%s', 'format' = 'csv', 'csv.header' = 'false');
@@ -67,7 +67,7 @@ def test_the_acts(query: str, place: Path, tmp_path: Path) -> None:
         try:
             job, channel = script.submit(parallelism, tmp_path, 50)
             if parallelism > 1:
-                run_and_stop(job, channel, folded, 300)
+                run_and_stop(job, channel, folded, 150)
             else:
                 run_to_end(job, channel, folded)
                 assert rows_read(job) < ROWS * FILES, "the last act was to go on, not to begin again"
