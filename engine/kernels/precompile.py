@@ -27,7 +27,7 @@ from penstock.engine.kernels.aggregates import (
     moments,
 )
 from penstock.engine.kernels.avro import reader, writer
-from penstock.engine.kernels.functions import string_split, time_texts
+from penstock.engine.kernels.functions import json_paths, string_split, time_texts
 from penstock.engine.kernels.index import gather, multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
@@ -39,6 +39,7 @@ MODULES = (
     csv_fields,
     gather,
     json_fields,
+    json_paths,
     min_max,
     stable_hash,
     kafka_messages,
