@@ -196,6 +196,11 @@ TEXT_CALLS: dict[str, FunctionCall] = {
 }
 
 JSON_CALLS: dict[str, FunctionCall] = {
+    "parse_json": FunctionCall("parse_json(js)", "js::JSON"),
+    "try_parse_json": FunctionCall("try_parse_json(js)", "try_cast(js AS JSON)"),
+    "variant_at": FunctionCall("CAST(js AS VARIANT):a", None),
+    "is_variant_null": FunctionCall("is_variant_null(CAST(t AS VARIANT))", None),
+    "schema_of_variant": FunctionCall("schema_of_variant(CAST(t AS VARIANT))", None),
     "get_json_object": FunctionCall("get_json_object(js, '$.a.b')", "js->>'$.a.b'"),
     "json_value": FunctionCall("json_value(js, '$.n')", "js->>'$.n'"),
     "json_query": FunctionCall("json_query(js, '$.a')", "js->'$.a'"),

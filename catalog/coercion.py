@@ -32,6 +32,7 @@ from penstock.catalog.types import (
     Time,
     Timestamp,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
     is_integer,
     is_numeric,
@@ -52,10 +53,12 @@ def is_interval(kind: DataType) -> bool:
 
 
 def is_orderable(kind: DataType) -> bool:
-    """Return whether values of a type have an order: everything but maps, as far as its parts have one."""
+    """Return whether values of a type have an order: all but maps and VARIANT, as far as its parts have
+    one.
+    """
     match kind:
         # Two maps with the same entries may have them in another order.
-        case Map():
+        case Map() | Variant():
             return False
         case Array(element):
             return is_orderable(element)
@@ -249,6 +252,8 @@ def can_cast(a: DataType, b: DataType) -> bool:
     # Every value has a text, nested ones too.
     if isinstance(b, String):
         return True
+    if isinstance(a, Variant) or isinstance(b, Variant):
+        return _has_json(b if isinstance(a, Variant) else a, read=isinstance(a, Variant))
     if isinstance(a, String):
         # A text is never parsed into a nested value or an interval; from_json reads nested values.
         return not (isinstance(b, Null | Array | Map | Row) or is_interval(b))
@@ -279,6 +284,22 @@ def can_cast(a: DataType, b: DataType) -> bool:
             can_cast(mine, theirs) for (_, mine), (_, theirs) in pairs
         )
     return False
+
+
+def _has_json(kind: DataType, read: bool) -> bool:
+    """Return whether a type is cast to VARIANT, or from it (``read``). Only a text of JSON is read as a time:
+    times and bytes are cast to STRING first.
+    """
+    match kind:
+        case Array(element):
+            return _has_json(element, read)
+        case Map(key, value):
+            return isinstance(key, String) and _has_json(value, read)
+        case Row(fields):
+            return all(_has_json(part, read) for _, part in fields)
+        case Date() | Time() | Timestamp() | TimestampLtz():
+            return read
+    return is_numeric(kind) or isinstance(kind, Boolean | String | Variant | Null)
 
 
 def implicit_cast(given: DataType, wanted: DataType) -> bool:

@@ -166,6 +166,11 @@ class Row(DataType):
 
 
 @dataclass(frozen=True)
+class Variant(DataType):
+    """VARIANT, a value of JSON whose type is known by row only. It is stored as its one canonical text."""
+
+
+@dataclass(frozen=True)
 class Foreign(DataType):
     """A type of another system that has no like here, by its name there. No expression reads a column of
     it: it is only ever NULL.
@@ -179,7 +184,7 @@ class Foreign(DataType):
 
 NULL, BOOLEAN, TINYINT, SMALLINT, INT, BIGINT = Null(), Boolean(), TinyInt(), SmallInt(), Int(), BigInt()
 FLOAT, DOUBLE, STRING, BINARY, DATE, TIME = Float(), Double(), String(), Binary(), Date(), Time()
-TIMESTAMP, TIMESTAMP_LTZ = Timestamp(), TimestampLtz()
+TIMESTAMP, TIMESTAMP_LTZ, VARIANT = Timestamp(), TimestampLtz(), Variant()
 DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL = DayTimeInterval(), YearMonthInterval()
 
 # From narrow to wide: coercion takes the later of two.
@@ -203,6 +208,8 @@ _SIMPLE_ARROW: dict[DataType, pa.DataType] = {
     DAY_TIME_INTERVAL: pa.duration("us"),
     # A number of months.
     YEAR_MONTH_INTERVAL: pa.int32(),
+    # JSON without blanks, fields in order: equal texts are equal values.
+    VARIANT: pa.string(),
 }
 
 
@@ -214,6 +221,18 @@ def is_integer(kind: DataType) -> bool:
 def is_numeric(kind: DataType) -> bool:
     """Return whether arithmetic is defined on a type."""
     return is_integer(kind) or isinstance(kind, Float | Double | Decimal)
+
+
+def holds(kind: DataType, part: type[DataType]) -> bool:
+    """Return whether a type, or a type within it, is of a class."""
+    match kind:
+        case Array(element):
+            return holds(element, part)
+        case Map(key, value):
+            return holds(key, part) or holds(value, part)
+        case Row(fields):
+            return any(holds(field, part) for _, field in fields)
+    return isinstance(kind, part)
 
 
 def is_timestamp(kind: DataType) -> bool:
@@ -248,8 +267,8 @@ def to_arrow(kind: DataType) -> pa.DataType:
 
 
 _FROM_ARROW: dict[pa.DataType, DataType] = {
-    # int32 is INT on the way back: a number of months has the same layout and must not win.
-    **{arrow: sql for sql, arrow in _SIMPLE_ARROW.items() if sql != YEAR_MONTH_INTERVAL},
+    # int32 is INT on the way back, string is STRING: months and VARIANT have the same layouts.
+    **{arrow: sql for sql, arrow in _SIMPLE_ARROW.items() if sql not in (YEAR_MONTH_INTERVAL, VARIANT)},
     # SQL has no unsigned types: the next wider signed one has all values.
     pa.uint8(): SMALLINT,
     pa.uint16(): INT,

@@ -36,7 +36,7 @@ from penstock.catalog.secrets import MASK, names_secret, redact_url
 from penstock.catalog.state_reference import STATE
 from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import BIGINT, STRING, DataType
+from penstock.catalog.types import BIGINT, STRING, DataType, Variant, holds
 
 # The connector of a plan's part that the optimizer computes once for several readers.
 SHARED = "shared"
@@ -248,6 +248,13 @@ def option(table: CatalogTable, key: str) -> OptionValue:
 
 def check_column(options: dict[str, str], field: Field, span: Span | None) -> None:
     """Refuse a column that the connector of a WITH clause cannot have: SQL-1509, SQL-1510."""
+    if holds(field.type, Variant):
+        raise PenstockError(
+            "SQL-1509",
+            f"column {field.name} of a table cannot be {field.type}: files and messages have no VARIANT",
+            hint="declare it STRING and read it by a column v AS parse_json(s); write to_json(v) into it",
+            span=span,
+        )
     connector_named(options["connector"], span).check_column(options, field, span)
 
 

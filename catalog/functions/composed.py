@@ -129,6 +129,7 @@ _FUNCTIONS = (
         (2, 2),
     ),
     ComposedFunction("to_time", "to_time(s[, pattern])", "A TIME.", (1, 2)),
+    ComposedFunction("to_variant_object", "to_variant_object(x)", "`CAST` to VARIANT.", (1, 1)),
     ComposedFunction("to_varchar", "to_varchar(time, pattern)", "`date_format` of a time.", (2, 2)),
     ComposedFunction("truncate", "truncate(x[, d])", "x cut towards zero to d digits (0).", (1, 2)),
     ComposedFunction("try_make_interval", "try_make_interval(y[, m[, ..]])", "`make_interval`.", (1, 7)),
@@ -154,8 +155,20 @@ _FUNCTIONS = (
     ComposedFunction("try_to_time", "try_to_time(s)", "`TRY_CAST` to TIME.", (1, 1)),
     ComposedFunction("try_to_timestamp", "try_to_timestamp(s)", "`TRY_CAST` to TIMESTAMP.", (1, 1)),
     ComposedFunction("try_validate_utf8", "try_validate_utf8(s)", "s: every STRING is valid UTF-8.", (1, 1)),
+    ComposedFunction(
+        "try_variant_get",
+        "try_variant_get(v, '$.a[0]'[, 'INT'])",
+        "`variant_get`; NULL for a value that is no such type.",
+        (2, 3),
+    ),
     ComposedFunction("typeof", "typeof(x)", "The name of the type, in small letters.", (1, 1)),
     ComposedFunction("validate_utf8", "validate_utf8(s)", "s: every STRING is valid UTF-8.", (1, 1)),
+    ComposedFunction(
+        "variant_get",
+        "variant_get(v, '$.a[0]'[, 'INT'])",
+        "The value at a constant path, as a type; elements count from 0. NULL where there is none.",
+        (2, 3),
+    ),
 )
 
 COMPOSED: dict[str, ComposedFunction] = {function.name: function for function in _FUNCTIONS}

@@ -18,6 +18,7 @@ from penstock.catalog.types import (
     Null,
     Row,
     String,
+    Variant,
     YearMonthInterval,
 )
 
@@ -64,9 +65,9 @@ def _schema(operands: Sequence[Operand]) -> Typing:
 
 def _written(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
-    if not isinstance(kind, Row | Array | Map):
+    if not isinstance(kind, Row | Array | Map | Variant):
         raise Mismatch(
-            f"argument 1 is {kind}, wanted a ROW, an ARRAY or a MAP", "write to_json(struct(a, b))"
+            f"argument 1 is {kind}, wanted a ROW, an ARRAY, a MAP or a VARIANT", "write to_json(struct(a, b))"
         )
     # By type, when the statement is planned: no row can then fail.
     writable(kind)
@@ -109,6 +110,8 @@ def readable(kind: DataType) -> None:
                 readable(part)
         case DayTimeInterval() | YearMonthInterval():
             raise Mismatch(f"{kind} has no form in JSON", "read it as STRING")
+        case Variant():
+            raise Mismatch("from_json has no VARIANT", "write parse_json(text), or read it as STRING")
 
 
 def _object(operands: Sequence[Operand]) -> Typing:
@@ -205,7 +208,7 @@ JSON: tuple[Function, ...] = (
     Function(
         "to_json",
         "to_json(x)",
-        "A ROW, ARRAY or MAP as JSON; fields that are NULL are left out.",
+        "A ROW, ARRAY, MAP or VARIANT as JSON; fields that are NULL are left out.",
         _written,
         (1, 1),
     ),

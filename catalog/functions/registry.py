@@ -17,6 +17,7 @@ from penstock.catalog.functions.scalar import CONDITIONALS, MATHEMATICS, OPERATO
 from penstock.catalog.functions.string import DAYS, NUMBERS, STRINGS, WORDS
 from penstock.catalog.functions.table import table_function_names
 from penstock.catalog.functions.type_rules import Function, Mismatch, Operand
+from penstock.catalog.functions.variant import VARIANTS
 from penstock.catalog.functions.window import WINDOW_FUNCTIONS
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.other_dialects import FUNCTION_HINTS
@@ -46,6 +47,7 @@ SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Bits, hashes and encodings": BIT_FUNCTIONS,
     "Text": STRINGS + WORDS,
     "JSON": JSON,
+    "VARIANT": VARIANTS,
     "Dates and times": TIMES + DAYS,
     "Arrays, maps and rows": NESTED,
     "Functions of elements": LAMBDAS,
@@ -72,6 +74,7 @@ INTERNAL_NAMES = frozenset(
         "bitwise_or",
         "bitwise_xor",
         "bitwise_not",
+        "variant_at",
     }
 )
 

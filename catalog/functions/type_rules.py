@@ -38,7 +38,9 @@ from penstock.catalog.types import (
     String,
     Timestamp,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
+    holds,
     is_integer,
     is_numeric,
     is_timestamp,
@@ -139,8 +141,12 @@ def ordered(operands: Sequence[Operand]) -> Typing:
     """One orderable type for all arguments and the result."""
     kinds, kind = same(operands)
     if not is_orderable(kind):
-        raise Mismatch(f"{kind} has no order")
+        raise Mismatch(f"{kind} has no order", _part_of(kind))
     return kinds, kind
+
+
+def _part_of(kind: DataType) -> str | None:
+    return "CAST a value in it: v:name::STRING" if holds(kind, Variant) else None
 
 
 def comparison(operands: Sequence[Operand]) -> Typing:
@@ -153,9 +159,11 @@ def comparison(operands: Sequence[Operand]) -> Typing:
         # ordered_at > 2024-01-01 is a difference of three numbers
         if isinstance(left, _TIMES) and is_integer(right):
             hint = "write DATE '2024-01-31' or TIMESTAMP '2024-01-31 10:00:00'"
+        if isinstance(left, Variant) or isinstance(right, Variant):
+            hint = f"write CAST(v AS {right if isinstance(left, Variant) else left})"
         raise Mismatch(f"{left} and {right} cannot be compared", hint)
     if not is_orderable(kind):
-        raise Mismatch(f"{kind} values cannot be compared")
+        raise Mismatch(f"{kind} values cannot be compared", _part_of(kind))
     return (kind, kind), BOOLEAN
 
 

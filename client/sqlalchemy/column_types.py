@@ -233,6 +233,8 @@ _SIMPLE: dict[sql_types.DataType, TypeEngine[Any]] = {
     sql_types.FLOAT: types.REAL(),
     sql_types.DOUBLE: types.DOUBLE(),
     sql_types.STRING: types.String(),
+    # the text of the JSON, which no driver parses
+    sql_types.VARIANT: types.String(),
     sql_types.BINARY: types.LargeBinary(),
     sql_types.DATE: types.DATE(),
     sql_types.TIME: types.TIME(),

@@ -27,7 +27,7 @@ from penstock.engine.kernels.aggregates import (
     moments,
 )
 from penstock.engine.kernels.avro import reader, writer
-from penstock.engine.kernels.functions import json_paths, string_split, time_texts
+from penstock.engine.kernels.functions import json_paths, string_split, time_texts, variants
 from penstock.engine.kernels.index import gather, multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
@@ -60,6 +60,7 @@ MODULES = (
     string_split,
     tagged_index,
     time_texts,
+    variants,
     int128,
     word_index,
 )

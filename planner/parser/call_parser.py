@@ -274,7 +274,7 @@ class CallParser:
         return name, self._context.scalar()
 
     def _entry(self) -> tuple[exp.Expr, exp.Expr]:
-        key = self._context.scalar()
+        key = self._context.key()
         self._tokens.need(TokenType.COLON, ":")
         return key, self._context.scalar()
 
@@ -409,7 +409,7 @@ class CallParser:
             and not self._tokens.at(TokenType.COLON, 1)
         ):
             self._tokens.advance()
-        key = self._context.scalar()
+        key = self._context.key()
         if (
             not self._tokens.take_words("VALUE")
             and not self._tokens.take(TokenType.COLON)

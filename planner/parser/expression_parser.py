@@ -62,6 +62,11 @@ _NO_PARENTHESES = frozenset(
 )
 
 
+def _quoted_step(name: str) -> str:
+    quote = '"' if "'" in name else "'"
+    return f"[{quote}{name}{quote}]"
+
+
 class ExpressionParser:
     """Parses scalar expressions by precedence climbing."""
 
@@ -71,13 +76,22 @@ class ExpressionParser:
         self._calls = CallParser(context, literals, over)
         self._predicates = PredicateParser(context, literals)
         # the rules that the levels below call upward
-        context.scalar, context.operand = self.scalar, self.operand
+        context.scalar, context.operand, context.key = self.scalar, self.operand, self.key
+        # k:v of MAP and JSON_OBJECT: the colon ends the key
+        self._before_colon = False
 
     def scalar(self) -> exp.Expr:
         """Return one expression: OR of ANDs of conditions."""
         self._tokens.enter()
         node = self._connected("OR", exp.Or, self._and)
         self._tokens.leave()
+        return node
+
+    def key(self) -> exp.Expr:
+        """Return the expression before a colon, which begins no path of a VARIANT."""
+        around, self._before_colon = self._before_colon, True
+        node = self.scalar()
+        self._before_colon = around
         return node
 
     def _and(self) -> exp.Expr:
@@ -193,6 +207,12 @@ class ExpressionParser:
                 node = self._tokens.spanned(
                     begin, exp.Dot(this=node, expression=self._tokens.identifier("field name"))
                 )
+            # variant:name.name[0]
+            elif self._at_variant_path(node):
+                self._tokens.advance()
+                node = self._tokens.spanned(
+                    begin, FunctionCall(this="variant_get", expressions=[node, self._variant_path()])
+                )
             # array[i], map[key]
             elif self._tokens.take(TokenType.L_BRACKET):
                 index = self.scalar()
@@ -212,6 +232,42 @@ class ExpressionParser:
             steps += 1
             if steps > MAX_DEPTH:
                 raise too_deep(self._tokens.current_span())
+
+    def _at_variant_path(self, node: exp.Expr) -> bool:
+        """Whether a colon that touches both its sides follows a name, a field or an element. A colon between
+        a key and its value stands apart, or behind a constant.
+        """
+        left, right = self._tokens.previous, self._tokens.token(1)
+        colon = self._tokens.token()
+        return (
+            self._tokens.at(TokenType.COLON)
+            and not self._before_colon
+            and isinstance(node, Reference | exp.Dot | exp.Bracket | FunctionCall | exp.Paren)
+            and right is not None
+            and colon is not None
+            and left.end + 1 == colon.start
+            and colon.end + 1 == right.start
+        )
+
+    def _variant_path(self) -> exp.Expr:
+        """Return the path behind the colon as the text ``$['a']['b'][0]``, in which names keep their case."""
+        begin, path = self._tokens.index, "$"
+        while True:
+            if not self._tokens.at(TokenType.L_BRACKET):
+                path += _quoted_step(self._tokens.identifier("name of a field").name)
+            elif self._tokens.take(TokenType.L_BRACKET):
+                path += self._variant_step()
+            if self._tokens.at(TokenType.L_BRACKET):
+                continue
+            if not self._tokens.take(TokenType.DOT):
+                return self._tokens.spanned(begin, exp.Literal.string(path))
+
+    def _variant_step(self) -> str:
+        step = self._literals.literal()
+        if not isinstance(step, exp.Literal) or (not step.is_string and not step.name.isdigit()):
+            raise self._tokens.not_yet("a step that is no constant", "write v:a[0] or v:a['name']")
+        self._tokens.need(TokenType.R_BRACKET, "]")
+        return _quoted_step(step.name) if step.is_string else f"[{step.name}]"
 
     # primaries
 

@@ -20,6 +20,9 @@ class ParserContext:
     scalar: Callable[[], exp.Expr]
     """The rule of whole expressions; ``ExpressionParser`` sets it."""
 
+    key: Callable[[], exp.Expr]
+    """The rule of an expression before a colon; ``ExpressionParser`` sets it."""
+
     operand: Callable[[], exp.Expr]
     """The rule of operators that bind tighter than a comparison; ``ExpressionParser`` sets it."""
 

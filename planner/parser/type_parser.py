@@ -27,6 +27,7 @@ from penstock.catalog.types import (
     STRING,
     TIME,
     TINYINT,
+    VARIANT,
     YEAR_MONTH_INTERVAL,
     Array,
     DataType,
@@ -57,6 +58,7 @@ _SIMPLE: dict[str, DataType] = {
     "STRING": STRING,
     "BYTES": BINARY,
     "DATE": DATE,
+    "VARIANT": VARIANT,
 }
 # types that take one number, which is read and has no effect
 _SIZED: dict[str, DataType] = {

@@ -22,6 +22,7 @@ from penstock.catalog.types import (
     Row,
     String,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
 )
 from penstock.client.server.postgres.wire_types import element_of
@@ -44,7 +45,7 @@ _HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint16)
 def text_printer(kind: DataType, zone: str) -> Printer:
     """Return a function from values of a type to the texts that PostgreSQL's clients read."""
     match kind:
-        case String():
+        case String() | Variant():
             return lambda column: column
         case Null() | Foreign():
             return lambda column: pa.nulls(len(column), _TEXT)

@@ -26,6 +26,7 @@ from penstock.catalog.types import (
     Row,
     Timestamp,
     TimestampLtz,
+    Variant,
 )
 
 
@@ -97,7 +98,7 @@ def wire_type(kind: DataType) -> WireType:
             return TIMESTAMP_TYPE
         case TimestampLtz():
             return TIMESTAMPTZ
-        case Map() | Row() | Array():
+        case Map() | Row() | Array() | Variant():
             return JSON
     # STRING, NULL, and types of other systems, whose values are NULL
     return TEXT

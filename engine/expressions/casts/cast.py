@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import (
+    STRING,
     Array,
     Boolean,
     DataType,
@@ -25,7 +26,9 @@ from penstock.catalog.types import (
     Time,
     Timestamp,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
+    holds,
     is_integer,
     is_numeric,
     to_arrow,
@@ -33,6 +36,7 @@ from penstock.catalog.types import (
 from penstock.engine.expressions.casts.from_text import from_text
 from penstock.engine.expressions.casts.nested import nested_cast, nested_text
 from penstock.engine.expressions.casts.to_text import to_text
+from penstock.engine.expressions.casts.variant import from_variant, to_variant
 from penstock.engine.expressions.datetime.date_arithmetic import INSTANT, LOCAL, to_instant, to_local
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, array_of, nulls_of, values_of
 from penstock.engine.expressions.evaluation_errors import bad_argument, bad_cast, out_of_range
@@ -49,7 +53,8 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
         return None
     # conversions return NULL for a misfit; only the wrapper below knows whether that is an error
     convert = _conversion(source, target, zone, safe)
-    if safe:
+    # the null of JSON is NULL, and no misfit: the conversion itself raises
+    if safe or isinstance(source, Variant):
         return lambda datum: convert(*aligned(datum))
     from_string = isinstance(source, String)
 
@@ -67,8 +72,10 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
 
 def _changes(source: DataType, target: DataType) -> bool:
     """Return whether a cast with equal Arrow types changes the meaning. INTERVAL YEAR TO MONTH has the same
-    Arrow type as INT.
+    Arrow type as INT, VARIANT the same as STRING.
     """
+    if source != target and (holds(source, Variant) or holds(target, Variant)):
+        return True
     return isinstance(source, YearMonthInterval) != isinstance(target, YearMonthInterval)
 
 
@@ -80,6 +87,11 @@ def _conversion(source: DataType, target: DataType, zone: str, safe: bool) -> Co
     # CAST(NULL AS type)
     if isinstance(source, Null):
         return lambda column: pa.nulls(len(column), arrow)
+    if isinstance(source, Variant):
+        # TRY for parts of it: the conversion itself knows what is a misfit
+        return from_variant(target, safe, lambda mine, theirs: cast_kernel(mine, theirs, True, zone))
+    if isinstance(target, Variant):
+        return to_variant(source, zone)
     # To text; from text; between numbers; to BOOLEAN; to dates and times; nested types part by part.
     if isinstance(target, String):
         return _text_of(source, zone)
@@ -99,6 +111,8 @@ def _conversion(source: DataType, target: DataType, zone: str, safe: bool) -> Co
 
 
 def _text_of(source: DataType, zone: str) -> Conversion:
+    if isinstance(source, Variant):
+        return from_variant(STRING, True, lambda mine, theirs: cast_kernel(mine, theirs, True, zone))
     if isinstance(source, Array | Map | Row):
         return nested_text(source, lambda part: _text_of(part, zone))
     return (

@@ -29,6 +29,7 @@ from penstock.engine.expressions.json.path_scan import (
 )
 from penstock.engine.expressions.json.schema_of_json import schema_of_json
 from penstock.engine.expressions.json.to_json import json_array, json_object, to_json
+from penstock.engine.expressions.json.variant_functions import VARIANTS
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 
 # $.name, $[0] and $['a name'], any number of them
@@ -152,4 +153,5 @@ JSON_TEXTS: dict[str, Factory] = {
     "to_json": to_json,
     "json_object": json_object,
     "json_array": json_array,
+    **VARIANTS,
 }

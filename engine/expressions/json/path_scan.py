@@ -58,8 +58,11 @@ def is_scanned(steps: Sequence[Step]) -> bool:
     )
 
 
-def scan(texts: pa.Array, steps: Sequence[Step]) -> PathValues:
-    """Return what is at a path of each text. A NULL has undefined values."""
+def scan(texts: pa.Array, steps: Sequence[Step], canonical: bool = False) -> PathValues:
+    """Return what is at a path of each text. A NULL has undefined values.
+
+    ``canonical``: the texts are values of VARIANT, and names are written as they are there.
+    """
     from penstock.engine.kernels.functions import json_paths
 
     names, words = bytearray(), []
@@ -74,6 +77,7 @@ def scan(texts: pa.Array, steps: Sequence[Step]) -> PathValues:
         data,
         np.frombuffer(bytes(names) or b"\0", np.uint8),
         np.array(words, np.int64),
+        int(canonical),
         found.kinds,
         found.starts,
         found.ends,

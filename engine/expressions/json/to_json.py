@@ -17,11 +17,13 @@ from penstock.catalog.types import (
     Double,
     Float,
     Map,
+    Null,
     Row,
     String,
     Time,
     Timestamp,
     TimestampLtz,
+    Variant,
 )
 from penstock.engine.api import arrow_numpy
 from penstock.engine.expressions.casts.to_text import to_text
@@ -44,7 +46,7 @@ _CONTROLS = {chr(code): _NAMED.get(chr(code), f"\\u{code:04X}") for code in rang
 
 def to_json(bound: BoundCall) -> Kernel:
     """Return the kernel of ``to_json(x)``."""
-    write = _writer(bound.kinds[0], bound.context.zone)
+    write = writer(bound.kinds[0], bound.context.zone)
     return lambda value: write(*aligned(value))
 
 
@@ -94,7 +96,7 @@ def _marked(bound: BoundCall, kinds: tuple[DataType, ...]) -> tuple[bool, list[W
     nulls, _, marks = str(bound.constant(0)).partition(" ")
     zone = bound.context.zone
     return nulls == "absent", [
-        _as_it_is if mark == "j" else _writer(kind, zone) for mark, kind in zip(marks, kinds, strict=True)
+        _as_it_is if mark == "j" else writer(kind, zone) for mark, kind in zip(marks, kinds, strict=True)
     ]
 
 
@@ -123,17 +125,25 @@ def _enclosed(inner: pa.Array, left: str, right: str, missing: np.ndarray | None
     )
 
 
-def _writer(kind: DataType, zone: str) -> Writer:
+def writer(kind: DataType, zone: str, nulls: bool = False) -> Writer:
+    """Return the writer of a type's values; ``nulls`` says that NULL fields of rows are written too."""
     match kind:
         # one writer a type, chosen at compile time
         case Row(fields):
-            return _row([(name, _writer(part, zone)) for name, part in fields])
+            return _row([(name, writer(part, zone, nulls)) for name, part in fields], nulls)
         case Array(element):
-            return _array(_writer(element, zone))
+            return _array(writer(element, zone, nulls))
         case Map(key, value):
             return _map(
-                quoted if isinstance(key, String) else _quoting(to_text(key, zone)), _writer(value, zone)
+                quoted if isinstance(key, String) else _quoting(to_text(key, zone)),
+                writer(value, zone, nulls),
             )
+        # JSON already
+        case Variant():
+            return _as_it_is
+        # a column of NULLs
+        case Null():
+            return lambda column: pa.nulls(len(column), _TEXT)
         case String():
             return quoted
         case Float() | Double():
@@ -201,15 +211,15 @@ def _offset(minutes: int) -> str:
     return "Z" if minutes == 0 else f"{'-' if minutes < 0 else '+'}{hours:02}:{rest_minutes:02}"
 
 
-def _row(fields: list[tuple[str, Writer]]) -> Writer:
-    """Return the writer of a row. NULL fields are omitted."""
+def _row(fields: list[tuple[str, Writer]], nulls: bool) -> Writer:
+    """Return the writer of a row. NULL fields are omitted unless ``nulls``."""
     names = [quoted(pa.array([name]))[0].as_py() + ":" for name, _ in fields]
 
     def write(column: pa.Array) -> pa.Array:
-        parts = [
-            _joined(name, part(pc.struct_field(column, i)))
-            for i, (name, (_, part)) in enumerate(zip(names, fields, strict=True))
-        ]
+        values = [part(pc.struct_field(column, i)) for i, (_, part) in enumerate(fields)]
+        if nulls:
+            values = [pc.fill_null(value, "null") for value in values]
+        parts = [_joined(name, value) for name, value in zip(names, values, strict=True)]
         return _enclosed(_listed(parts, len(column)), "{", "}", nulls_of(column))
 
     return write

@@ -21,14 +21,15 @@ _LONGEST_WHOLE = 18
 
 
 @njit(nogil=True)
-def _blank_end(data, pos, end):
+def blank_end(data, pos, end):
+    """Return the position of the next byte that is no blank."""
     while pos < end and (data[pos] == 32 or data[pos] == 10 or data[pos] == 13 or data[pos] == 9):
         pos += 1
     return pos
 
 
 @njit(nogil=True)
-def _hex_word(data, pos, end):
+def hex_word(data, pos, end):
     """Return the number of four hexadecimal digits, -1 where there are none."""
     if pos + 4 > end:
         return -1
@@ -57,7 +58,7 @@ def _escape_end(data, pos, end):
         return pos + 1
     if letter != 117:
         return -1
-    high = _hex_word(data, pos + 1, end)
+    high = hex_word(data, pos + 1, end)
     if high <= 0 or 0xDC00 <= high < 0xE000:
         return -1
     if high < 0xD800 or high >= 0xE000:
@@ -65,12 +66,12 @@ def _escape_end(data, pos, end):
     # the second half follows as another escape
     if pos + 7 > end or data[pos + 5] != 92 or data[pos + 6] != 117:
         return -1
-    low = _hex_word(data, pos + 7, end)
+    low = hex_word(data, pos + 7, end)
     return pos + 11 if 0xDC00 <= low < 0xE000 else -1
 
 
 @njit(nogil=True)
-def _string_end(data, pos, end):
+def string_end(data, pos, end):
     """Return the position behind a string that begins before ``pos``, and whether it has escapes; -1 where it
     does not end.
     """
@@ -91,7 +92,8 @@ def _string_end(data, pos, end):
 
 
 @njit(nogil=True)
-def _digits_end(data, pos, end):
+def digits_end(data, pos, end):
+    """Return the position of the next byte that is no digit."""
     while pos < end and 48 <= data[pos] <= 57:
         pos += 1
     return pos
@@ -105,7 +107,7 @@ def _number_end(data, pos, end):
     begin = pos
     pos += pos < end and data[pos] == 45
     whole = pos
-    pos = _digits_end(data, pos, end)
+    pos = digits_end(data, pos, end)
     digits = pos - whole
     # 01 is no number
     if digits == 0 or (digits > 1 and data[whole] == 48):
@@ -114,7 +116,7 @@ def _number_end(data, pos, end):
     same = digits <= _LONGEST_WHOLE and (digits > 1 or data[whole] != 48 or whole == begin)
     if pos < end and data[pos] == 46:
         point = pos
-        pos = _digits_end(data, pos + 1, end)
+        pos = digits_end(data, pos + 1, end)
         if pos == point + 1:
             return -1, False
         # 1.50 is 1.5, 0.001 may be 1e-3, and 1.0 is a matter of the printer
@@ -124,7 +126,7 @@ def _number_end(data, pos, end):
         pos += 1
         pos += pos < end and (data[pos] == 43 or data[pos] == 45)
         exponent = pos
-        pos = _digits_end(data, pos, end)
+        pos = digits_end(data, pos, end)
         if pos == exponent or pos - exponent > 2:
             return -1, False
         same = False
@@ -132,7 +134,7 @@ def _number_end(data, pos, end):
 
 
 @njit(nogil=True)
-def _word_end(data, pos, end):
+def word_end(data, pos, end):
     """Return the position behind true, false or null, -1 when there is none of them."""
     if end - pos < 4:
         return -1
@@ -147,17 +149,17 @@ def _word_end(data, pos, end):
 
 
 @njit(nogil=True)
-def _name_end(data, pos, end):
+def name_end(data, pos, end):
     """Return the position behind the closing quote of a name and behind its colon, and whether it has
     escapes; -1 for no name.
     """
-    pos = _blank_end(data, pos, end)
+    pos = blank_end(data, pos, end)
     if pos >= end or data[pos] != 34:
         return -1, -1, False
-    closed, escaped = _string_end(data, pos + 1, end)
+    closed, escaped = string_end(data, pos + 1, end)
     if closed < 0:
         return -1, -1, False
-    pos = _blank_end(data, closed, end)
+    pos = blank_end(data, closed, end)
     return (closed, pos + 1, escaped) if pos < end and data[pos] == 58 else (-1, -1, False)
 
 
@@ -167,7 +169,7 @@ def _plain_end(data, pos, end):
     written.
     """
     if data[pos] == 34:
-        behind, escaped = _string_end(data, pos + 1, end)
+        behind, escaped = string_end(data, pos + 1, end)
         if not escaped or behind < 0:
             return behind, True
         for k in range(pos + 1, behind - 1):
@@ -177,11 +179,11 @@ def _plain_end(data, pos, end):
         return behind, True
     if data[pos] == 45 or 48 <= data[pos] <= 57:
         return _number_end(data, pos, end)
-    return _word_end(data, pos, end), True
+    return word_end(data, pos, end), True
 
 
 @njit(nogil=True)
-def _skip(data, pos, end, kinds, depth, behind):
+def skip(data, pos, end, kinds, depth, behind):
     """Pass over values until all containers are closed. ``kinds`` has a bit a container around ``pos``: 1 for
     an object. ``behind``: a value has just ended.
 
@@ -192,7 +194,7 @@ def _skip(data, pos, end, kinds, depth, behind):
     closed = False
     while True:
         if not behind:
-            pos = _blank_end(data, pos, end)
+            pos = blank_end(data, pos, end)
             if pos >= end:
                 return -1, False, 0
             byte = data[pos]
@@ -201,7 +203,7 @@ def _skip(data, pos, end, kinds, depth, behind):
                     return -1, False, 0
                 kinds = (kinds << np.uint64(1)) | np.uint64(byte == 123)
                 depth += 1
-                pos = _blank_end(data, pos + 1, end)
+                pos = blank_end(data, pos + 1, end)
                 if pos >= end:
                     return -1, False, 0
                 # 125 and 93 close at once: empty
@@ -209,8 +211,8 @@ def _skip(data, pos, end, kinds, depth, behind):
                 if not closed:
                     count += depth == first
                     if byte == 123:
-                        name = _blank_end(data, pos, end)
-                        _, pos, escaped = _name_end(data, pos, end)
+                        name = blank_end(data, pos, end)
+                        _, pos, escaped = name_end(data, pos, end)
                         if pos < 0:
                             return -1, False, 0
                         same = same and (not escaped or _plain_end(data, name, end)[1])
@@ -230,7 +232,7 @@ def _skip(data, pos, end, kinds, depth, behind):
             closed = False
             if depth == 0:
                 return pos, same, count
-            pos = _blank_end(data, pos, end)
+            pos = blank_end(data, pos, end)
             if pos >= end:
                 return -1, False, 0
             in_object = kinds & np.uint64(1) == np.uint64(1)
@@ -242,20 +244,21 @@ def _skip(data, pos, end, kinds, depth, behind):
         pos += 1
         count += depth == first
         if in_object:
-            name = _blank_end(data, pos, end)
-            _, pos, escaped = _name_end(data, pos, end)
+            name = blank_end(data, pos, end)
+            _, pos, escaped = name_end(data, pos, end)
             if pos < 0:
                 return -1, False, 0
             same = same and (not escaped or _plain_end(data, name, end)[1])
 
 
 @njit(nogil=True)
-def _child(data, pos, end, step_name, step_begin, step_end, index):
+def _child(data, pos, end, step_name, step_begin, step_end, index, canonical):
     """Return where a field or element of the container at ``pos`` begins, and a state: 1 it was found, 0 the
     container is behind ``pos`` without it, -1 for the general parser. ``index`` is -1 for a field.
+    ``canonical``: names have one spelling, so those with escapes are compared too.
     """
     close = 125 if index < 0 else 93
-    pos = _blank_end(data, pos + 1, end)
+    pos = blank_end(data, pos + 1, end)
     if pos >= end:
         return pos, -1
     if data[pos] == close:
@@ -263,10 +266,10 @@ def _child(data, pos, end, step_name, step_begin, step_end, index):
     at = 0
     while True:
         if index < 0:
-            begin = _blank_end(data, pos, end) + 1
-            closing, pos, escaped = _name_end(data, pos, end)
+            begin = blank_end(data, pos, end) + 1
+            closing, pos, escaped = name_end(data, pos, end)
             # a name with an escape is compared by the general parser
-            if pos < 0 or escaped:
+            if pos < 0 or (escaped and not canonical):
                 return pos, -1
             found = closing - 1 - begin == step_end - step_begin
             k = 0
@@ -276,15 +279,15 @@ def _child(data, pos, end, step_name, step_begin, step_end, index):
         else:
             found = at == index
             at += 1
-        pos = _blank_end(data, pos, end)
+        pos = blank_end(data, pos, end)
         if pos >= end:
             return pos, -1
         if found:
             return pos, 1
-        pos, _, _ = _skip(data, pos, end, np.uint64(0), 0, False)
+        pos, _, _ = skip(data, pos, end, np.uint64(0), 0, False)
         if pos < 0:
             return pos, -1
-        pos = _blank_end(data, pos, end)
+        pos = blank_end(data, pos, end)
         if pos >= end or (data[pos] != 44 and data[pos] != close):
             return pos, -1
         if data[pos] == close:
@@ -307,10 +310,10 @@ def _kind_of(byte, escaped):
 
 
 @njit(nogil=True)
-def _locate(data, pos, end, names, steps, count):
+def _locate(data, pos, end, names, steps, count, canonical):
     """Return what is at the path, where it begins and ends, and how many values it has."""
     kinds, depth = np.uint64(0), 0
-    pos = _blank_end(data, pos, end)
+    pos = blank_end(data, pos, end)
     if pos >= end:
         return LEFT, pos, pos, 0
     found = True
@@ -320,23 +323,23 @@ def _locate(data, pos, end, names, steps, count):
         if data[pos] != (123 if index < 0 else 91):
             found = False
             break
-        pos, state = _child(data, pos, end, names, steps[3 * step + 1], steps[3 * step + 2], index)
+        pos, state = _child(data, pos, end, names, steps[3 * step + 1], steps[3 * step + 2], index, canonical)
         if state < 0:
             return LEFT, pos, pos, 0
         if state == 0:
             found = False
             # the container is behind
-            pos, _, _ = _skip(data, pos, end, kinds, depth, True)
-            return (ABSENT if pos >= 0 and _blank_end(data, pos, end) == end else LEFT), pos, pos, 0
+            pos, _, _ = skip(data, pos, end, kinds, depth, True)
+            return (ABSENT if pos >= 0 and blank_end(data, pos, end) == end else LEFT), pos, pos, 0
         kinds = (kinds << np.uint64(1)) | np.uint64(index < 0)
         depth += 1
     begin = pos
-    behind, same, values = _skip(data, pos, end, np.uint64(0), 0, False)
+    behind, same, values = skip(data, pos, end, np.uint64(0), 0, False)
     if behind < 0:
         return LEFT, pos, pos, 0
     # the rest must be JSON too
-    pos, _, _ = _skip(data, behind, end, kinds, depth, True)
-    if pos < 0 or _blank_end(data, pos, end) != end:
+    pos, _, _ = skip(data, behind, end, kinds, depth, True)
+    if pos < 0 or blank_end(data, pos, end) != end:
         return LEFT, begin, begin, 0
     if not found:
         return ABSENT, begin, begin, 0
@@ -344,15 +347,16 @@ def _locate(data, pos, end, names, steps, count):
     if data[begin] == 34:
         for k in range(begin + 1, behind - 1):
             escaped = escaped or data[k] == 92
-    elif not same:
+    elif not (same or canonical):
         return LEFT, begin, behind, values
     return _kind_of(data[begin], escaped), begin, behind, values
 
 
-@kernel(VOID(IN_I32, IN_U8, IN_U8, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
-def locate(offsets, bytes_in, names_in, steps_in, kinds, starts, ends, counts):
+@kernel(VOID(IN_I32, IN_U8, IN_U8, IN_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
+def locate(offsets, bytes_in, names_in, steps_in, canonical, kinds, starts, ends, counts):
     """Write the kind of the value at a path of each text, where it begins and ends, and how many elements or
-    fields it has. A step is an index, or -1 and the bounds of its name.
+    fields it has. A step is an index, or -1 and the bounds of its name. ``canonical`` is 1 for texts of
+    ``variants``, of which none is left.
     """
     data, names, steps, count = pointer(bytes_in), pointer(names_in), pointer(steps_in), steps_in.size // 3
     for i in range(kinds.size):
@@ -361,11 +365,13 @@ def locate(offsets, bytes_in, names_in, steps_in, kinds, starts, ends, counts):
         if begin == end:
             kinds[i], starts[i], ends[i], counts[i] = ABSENT, begin, begin, 0
         else:
-            kinds[i], starts[i], ends[i], counts[i] = _locate(data, begin, end, names, steps, count)
+            kinds[i], starts[i], ends[i], counts[i] = _locate(
+                data, begin, end, names, steps, count, canonical
+            )
 
 
 @njit(nogil=True)
-def _put_character(out, at, code):
+def put_character(out, at, code):
     """Write a character as UTF-8; return the position behind."""
     if code < 0x80:
         out[at] = code
@@ -399,12 +405,12 @@ def _put_unescaped(data, pos, end, out, at):
         letter = data[pos]
         pos += 1
         if letter == 117:
-            code = _hex_word(data, pos, end)
+            code = hex_word(data, pos, end)
             pos += 4
             if 0xD800 <= code < 0xDC00:
-                code = 0x10000 + ((code - 0xD800) << 10) + (_hex_word(data, pos + 2, end) - 0xDC00)
+                code = 0x10000 + ((code - 0xD800) << 10) + (hex_word(data, pos + 2, end) - 0xDC00)
                 pos += 6
-            at = _put_character(out, at, code)
+            at = put_character(out, at, code)
             continue
         if letter == 110:
             letter = np.uint8(10)

@@ -9,6 +9,7 @@ from decimal import Decimal as Number
 
 from sqlglot import exp
 
+from penstock.catalog.coercion import can_cast
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.composed import COMPOSED, TREES
 from penstock.catalog.types import (
@@ -21,6 +22,7 @@ from penstock.catalog.types import (
     STRING,
     TIME,
     TIMESTAMP_LTZ,
+    VARIANT,
     YEAR_MONTH_INTERVAL,
     Array,
     Binary,
@@ -34,6 +36,7 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
+from penstock.planner.binder.expressions.json import variant_get
 from penstock.planner.binder.expressions.number_formats import to_number
 from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.expressions.implicit_casts import coerced
@@ -308,6 +311,12 @@ def _interval(
     return build
 
 
+def _as_variant(value: Expression, span: Span | None) -> Expression:
+    if not can_cast(value.type, VARIANT):
+        raise _wrong(f"{value.type} cannot be a VARIANT", span, "CAST times and bytes to STRING first")
+    return Cast(VARIANT, value.nullable, arg=value, span=span)
+
+
 def _time_now(args: Arguments, call: Caller, span: Span | None) -> Expression:
     return Cast(TIME, False, arg=call("localtimestamp", [], span), safe=False, span=span)
 
@@ -552,7 +561,10 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "try_to_number": lambda args, call, span: to_number(args, call, span, tries=True),
     "try_to_time": lambda args, call, span: Cast(TIME, True, arg=args[0], safe=True, span=span),
     "try_validate_utf8": _same_text,
+    "to_variant_object": lambda args, call, span: _as_variant(args[0], span),
+    "try_variant_get": lambda args, call, span: variant_get(args, call, span, tries=True),
     "validate_utf8": _same_text,
+    "variant_get": lambda args, call, span: variant_get(args, call, span, tries=False),
     "array_concat": lambda args, call, span: call("concat", args, span),
     "array_insert": _inserted,
     "array_reverse": lambda args, call, span: call("reverse", args, span),

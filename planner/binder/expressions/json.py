@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from penstock.catalog.coercion import can_cast
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.json import readable
 from penstock.catalog.functions.type_rules import Mismatch
-from penstock.catalog.types import INT, STRING, DataType
-from penstock.planner.expressions.nodes import Call, Expression, Literal
+from penstock.catalog.types import INT, STRING, VARIANT, DataType
+from penstock.planner.expressions.nodes import Call, Cast, Expression, Literal
 from penstock.planner.parser.type_parser import parse_type
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
@@ -79,6 +80,34 @@ def json_constructor(
     # "absent vj": leave NULLs out, encode the first value, insert the second as it is
     how = Literal(STRING, False, value=f"{(nulls or CONSTRUCTORS[name]).lower()} {marks}", span=span)
     return call(name, [how, *args], span)
+
+
+def variant_get(args: Sequence[Expression], call: Caller, span: Span | None, tries: bool) -> Expression:
+    """Return ``variant_get(v, path[, type])``: the value at a path, cast to a constant type. Raise
+    SQL-1106 for a type that no VARIANT is cast to.
+    """
+    found = call("variant_at", args[:2], span)
+    if len(args) == 2:
+        return found
+    wanted = args[2]
+    if not isinstance(wanted, Literal) or not isinstance(wanted.value, str):
+        raise PenstockError(
+            "SQL-1103",
+            "the type of variant_get is no constant text",
+            span=wanted.span or span,
+            hint="write variant_get(v, '$.a', 'INT')",
+            sqlstate="42804",
+        )
+    kind = parse_type(wanted.value, wanted.span.start + 1 if wanted.span is not None else 0)
+    if not can_cast(VARIANT, kind):
+        raise PenstockError(
+            "SQL-1106",
+            f"VARIANT cannot be cast to {kind}",
+            span=wanted.span or span,
+            hint="read it as STRING, and CAST that",
+            sqlstate="42846",
+        )
+    return found if kind == VARIANT else Cast(kind, True, arg=found, safe=tries, span=span)
 
 
 def tuple_fields(args: Sequence[Expression], call: Caller, span: Span | None) -> tuple[Expression, ...]:

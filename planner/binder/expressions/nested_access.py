@@ -10,7 +10,7 @@ from sqlglot import exp
 from penstock.catalog.coercion import is_orderable
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.types import INT, Array, Map, Row
+from penstock.catalog.types import INT, STRING, Array, Map, Row, Variant
 from penstock.planner.expressions.nodes import Call, Expression, Literal
 from penstock.planner.parser.syntax_nodes import Reference, span_of
 
@@ -28,6 +28,8 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
         hint = (
             "elements are read by a[1] and m['key']"
             if isinstance(kind, Array | Map)
+            else f"write v:{name.name}, or v['{name.name}']"
+            if isinstance(kind, Variant)
             else "a dot reads a field of a ROW"
         )
         raise PenstockError(
@@ -69,6 +71,8 @@ def element_of(base: Expression, index: Expression, call: Caller, span: Span | N
     """Return ``a[i]`` or ``m[key]``. Raises SQL-1108 for a value without elements, SQL-1109 for a constant
     position below 1.
     """
+    if isinstance(base.type, Variant):
+        return _variant_part(base, index, call, span)
     # x[1] of a row or plain value
     if not isinstance(base.type, Array | Map):
         hint = (
@@ -79,13 +83,14 @@ def element_of(base: Expression, index: Expression, call: Caller, span: Span | N
         raise PenstockError(
             "SQL-1108", f"{base.type} has no elements", span=span, hint=hint, sqlstate="42809"
         )
-    if (
-        isinstance(base.type, Array)
-        and isinstance(index, Literal)
-        and isinstance(index.value, int)
-        and index.value < 1
-    ):
+    if isinstance(base.type, Array):
         hint = "a[1] is the first element; element_at(a, -1) is the last one, get(a, 0) counts from 0"
+        _refuse_below_one(index, hint, span)
+    return call("element", [base, index], span)
+
+
+def _refuse_below_one(index: Expression, hint: str, span: Span | None) -> None:
+    if isinstance(index, Literal) and isinstance(index.value, int) and index.value < 1:
         raise PenstockError(
             "SQL-1109",
             "elements of an array count from 1",
@@ -93,7 +98,30 @@ def element_of(base: Expression, index: Expression, call: Caller, span: Span | N
             hint=hint,
             sqlstate="2202E",
         )
-    return call("element", [base, index], span)
+
+
+def _variant_part(base: Expression, index: Expression, call: Caller, span: Span | None) -> Expression:
+    """Return ``v['name']`` or ``v[1]`` of a VARIANT. As in Flink, elements count from 1 here, and from 0 in
+    paths.
+    """
+    if not isinstance(index, Literal) or not isinstance(index.value, str | int):
+        raise PenstockError(
+            "SQL-1108",
+            "a part of a VARIANT is read by a constant name or position",
+            span=index.span or span,
+            hint="CAST(v AS MAP<STRING, VARIANT>)[k] reads a name of a column, CAST(v AS ARRAY<VARIANT>)[i] "
+            "a position",
+            sqlstate="42809",
+        )
+    _refuse_below_one(index, "v[1] is the first element; v:[0] counts from 0", span)
+    step = f"[{index.value - 1}]" if isinstance(index.value, int) else _quoted_step(index.value)
+    return call("variant_at", [base, Literal(STRING, False, value="$" + step, span=index.span)], span)
+
+
+def _quoted_step(name: str) -> str:
+    """Return the step of a path that names a field."""
+    quote = '"' if "'" in name else "'"
+    return f"[{quote}{name}{quote}]"
 
 
 def with_field_names(row: Expression, args: Sequence[exp.Expr]) -> Expression:
@@ -124,6 +152,8 @@ def orderable(expression: Expression, tree: exp.Expr) -> Expression:
     """Return a sort expression; raise SQL-1112 for a type without an order."""
     if not is_orderable(expression.type):
         hint = "order by a value in it, as m['key'], or by size(m)"
+        if isinstance(expression.type, Variant):
+            hint = "order by a value in it, as v:name::INT"
         raise PenstockError(
             "SQL-1112", f"{expression.type} has no order", span=span_of(tree), hint=hint, sqlstate="42883"
         )

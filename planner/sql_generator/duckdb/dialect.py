@@ -19,7 +19,9 @@ from penstock.catalog.types import (
     Null,
     Row,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
+    holds,
     to_spark,
 )
 from penstock.planner.expressions.nodes import AggregateCall, Call, Literal
@@ -78,6 +80,8 @@ class DuckDbFlavour(Flavour):
             return self.kind(INT)
         if isinstance(kind, DayTimeInterval | YearMonthInterval):
             return exp.DataType.build("INTERVAL")
+        if holds(kind, Variant):
+            raise self.refusal(str(kind))
         return exp.DataType.build(to_spark(kind), dialect="spark")
 
     def literal(self, literal: Literal) -> exp.Expr:

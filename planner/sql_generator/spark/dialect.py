@@ -21,7 +21,9 @@ from penstock.catalog.types import (
     Row,
     Time,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
+    holds,
     to_spark,
 )
 from penstock.planner.expressions.nodes import AggregateCall, Literal
@@ -67,6 +69,8 @@ class SparkFlavour(Flavour):
     aggregates = AGGREGATES
 
     def kind(self, kind: DataType) -> exp.DataType:
+        if holds(kind, Variant):
+            raise self.refusal(str(kind))
         # sqlglot would write ARRAY<TIME> as ARRAY<TIMESTAMP>
         if isinstance(kind, Null | Time | Array | Map | Row | Foreign):
             return _as_written(to_spark(kind))

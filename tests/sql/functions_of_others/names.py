@@ -648,7 +648,6 @@ FLINK = [
 
 _CHANCE = "each call returns another value, so a retraction would not equal its row"
 _SKETCH = "a sketch is a private binary format: `approx_count_distinct` and percentiles are exact here"
-_VARIANT = "there is no VARIANT, JSON is text: `get_json_object`, `json_value`, `from_json`"
 _SESSION = "says where Spark runs a row, which is no fact of the data"
 _XML = "there is no XML"
 _CSV = "text with `split`; a file of CSV is a table"
@@ -664,10 +663,8 @@ WHY_NOT = {
     **dict.fromkeys(("count_min_sketch", "hll_sketch_agg", "hll_sketch_estimate", "hll_union"), _SKETCH),
     **dict.fromkeys(("hll_union_agg", "kll_sketch_agg_bigint", "theta_sketch_agg"), _SKETCH),
     **dict.fromkeys(("bitmap_construct_agg", "bitmap_count", "bitmap_or_agg"), _SKETCH),
-    **dict.fromkeys(("parse_json", "try_parse_json", "variant_get", "try_variant_get"), _VARIANT),
-    **dict.fromkeys(
-        ("is_variant_null", "schema_of_variant", "to_variant_object", "object_of", "json"), _VARIANT
-    ),
+    "json": "JSON in JSON_OBJECT is written as it is: `json_object('k' VALUE to_json(x))`",
+    "object_of": "there are no types with methods: `named_struct`, `to_variant_object`",
     **dict.fromkeys(("input_file_block_length", "input_file_block_start", "spark_partition_id"), _SESSION),
     **dict.fromkeys(("from_xml", "schema_of_xml", "to_xml", "xpath", "xpath_boolean", "xpath_string"), _XML),
     **dict.fromkeys(("from_csv", "schema_of_csv", "to_csv"), _CSV),

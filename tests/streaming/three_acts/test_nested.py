@@ -84,6 +84,16 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT id, x, y FROM t LATERAL VIEW json_tuple(json_object('x' VALUE v, 'y' : k), 'x', 'y') u AS x, y",
         "SELECT id, CAST(v AS VARCHAR), k FROM t",
     ),
+    "variant-keys": (
+        "SELECT w, count(*), sum(w:n::INT), max(w['k']::STRING) FROM (SELECT parse_json(json_object('n' VALUE v % 5, 'k' : k)) AS w FROM t) GROUP BY w",
+        """SELECT '{"k":' || coalesce('"' || k || '"', 'null') || ',"n":' || v % 5 || '}', count(*), sum(v % 5), any_value(k) FROM t GROUP BY k, v % 5""",
+    ),
+    "variant-carried": (
+        "SELECT g.k, g.n, u.w, u.w:x::INT FROM (SELECT k, max(id) AS top, count(*) AS n FROM t GROUP BY k) AS g"
+        " JOIN (SELECT id, CAST(named_struct('x', v, 'k', k) AS VARIANT) AS w FROM t) AS u ON g.top = u.id",
+        """SELECT g.k, g.n, '{"k":' || coalesce('"' || t.k || '"', 'null') || ',"x":' || v || '}', v
+        FROM (SELECT k, max(id) AS top, count(*) AS n FROM t GROUP BY k) AS g JOIN t ON g.top = t.id""",
+    ),
     "list": ("SELECT id, explode(arr) AS e FROM t WHERE v > 3", "SELECT id, unnest(arr) FROM t WHERE v > 3"),
     "two": (
         "SELECT id, e, x FROM t, UNNEST(arr) AS u(e), UNNEST(rs) AS w(x, y)",

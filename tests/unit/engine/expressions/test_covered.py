@@ -12,7 +12,7 @@ from penstock.catalog.functions.registry import INTERNAL_NAMES, SCALAR_FAMILIES
 from penstock.catalog.functions.table import TABLE_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Expression
 from tests.harness.case_files import case_files
-from tests.unit.engine.expressions import condition_cases, json_cases, nested_cases, word_cases
+from tests.unit.engine.expressions import condition_cases, json_cases, nested_cases, variant_cases, word_cases
 from tests.unit.engine.expressions.spark_cases import FAMILIES
 
 TESTS = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ DIRECT += case_files(Path(__file__).parent, "*_cases.py")
 def recorded() -> set[str]:
     expressions = [
         nested_cases.bound(text, cases.COLUMNS)
-        for cases in (nested_cases, word_cases, json_cases, condition_cases)
+        for cases in (nested_cases, word_cases, json_cases, condition_cases, variant_cases)
         for text in cases.texts()
     ]
     expressions += [expression for family in FAMILIES.values() for _, expression in family()]
