@@ -27,7 +27,7 @@ from penstock.engine.kernels.aggregates import (
     moments,
 )
 from penstock.engine.kernels.avro import reader, writer
-from penstock.engine.kernels.functions import json_paths, string_split, time_texts, variants
+from penstock.engine.kernels.functions import (
 from penstock.engine.kernels.index import gather, multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
@@ -60,7 +60,9 @@ MODULES = (
     string_split,
     tagged_index,
     time_texts,
+    urls,
     variants,
+    word_metrics,
     int128,
     word_index,
 )

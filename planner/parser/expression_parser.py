@@ -242,7 +242,7 @@ class ExpressionParser:
         return (
             self._tokens.at(TokenType.COLON)
             and not self._before_colon
-            and isinstance(node, Reference | exp.Dot | exp.Bracket | FunctionCall | exp.Paren)
+            and not isinstance(node, exp.Literal)
             and right is not None
             and colon is not None
             and left.end + 1 == colon.start

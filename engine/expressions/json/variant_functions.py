@@ -129,11 +129,11 @@ def _merged(left: DataType, right: DataType) -> DataType:
             )
     if not (is_numeric(left) and is_numeric(right)):
         return VARIANT
-    mine, theirs = as_decimal(left), as_decimal(right)
-    if mine is None or theirs is None:
+    one, other = as_decimal(left), as_decimal(right)
+    if one is None or other is None:
         return DOUBLE
-    scale = max(mine.scale, theirs.scale)
-    whole = max(mine.precision - mine.scale, theirs.precision - theirs.scale)
+    scale = max(one.scale, other.scale)
+    whole = max(one.precision - one.scale, other.precision - other.scale)
     return DecimalType(whole + scale, scale) if whole + scale <= MAX_DECIMAL_PRECISION else DOUBLE
 
 

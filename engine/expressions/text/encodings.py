@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import unquote_plus
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from penstock.engine.expressions.datum import Datum, Kernel, columnwise
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
+from penstock.engine.expressions.text.compiled_texts import url_decoder, url_encoded, url_parts
 
 _CHARSETS = {
     "US-ASCII": "ascii",
@@ -146,11 +147,10 @@ ENCODINGS: dict[str, Factory] = {
     "unbase64": by_value(_unbase64, pa.binary()),
     "encode": _between_texts_and_bytes(_encode, pa.binary()),
     "decode": _between_texts_and_bytes(_decode, pa.string()),
-    # Java leaves * and encodes ~, Python does the reverse.
-    "url_encode": by_value(lambda text: quote_plus(text, safe="*-._").replace("~", "%7E"), pa.string()),
-    "url_decode": by_value(_url_decode, pa.string()),
-    "parse_url": by_value(_parse_url, pa.string()),
-    "try_url_decode": by_value(_tried(_url_decode), pa.string()),
-    "try_parse_url": by_value(_tried(_parse_url), pa.string()),
+    "url_encode": plain(url_encoded),
+    "url_decode": url_decoder(_url_decode),
+    "parse_url": url_parts(_parse_url),
+    "try_url_decode": url_decoder(_tried(_url_decode)),
+    "try_parse_url": url_parts(_tried(_parse_url)),
     "luhn_check": by_value(_luhn_check, pa.bool_()),
 }

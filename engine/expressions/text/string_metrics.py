@@ -13,23 +13,13 @@ from penstock.catalog.types import INT, INTEGERS, SMALLINT, STRING, TINYINT, Dat
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise, on_first
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, one_array
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
+from penstock.engine.expressions.text.compiled_texts import levenshtein, soundex_factory
 from penstock.engine.expressions.text.like_and_regexp import of_any_group, usable_pattern
 from penstock.engine.expressions.text.strings import joined_texts
 from penstock.engine.expressions.text.text_pieces import first_pieces
 
 _TEXT, _INT = pa.string(), pa.int32()
-
-
-def _levenshtein(a: str, b: str, limit: int | None = None) -> int:
-    """Return the number of inserted, deleted or changed letters. -1 when it exceeds ``limit``."""
-    # One row of the table of distances, overwritten letter by letter.
-    row = list(range(len(b) + 1))
-    for i, letter in enumerate(a, 1):
-        before, row[0] = row[0], i
-        for j, other in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != other))
-    return -1 if limit is not None and row[-1] > limit else row[-1]
 
 
 # 0: vowels, which separate; 7: H and W, which do not; 1 to 6: groups of consonants
@@ -328,8 +318,8 @@ def _regexp_extract_all(bound: BoundCall) -> Kernel:
 
 
 TEXT_WORDS: dict[str, Factory] = {
-    "levenshtein": by_value(_levenshtein, _INT),
-    "soundex": by_value(_soundex, _TEXT),
+    "levenshtein": plain(levenshtein),
+    "soundex": soundex_factory(_soundex),
     "overlay": _overlay_factory,
     "substring_index": _first_pieces,
     "format_number": by_value(_format_number, _TEXT),

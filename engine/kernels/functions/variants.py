@@ -66,6 +66,20 @@ def _put_escaped(out, at, code):
 
 
 @njit(nogil=True)
+def _unescaped(letter):
+    """Return the character of an escape of one letter; a quote and a slash are their own."""
+    if letter == 98:
+        return 8
+    if letter == 102:
+        return 12
+    if letter == 110:
+        return 10
+    if letter == 114:
+        return 13
+    return 9 if letter == 116 else letter
+
+
+@njit(nogil=True)
 def _put_string(data, pos, end, out, at):
     """Write the string at ``pos``; return the positions behind it in both, -1 where there is none."""
     behind, escaped = string_end(data, pos + 1, end)
@@ -94,16 +108,8 @@ def _put_string(data, pos, end, out, at):
             if 0xD800 <= code < 0xDC00:
                 code = 0x10000 + ((code - 0xD800) << 10) + (hex_word(data, pos + 2, end) - 0xDC00)
                 pos += 6
-        elif code == 98:
-            code = 8
-        elif code == 102:
-            code = 12
-        elif code == 110:
-            code = 10
-        elif code == 114:
-            code = 13
-        elif code == 116:
-            code = 9
+        else:
+            code = _unescaped(code)
         at = _put_escaped(out, at, code)
     out[at] = 34
     return behind, at + 1

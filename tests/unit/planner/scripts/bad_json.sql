@@ -34,7 +34,7 @@ hint: write map('mode', 'FAILFAST'), or leave it out: PERMISSIVE gives NULL
 ====
 SELECT to_json(auction) FROM bid
 ---
-error[SQL-1103]: to_json: argument 1 is BIGINT, wanted a ROW, an ARRAY or a MAP
+error[SQL-1103]: to_json: argument 1 is BIGINT, wanted a ROW, an ARRAY, a MAP or a VARIANT
   1 | SELECT to_json(auction) FROM bid
     |        ^^^^^^^^^^^^^^^^
 hint: write to_json(struct(a, b))
