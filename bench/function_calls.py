@@ -198,7 +198,7 @@ TEXT_CALLS: dict[str, FunctionCall] = {
 JSON_CALLS: dict[str, FunctionCall] = {
     "parse_json": FunctionCall("parse_json(js)", "js::JSON"),
     "try_parse_json": FunctionCall("try_parse_json(js)", "try_cast(js AS JSON)"),
-    "variant_at": FunctionCall("CAST(js AS VARIANT):a[0]", None),
+    "variant_at": FunctionCall("parse_json(js):a.b", None),
     "is_variant_null": FunctionCall("is_variant_null(CAST(t AS VARIANT))", None),
     "schema_of_variant": FunctionCall("schema_of_variant(CAST(t AS VARIANT))", None),
     "get_json_object": FunctionCall("get_json_object(js, '$.a.b')", "js->>'$.a.b'"),
