@@ -28,6 +28,13 @@ from penstock.engine.kernels.aggregates import (
 )
 from penstock.engine.kernels.avro import reader, writer
 from penstock.engine.kernels.functions import (
+    json_paths,
+    string_split,
+    time_texts,
+    urls,
+    variants,
+    word_metrics,
+)
 from penstock.engine.kernels.index import gather, multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
