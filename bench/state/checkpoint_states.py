@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.catalog.types import BIGINT, STRING, TIMESTAMP, DataType
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, KeyedState, KeyGroups, Services
@@ -69,16 +70,39 @@ def _timed(keys: np.ndarray, time_us: int) -> Batch:
     )
 
 
-def aggregate() -> Measured:
-    """Return a group aggregate."""
-    source = Schema((Field("k", BIGINT), Field("v", BIGINT)))
-    schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
+def _numbers(keys: np.ndarray) -> list[pa.Array]:
+    return [pa.array(keys)]
+
+
+def _texts(keys: np.ndarray) -> list[pa.Array]:
+    return [pc.cast(pa.array(keys), pa.string())]
+
+
+def _pairs(keys: np.ndarray) -> list[pa.Array]:
+    return [pa.array(keys), pa.array(keys % 7)]
+
+
+KEYS: dict[str, tuple[tuple[DataType, ...], Callable[[np.ndarray], list[pa.Array]]]] = {
+    "one number": ((BIGINT,), _numbers),
+    "one text": ((STRING,), _texts),
+    "two columns": ((BIGINT, BIGINT), _pairs),
+}
+"""The keys of an aggregate, and what makes their columns from numbers."""
+
+
+def aggregate(kind: str = "one number") -> Measured:
+    """Return a group aggregate by one of KEYS."""
+    types, columns_of = KEYS[kind]
+    keys = tuple(Field(f"k{i}", type_) for i, type_ in enumerate(types))
+    source = Schema((Field("u", BIGINT), Field("v", BIGINT), *keys))
+    schema = Schema((*keys, Field("a0", BIGINT), Field("a1", BIGINT)))
+    by = tuple(range(2, 2 + len(keys)))
     operator = GroupAggregateOperator(
         OperatorSpec(
             "op",
             "group",
             schema,
-            Aggregate(InputSchema(source), (0,), _CALLS, ("a0", "a1")),
+            Aggregate(InputSchema(source), by, _CALLS, ("a0", "a1")),
             PartitionFacts((False,)),
         ),
         JobOptions(),
@@ -86,10 +110,8 @@ def aggregate() -> Measured:
     operator.open(_context())
 
     def touch(keys: np.ndarray) -> None:
-        column = pa.array(keys)
-        operator.on_batch(
-            Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"])), 0, _Dropped()
-        )
+        columns = [pa.array(keys), pa.array(keys), *columns_of(keys)]
+        operator.on_batch(Batch(pa.RecordBatch.from_arrays(columns, schema=source.to_arrow())), 0, _Dropped())
         operator.before_barrier(0, _Dropped())
 
     return Measured(operator.keyed_states(), touch, STATE_BYTES // 40)

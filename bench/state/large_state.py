@@ -1,5 +1,5 @@
 """``python -m bench.state.large_state``: how long a group aggregate's rows wait while its state grows to ten million
-keys, and for a whole snapshot of it. Processor time of the task's thread.
+keys, numbers, texts or pairs, and for a whole snapshot of it. Processor time of the task's thread.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from bench.state.checkpoint_states import aggregate
+from bench.state.checkpoint_states import KEYS, aggregate
 
 BATCH = 65_536
 
@@ -21,32 +21,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.state.large_state", description=__doc__)
     parser.add_argument("--keys", type=int, default=10_000_000, help="keys of the state (10000000)")
     parser.add_argument("--snapshots", type=int, default=4, help="whole snapshots, one after the other (4)")
+    parser.add_argument("--of", choices=list(KEYS), action="append", help="kinds of keys (all)")
     arguments = parser.parse_args()
-    measured = aggregate()
-    keys = np.random.default_rng(1).permutation(arguments.keys)
+    print(f"{arguments.keys:,} keys, {BATCH:,} rows a step, ms")
+    print(
+        f"{'keys':12} {'median':>8} {'longest':>8} {'first':>8} {'all, s':>8}   {'rows wait':>10} {'made':>8}"
+    )
+    for kind in arguments.of or KEYS:
+        report(kind, arguments.keys, arguments.snapshots)
+    return 0
+
+
+def report(kind: str, count: int, snapshots: int) -> None:
+    """Print a row of the steps while the state grows; then, for each snapshot, how long rows wait and what it
+    takes to make it elsewhere. The first step loads kernels.
+    """
+    measured = aggregate(kind)
+    keys = np.random.default_rng(1).permutation(count)
     steps = []
     for first in range(0, keys.size, BATCH):
         began = time.thread_time()
         measured.touch(keys[first : first + BATCH])
         steps.append((time.thread_time() - began) * 1e3)
-    print(
-        f"{arguments.keys:,} keys, {BATCH:,} rows a step: median {np.median(steps):.1f} ms, longest "
-        f"{max(steps[1:]):.0f} ms (the first, which loads kernels, {steps[0]:.0f}), {sum(steps) / 1e3:.2f} s in all",
-        flush=True,
-    )
+    figures = f"{np.median(steps):8.1f} {max(steps[1:]):8.0f} {steps[0]:8.0f} {sum(steps) / 1e3:8.2f}"
+    print(f"{kind:12} {figures}", flush=True)
     (state,) = measured.states.values()
-    print(f"{'whole snapshot':>15} {'rows wait ms':>13} {'made elsewhere ms':>18}")
-    for number in range(arguments.snapshots):
+    for _ in range(snapshots):
         began = time.thread_time()
         pieces = state.freeze(None)
         frozen = time.thread_time()
         rows = sum(piece.num_rows for piece in pieces())
-        assert rows == arguments.keys
-        print(
-            f"{number + 1:15} {(frozen - began) * 1e3:13.0f} {(time.thread_time() - frozen) * 1e3:18.0f}",
-            flush=True,
-        )
-    return 0
+        assert rows == count
+        del pieces
+        waited, made = (frozen - began) * 1e3, (time.thread_time() - frozen) * 1e3
+        print(f"{'':50} {waited:10.0f} {made:8.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,16 @@
 
 ``table`` int64[2**bits] has entries ``tag << 32 | slot + 1``; 0 is empty. The tag is the top 32 bits of the
 key's hash. An entry's home is the top ``bits`` bits of its tag, so growing and removing never read keys.
-``tags`` int64 has each slot's tag. ``state`` int64[6] has, in this order:
+``tags`` int64 has each slot's tag. ``state`` int64[8] has, in this order:
 
 - the number of live keys, of slots ever allocated, and of free slots in ``free``;
 - slot + 1 of the NULL key;
-- the arena bytes in use, and the arena bytes of removed keys.
+- the arena bytes in use;
+- of a growing index: the place in ``old`` its migration began at, and how many places it has passed;
+- the arena bytes of removed keys.
+
+A large index grows while it is used, as that of words does (``word_index``): ``old`` is the table before, and
+empty when it does not grow.
 """
 
 from __future__ import annotations
@@ -14,7 +19,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, NULL, take_slot
+from penstock.engine.kernels.index.word_index import (
+    ALLOCATED,
+    FREE,
+    NULL,
+    ORIGIN,
+    PASSED,
+    is_in_old,
+    take_slot,
+)
 from penstock.engine.kernels.kernel import (
     I64,
     IN_I32,
@@ -28,7 +41,8 @@ from penstock.engine.kernels.kernel import (
 )
 from penstock.engine.kernels.stable_hash import combine, hash_bytes, load_word, mix
 
-USED, GARBAGE = 4, 5
+# With those of ``word_index``, whose ORIGIN and PASSED lie between them.
+USED, GARBAGE, STATE_WORDS = 4, 7, 8
 # The low half of an entry.
 _SLOT = 0xFFFFFFFF
 # Keys whose homes are touched before they are searched, so that cache misses overlap.
@@ -53,12 +67,6 @@ def _same_bytes(left, left_start, right, right_start, length):
 
 
 @njit(nogil=True, inline="always")
-def _put(table, at, tag, tags, slot):
-    table[at] = (tag << 32) | (slot + 1)
-    tags[slot] = tag
-
-
-@njit(nogil=True, inline="always")
 def _row_tag(rows, i):
     # The width is part of the hash, then each word in turn.
     hashed = np.uint64(rows.shape[1])
@@ -68,36 +76,52 @@ def _row_tag(rows, i):
 
 
 @njit(nogil=True)
-def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
+def _likely(tags, count, table, bits, old, state, likely):
+    """Write the slot in the home of each tag, 0 where that is empty."""
+    for i in range(count):
+        home = tags[i] >> (32 - bits)
+        if old.size and is_in_old(home, bits, state):
+            entry = old[home >> 1]
+        else:
+            entry = table[home]
+        likely[i] = max((entry & _SLOT) - 1, 0)
+
+
+@njit(nogil=True)
+def _look_ahead_rows(rows, start, end, table, bits, old, state, keys, tags, seen):
     """Write the tags of rows, and prefetch the memory that comparisons will read. Each kind has its own loop,
     so that cache misses overlap.
     """
     for i in range(start, end):
         tags[i - start] = _row_tag(rows, i)
-    for i in range(end - start):
-        seen[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
+    _likely(tags, end - start, table, bits, old, state, seen)
     for i in range(end - start):
         seen[i] = keys[seen[i], 0]
 
 
-@kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
-def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
+@kernel(I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
+def insert_rows(rows, start, table, bits, old, keys, tags, free, state, insert, out):
     """Write the slot of every row from ``start`` on; return the number of rows done. A new key gets a slot if
     ``insert`` is set, else -1.
 
     The row that inserted a key has ``-2 - slot`` instead.
     """
     mask = (1 << bits) - 1
-    width = rows.shape[1]
+    width, growing = rows.shape[1], old.size > 0
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, rows.shape[0]):
         if (i - start) % _AHEAD == 0:
-            _look_ahead_rows(rows, i, min(i + _AHEAD, rows.shape[0]), table, bits, keys, ahead, seen)
+            end = min(i + _AHEAD, rows.shape[0])
+            _look_ahead_rows(rows, i, end, table, bits, old, state, keys, ahead, seen)
         tag = ahead[(i - start) % _AHEAD]
+        home = tag >> (32 - bits)
+        # No variable is either table, and no function is called with one: counting references takes longer
+        # than all the rest. A branch that always goes one way costs nothing.
+        in_old = growing and is_in_old(home, bits, state)
+        at, last = (home >> 1, mask >> 1) if in_old else (home, mask)
         # Linear probing from the home on.
-        at = tag >> (32 - bits)
         while True:
-            entry = table[at]
+            entry = old[at] if in_old else table[at]
             # An empty entry: the key is new.
             if entry == 0:
                 if not insert:
@@ -107,7 +131,11 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
                 if state[FREE] == 0 and state[ALLOCATED] == tags.size:
                     return i
                 slot = take_slot(free, state)
-                _put(table, at, tag, tags, slot)
+                if in_old:
+                    old[at] = (tag << 32) | (slot + 1)
+                else:
+                    table[at] = (tag << 32) | (slot + 1)
+                tags[slot] = tag
                 for k in range(width):
                     keys[slot, k] = rows[i, k]
                 out[i] = -2 - slot
@@ -122,12 +150,12 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, insert, out):
                 if same:
                     out[i] = slot
                     break
-            at = (at + 1) & mask
+            at = (at + 1) & last
     return rows.shape[0]
 
 
 @njit(nogil=True)
-def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen):
+def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena, tags, seen):
     """Write the tags of strings, and prefetch the memory that comparisons will read. Each kind has its own
     loop, so that cache misses overlap.
     """
@@ -135,8 +163,7 @@ def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen
         first = I64(offsets[i])
         tags[i - start] = np.int64(mix(hash_bytes(data, first, I64(offsets[i + 1]))) >> np.uint64(32))
     likely = np.empty(end - start, np.int64)
-    for i in range(end - start):
-        likely[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
+    _likely(tags, end - start, table, bits, old, state, likely)
     for i in range(end - start):
         likely[i] = spans[likely[i], 0]
     for i in range(end - start):
@@ -144,19 +171,38 @@ def _look_ahead(offsets, data, start, end, table, bits, spans, arena, tags, seen
 
 
 @kernel(
-    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64)
+    I64(
+        IN_I32,
+        IN_U8,
+        IN_U8,
+        I64,
+        OUT_I64,
+        I64,
+        OUT_I64,
+        OUT_U8,
+        TABLE_I64,
+        OUT_I64,
+        OUT_I64,
+        OUT_I64,
+        I64,
+        OUT_I64,
+    )
 )
-def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags, free, state, insert, out):
+def insert_strings(
+    offsets, data, valid, start, table, bits, old, arena, spans, tags, free, state, insert, out
+):
     """Write the slot of every string from ``start`` on. Return the number done, fewer when slots or the arena
     ran out.
 
     ``spans`` has the start of each slot's string in the arena, and its length.
     """
     mask = (1 << bits) - 1
+    growing = old.size > 0
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.uint8)
     for i in range(start, out.size):
         if (i - start) % _AHEAD == 0:
-            _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, spans, arena, ahead, seen)
+            end = min(i + _AHEAD, out.size)
+            _look_ahead(offsets, data, i, end, table, bits, old, state, spans, arena, ahead, seen)
         # NULL has a slot of its own outside the table.
         if valid.size and not valid[i]:
             if state[NULL] == 0 and insert:
@@ -169,9 +215,12 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags,
         first = I64(offsets[i])
         length = I64(offsets[i + 1]) - first
         tag = ahead[(i - start) % _AHEAD]
-        at = tag >> (32 - bits)
+        home = tag >> (32 - bits)
+        # No variable is either table: see ``insert_rows``.
+        in_old = growing and is_in_old(home, bits, state)
+        at, last = (home >> 1, mask >> 1) if in_old else (home, mask)
         while True:
-            entry = table[at]
+            entry = old[at] if in_old else table[at]
             # An empty entry: the key is new, and needs a slot and space in the arena.
             if entry == 0:
                 if not insert:
@@ -180,7 +229,11 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags,
                 if (state[FREE] == 0 and state[ALLOCATED] == tags.size) or state[USED] + length > arena.size:
                     return i
                 slot = take_slot(free, state)
-                _put(table, at, tag, tags, slot)
+                if in_old:
+                    old[at] = (tag << 32) | (slot + 1)
+                else:
+                    table[at] = (tag << 32) | (slot + 1)
+                tags[slot] = tag
                 spans[slot, 0] = state[USED]
                 spans[slot, 1] = length
                 for k in range(length):
@@ -194,8 +247,36 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, spans, tags,
                 if spans[slot, 1] == length and _same_bytes(arena, spans[slot, 0], data, first, length):
                     out[i] = slot
                     break
-            at = (at + 1) & mask
+            at = (at + 1) & last
     return out.size
+
+
+@kernel(I64(OUT_I64, OUT_I64, I64, OUT_I64, I64))
+def migrate(old, table, bits, state, count):
+    """Move the entries of ``count`` further places of the old table, and of the run of entries behind them.
+    Return 1 when none is left, else 0.
+    """
+    mask = (1 << bits) - 1
+    places = 1 << (bits - 1)
+    stop = min(state[PASSED] + count, places)
+    if state[PASSED] == 0:
+        # five eighths are filled, so there is an empty place
+        while old[state[ORIGIN]] != 0:
+            state[ORIGIN] += 1
+    while True:
+        place = (state[ORIGIN] + state[PASSED]) & (places - 1)
+        entry = old[place]
+        # an empty place ends a run, also the last one, which may have grown beyond the first place
+        if entry == 0 and state[PASSED] >= stop:
+            return I64(state[PASSED] >= places)
+        if entry != 0:
+            # Entries carry their tags: no key is read.
+            at = ((entry >> 32) & _SLOT) >> (32 - bits)
+            while table[at] != 0:
+                at = (at + 1) & mask
+            table[at] = entry
+            old[place] = 0
+        state[PASSED] += 1
 
 
 @kernel(VOID(OUT_I64, OUT_I64, I64, IN_U8))
@@ -215,28 +296,39 @@ def rebuild(old, table, bits, dead):
         table[at] = entry
 
 
-@kernel(VOID(IN_I64, IN_I64, OUT_I64, I64))
-def remove(slots, tags, table, bits):
-    """Remove the entries of live slots from the table, one by one."""
+@njit(nogil=True)
+def _remove_slot(entries, bits, tag, slot):
+    """Remove the entry of a slot from a table. Entries behind it move back into the hole if probing reaches
+    them from their home: no tombstones are needed.
+    """
     mask = (1 << bits) - 1
+    hole = tag >> (32 - bits)
+    # Live slots are in the table, so this ends.
+    while entries[hole] & _SLOT != slot + 1:
+        hole = (hole + 1) & mask
+    at = hole
+    while True:
+        at = (at + 1) & mask
+        if entries[at] == 0:
+            break
+        home = ((entries[at] >> 32) & _SLOT) >> (32 - bits)
+        # The entry's home is not behind the hole: move it there, and its old position is the hole.
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            entries[hole] = entries[at]
+            hole = at
+    entries[hole] = 0
+
+
+@kernel(VOID(IN_I64, IN_I64, OUT_I64, I64, OUT_I64, OUT_I64))
+def remove(slots, tags, table, bits, old, state):
+    """Remove the entries of live slots from the tables, one by one."""
+    growing = old.size > 0
     for i in range(slots.size):
-        hole = tags[slots[i]] >> (32 - bits)
-        # Live slots are in the table, so this ends.
-        while table[hole] & _SLOT != slots[i] + 1:
-            hole = (hole + 1) & mask
-        # Entries behind the hole move back into it if probing reaches them from their home: no tombstones are
-        # needed.
-        at = hole
-        while True:
-            at = (at + 1) & mask
-            if table[at] == 0:
-                break
-            home = ((table[at] >> 32) & _SLOT) >> (32 - bits)
-            # The entry's home is not behind the hole: move it there, and its old position is the hole.
-            if ((at - home) & mask) >= ((at - hole) & mask):
-                table[hole] = table[at]
-                hole = at
-        table[hole] = 0
+        tag = tags[slots[i]]
+        if growing and is_in_old(tag >> (32 - bits), bits, state):
+            _remove_slot(old, bits - 1, tag, slots[i])
+        else:
+            _remove_slot(table, bits, tag, slots[i])
 
 
 @kernel(VOID(IN_I64, IN_I64, IN_U8, OUT_U8))

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.kernels.arrow_views import NO_BYTES
+from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
 from penstock.engine.kernels.index import tagged_index as kernel
-from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL
+from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL, ORIGIN, PASSED
+from penstock.engine.state.index import word_index
 from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots_in_use, slots_of
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import zeros_beside
@@ -24,7 +25,7 @@ class TaggedSlots(Mapped):
     elements, by slot.
     """
 
-    MAPPED = ("table", "tags", "free")
+    MAPPED = ("table", "old", "tags", "free")
 
     def __init__(self) -> None:
         self.reset()
@@ -33,10 +34,12 @@ class TaggedSlots(Mapped):
         """Forget everything."""
         self.bits = _FIRST_BITS
         self.table = np.zeros(1 << self.bits, np.int64)
+        # The table before, while the index grows: entries that were not migrated yet.
+        self.old = NO_WORDS
         self.tags = np.zeros(slots_of(self.bits), np.int64)
         self.free = np.zeros(slots_of(self.bits), np.int64)
-        # LIVE, ALLOCATED, FREE, NULL, USED, GARBAGE: see ``engine/kernels/index/tagged_index.py``.
-        self.state = np.zeros(6, np.int64)
+        # LIVE, ALLOCATED ..: see ``engine/kernels/index/tagged_index.py``.
+        self.state = np.zeros(kernel.STATE_WORDS, np.int64)
 
     def __len__(self) -> int:
         return int(self.state[LIVE])
@@ -58,14 +61,31 @@ class TaggedSlots(Mapped):
         return self.state[FREE] == 0 and self.state[1] == self.tags.size
 
     def grow(self) -> None:
-        """Reserve slots for more keys: the table is rebuilt from its own entries; keys are not read."""
+        """Reserve slots for more keys. Keys are not read: a table is made from its own entries, a large one
+        while it is used.
+        """
+        self._finish_growing()
         # small tables grow fourfold, large ones double: few rebuilds, little unused memory
-        bits = self.bits + (2 if self.bits < 16 else 1)
+        bits = self.bits + (2 if self.bits < word_index.GRADUAL_BITS else 1)
         table = zeros_beside(self.table, 1 << bits)
-        kernel.rebuild(self.table, table, bits, NO_BYTES)
+        if self.bits < word_index.GRADUAL_BITS:
+            kernel.rebuild(self.table, table, bits, NO_BYTES)
+        else:
+            self.old = self.table
+            self.state[[ORIGIN, PASSED]] = 0
         self.tags = grown(self.tags, slots_of(bits))
         self.free = grown(self.free, slots_of(bits))
         self.table, self.bits = table, bits
+
+    def migrate(self, rows: int) -> None:
+        """Move some entries of the table before, ahead of so many rows that may be new keys."""
+        places = max(word_index.MIGRATED_LEAST, word_index.MIGRATED_PER_ROW * rows)
+        if self.old.size and kernel.migrate(self.old, self.table, self.bits, self.state, places):
+            self.old = NO_WORDS
+
+    def _finish_growing(self) -> None:
+        """Move all that is left."""
+        self.migrate(self.old.size)
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots."""
@@ -77,21 +97,31 @@ class TaggedSlots(Mapped):
         # Removing one by one probes for each; beyond a quarter of the keys one pass over the table is
         # cheaper.
         if pays_to_rebuild(slots.size, len(self)):
+            self._finish_growing()
             dead = np.zeros(self.capacity, np.uint8)
             dead[keyed] = 1
             table = zeros_beside(self.table, self.table.size)
             kernel.rebuild(self.table, table, self.bits, dead)
             self.table = table
         else:
-            kernel.remove(keyed, self.tags, self.table, self.bits)
+            kernel.remove(keyed, self.tags, self.table, self.bits, self.old, state)
         # Reversed: the stack returns the slots in the order they were freed in.
         self.free[state[FREE] : state[FREE] + slots.size] = slots[::-1]
         state[FREE] += slots.size
         state[LIVE] -= slots.size
 
+    @property
+    def allocated(self) -> int:
+        """The bound of the slots assigned so far."""
+        return int(self.state[ALLOCATED])
+
+    def free_slots(self) -> np.ndarray:
+        """Return the slots below ``allocated`` that no key has, a view."""
+        return self.free[: self.state[FREE]]
+
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
-        return slots_in_use(int(self.state[ALLOCATED]), self.free[: self.state[FREE]])
+        return slots_in_use(self.allocated, self.free_slots())
 
 
 class RowIndex(Mapped):
@@ -131,8 +161,10 @@ class RowIndex(Mapped):
         done = 0
         while True:
             s = self._slots
+            if insert:
+                s.migrate(len(rows) - done)
             done = kernel.insert_rows(
-                rows, done, s.table, s.bits, self.keys, s.tags, s.free, s.state, insert, out
+                rows, done, s.table, s.bits, s.old, self.keys, s.tags, s.free, s.state, insert, out
             )
             if done == len(rows):
                 return out
@@ -148,6 +180,15 @@ class RowIndex(Mapped):
             self.keys = np.zeros((self._slots.capacity, self.width), np.int64)
         else:
             self._slots.remove(slots)
+
+    @property
+    def allocated(self) -> int:
+        """The bound of the slots assigned so far."""
+        return self._slots.allocated
+
+    def free_slots(self) -> np.ndarray:
+        """Return the slots below ``allocated`` that no key has, a view."""
+        return self._slots.free_slots()
 
     def live_slots(self) -> np.ndarray:
         """Return the slots of all rows, ascending."""
@@ -198,6 +239,8 @@ class StringIndex(Mapped):
         done = 0
         while True:
             s = self._slots
+            if insert:
+                s.migrate(out.size - done)
             done = kernel.insert_strings(
                 offsets,
                 data,
@@ -205,6 +248,7 @@ class StringIndex(Mapped):
                 done,
                 s.table,
                 s.bits,
+                s.old,
                 self.arena,
                 self.spans,
                 s.tags,
@@ -267,6 +311,15 @@ class StringIndex(Mapped):
         # Their bytes stay in the arena until it is compacted.
         self._slots.state[kernel.GARBAGE] += self.spans[slots, 1].sum()
         self._slots.remove(slots)
+
+    @property
+    def allocated(self) -> int:
+        """The bound of the slots assigned so far."""
+        return self._slots.allocated
+
+    def free_slots(self) -> np.ndarray:
+        """Return the slots below ``allocated`` that no key has, a view."""
+        return self._slots.free_slots()
 
     def live_slots(self) -> np.ndarray:
         """Return the slots of all strings, ascending."""

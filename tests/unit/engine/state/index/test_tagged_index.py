@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index import word_index
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.storage.spill_files import SpillFiles
 
@@ -21,6 +22,15 @@ def words(rows: list[Row], width: int) -> np.ndarray:
     return np.array(rows, np.int64).reshape(len(rows), width)
 
 
+@pytest.fixture(params=["at once", "gradually"])
+def growth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of 64 entries grow while they are used, a place in a step, or they are rebuilt."""
+    if request.param == "gradually":
+        monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
+        monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
+
+
+@pytest.mark.usefixtures("growth")
 @pytest.mark.parametrize("width", [1, 2, 5])
 def test_rows_like_a_dict(width: int) -> None:
     for seed in range(20):
@@ -50,6 +60,7 @@ STRINGS: dict[pa.DataType, list[Any]] = {
 }
 
 
+@pytest.mark.usefixtures("growth")
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("kind", STRINGS, ids=str)
 def test_strings_like_a_dict(
@@ -106,3 +117,38 @@ def test_a_sliced_column_is_read_from_where_it_begins() -> None:
     column = pa.array(["zero", "one", None, "three"]).slice(1)
     index = StringIndex(pa.string())
     assert index.keys(index.lookup_or_insert(column)).to_pylist() == ["one", None, "three"]
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_large_index_grows_while_it_is_used(texts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of each step are looked up, removed and inserted again while entries are in both tables."""
+    monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
+    monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
+    random, index, model = Random(5), StringIndex(pa.string()) if texts else RowIndex(2), dict[int, int]()
+
+    def asked(keys: list[int]) -> Any:
+        return pa.array([f"key {key}" for key in keys]) if texts else words([(key, -key) for key in keys], 2)
+
+    def insert(keys: list[int]) -> None:
+        found = index.lookup_or_insert(asked(keys))
+        for key, slot in zip(keys, (found if texts else found[0]).tolist(), strict=True):
+            assert model.setdefault(key, slot) == slot
+
+    def check() -> None:
+        keys = [*model, -1]
+        assert index.lookup(asked(keys)).tolist() == [*model.values(), -1]
+        assert len(index) == len(model) == len(set(model.values()))
+
+    grows = 0
+    for _ in range(4_000):
+        insert([random.randrange(9_000)])
+        grows += index._slots.old.size > 0
+        if random.random() < 0.2:
+            index.remove(np.array([model.pop(random.choice(list(model)))], np.int64))
+        if random.random() < 0.01:
+            check()
+    # a step of one row migrates six places of hundreds or thousands
+    assert grows > 300
+    # a batch larger than the index, which grows several times within it
+    insert([*range(9_000, 30_000)])
+    check()
