@@ -146,8 +146,10 @@ class Changes(Protocol):
     def seal(self) -> int:
         """Record a snapshot; return its number, from 1 on."""
 
-    def since(self, snapshot: int) -> np.ndarray | None:
-        """Return the slots changed since a snapshot, ascending; ``None`` when all may have."""
+    def since(self, snapshot: int, most: int = ...) -> np.ndarray | None:
+        """Return the slots changed since a snapshot, ascending; ``None`` when they are more than ``most``, or
+        when all may have.
+        """
 
 
 @runtime_checkable

@@ -165,7 +165,7 @@ class SnapshotWriter:
         ids = tuple(operator.operator_id for operator in operators)
         return _WrittenBase(
             WrittenTask(task, ids, tuple(files[name] for name in sorted(needed)), tuple(keyed), tuple(items)),
-            # Digests only of states written in full: an increment's bytes say nothing about the whole.
+            # Digests only of states that do not track changes: they are compared with what comes next.
             digests,
         )
 
@@ -177,26 +177,27 @@ class SnapshotWriter:
 def _write_increments(
     segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _WrittenBase
 ) -> tuple[list[KeyedPart], bytes | None]:
-    """Write the new part of a state. Return all its increments, and its digest if it was written in full."""
+    """Write the new part of a state. Return all its increments, and its digest if changes are not tracked."""
     # Of a full snapshot there are none: its base is _NOTHING.
     earlier = list(base.written.increments(operator_id, name))
     if isinstance(state, FrozenState) and state.changed is not None:
         # nothing changed since the base: reference the earlier increments only
         if not state.changed.size:
             return earlier, None
-        increment, _ = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
+        increment = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
         return [*earlier, increment], None
 
     def pieces() -> Iterator[pa.Table]:
         return state.pieces() if isinstance(state, FrozenState) else iter((state,))
 
     # a state without change tracking: equal bytes need not be written again
+    compared = hashlib.sha256() if isinstance(state, FrozenState) and not state.tracked else None
     if earlier and base.digests.get((operator_id, name)) == (
         digest := _digest(pieces(), f"{operator_id}.{name}")
     ):
         return earlier, digest
-    increment, digest = _write_keyed(segment, operator_id, name, pieces(), None)
-    return [increment], digest
+    increment = _write_keyed(segment, operator_id, name, pieces(), None, compared)
+    return [increment], compared.digest() if compared else None
 
 
 @dataclass(frozen=True)
@@ -234,19 +235,28 @@ def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
 
 
 def _write_keyed(
-    segment: _Segment, operator_id: str, name: str, pieces: Iterator[pa.Table], changed: np.ndarray | None
-) -> tuple[KeyedPart, bytes]:
-    """Write an increment piece by piece; return it, and its digest."""
+    segment: _Segment,
+    operator_id: str,
+    name: str,
+    pieces: Iterator[pa.Table],
+    changed: np.ndarray | None,
+    compared: hashlib._Hash | None = None,
+) -> KeyedPart:
+    """Write an increment piece by piece and return it. ``compared`` is updated by its bytes; a second digest
+    of a large state would cost as much as writing it.
+    """
     schema, messages = _encoded(pieces, f"{operator_id}.{name}")
     encoded = schema.serialize()
-    sha = hashlib.sha256(encoded)
+    if compared is not None:
+        compared.update(encoded)
     offset = segment.append(encoded)
     # With its padding.
     schema_length = segment.length - offset
     groups = []
     # The offset of each record batch, so that a reader finds a key group without the others.
     for message in messages:
-        sha.update(message.data)
+        if compared is not None:
+            compared.update(message.data)
         start = segment.append(message.data)
         groups.append(GroupEntry(message.first, start, segment.length - start, message.rows, message.last))
         if len(groups) == 1 and name.startswith(RESERVED):
@@ -257,7 +267,7 @@ def _write_keyed(
     if changed is not None:
         data = changed.astype("<u4").tobytes()
         superseded = (segment.append(data), len(data))
-    part = KeyedPart(
+    return KeyedPart(
         operator_id,
         name,
         offset,
@@ -267,7 +277,6 @@ def _write_keyed(
         segment.name,
         superseded,
     )
-    return part, sha.digest()
 
 
 def _write_items(

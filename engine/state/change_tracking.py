@@ -5,6 +5,8 @@ SlotChanges tracks slots that may be written again, Arrivals rows that are added
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from penstock.engine.state.index.word_index import grown
@@ -22,7 +24,8 @@ class SlotChanges(Mapped):
 
     def __init__(self) -> None:
         # By slot: the number of snapshots that there were at its last change.
-        self._marks = np.zeros(0, np.int64)
+        # 32 bits: a job takes no two billion snapshots, and all marks are read at each.
+        self._marks = np.zeros(0, np.int32)
         self._snapshots = 0
         # The last snapshot before everything changed at once.
         self._all_at = 0
@@ -44,9 +47,15 @@ class SlotChanges(Mapped):
         self._snapshots += 1
         return self._snapshots
 
-    def since(self, snapshot: int) -> np.ndarray | None:
-        """Return the slots changed since a snapshot, ascending; ``None`` when all may have."""
-        return None if self._all_at >= snapshot else np.flatnonzero(self._marks >= snapshot)
+    def since(self, snapshot: int, most: int = sys.maxsize) -> np.ndarray | None:
+        """Return the slots changed since a snapshot, ascending; ``None`` when they are more than ``most``, or
+        when all may have.
+        """
+        if self._all_at >= snapshot:
+            return None
+        # Counted first: the slots of millions are 100 MB of new memory, and rows wait.
+        changed = self._marks >= snapshot
+        return np.flatnonzero(changed) if np.count_nonzero(changed) <= most else None
 
 
 # Numbers of rows fit 32 bits: they are the SLOT column of snapshots.
@@ -111,13 +120,17 @@ class Arrivals:
         self._gone = [(snapshot, gone) for snapshot, gone in self._gone if snapshot >= min(self._begun)]
         return self._snapshots
 
-    def since(self, snapshot: int) -> np.ndarray | None:
-        """Return the numbers of rows added or removed since a snapshot, ascending; ``None`` when all may
-        have.
+    def since(self, snapshot: int, most: int = sys.maxsize) -> np.ndarray | None:
+        """Return the numbers of rows added or removed since a snapshot, ascending; ``None`` when they are
+        more than ``most``, or when all may have.
         """
         if snapshot not in self._begun or self._all_at >= snapshot:
             return None
         gone = [numbers.astype(np.int64) for at, numbers in self._gone if at >= snapshot]
         # Rows that came and went since are among them: the reader finds them touched, but not live.
+        count = self._next - self._begun[snapshot]
+        if max(count, *(numbers.size for numbers in gone), 0) > most:
+            return None
         came = np.arange(self._begun[snapshot], self._next)
-        return np.union1d(came, np.concatenate(gone)) if gone else came
+        changed = np.union1d(came, np.concatenate(gone)) if gone else came
+        return changed if changed.size <= most else None

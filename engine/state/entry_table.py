@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.api.row_pieces import LIMITS, in_halves, take_in_pieces
+from penstock.engine.kernels.index import slots as kernel
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.state_snapshot import SLOT, by_group
 
@@ -62,3 +63,29 @@ def _groups(slots: np.ndarray, keys: Sequence[pa.Array], max_parallelism: int) -
         if keys
         else np.zeros(slots.size, np.uint16)
     )
+
+
+def pieces_of_copies(
+    slots: np.ndarray,
+    hashes: np.ndarray,
+    entries: Callable[[np.ndarray], Mapping[str, pa.Array]],
+    max_parallelism: int,
+) -> Iterator[pa.Table]:
+    """Yield tables as ``pieces_by_keys`` does, of columns of numbers: ``entries`` makes those at positions
+    of ``slots``, and ``hashes`` are of their keys.
+    """
+    order, ends = np.empty(slots.size, np.int64), np.zeros(max_parallelism, np.int64)
+    kernel.order_by_group(hashes, max_parallelism, ends, order)
+    counts = np.diff(ends, prepend=0)
+    groups = np.repeat(np.arange(max_parallelism, dtype=np.uint16), counts)
+    # one row tells the bytes of each
+    width = max(1, sum(column.nbytes for column in entries(order[:1]).values()))
+    rows = max(1, LIMITS.batch_bytes // width)
+    for first in range(0, max(slots.size, 1), rows):
+        at = order[first : first + rows]
+        columns = entries(at)
+        marks = {
+            "key_group": array_of(groups[first : first + rows]),
+            SLOT: array_of(slots[at].astype(np.uint32)),
+        }
+        yield pa.table(marks | dict(columns))

@@ -47,12 +47,13 @@ class FrozenState:
 
     There is at least one piece. Each is built when the caller asks for it: of a large state only one is in
     memory beside it. ``base``: the checkpoint that the changes refer to, None when it is whole. ``changed``:
-    then every slot touched since, live or not.
+    then every slot touched since, live or not. ``tracked``: whether the state knows its changes.
     """
 
     pieces: Callable[[], Iterator[pa.Table]]
     base: int | None = None
     changed: np.ndarray | None = None
+    tracked: bool = True
 
 
 Snapshot = FrozenState | pa.Table

@@ -75,14 +75,20 @@ class LastWrites(Mapped):
         self.restore(np.append(ids, ids), np.append(written_ms, self._written[ids]), capacity)
 
     def _note(self, ids: np.ndarray, written_ms: np.ndarray | np.int64, capacity: int) -> None:
-        if self._written.size < capacity:
-            self._written = grown(self._written, capacity)
-        self._written[ids] = written_ms
+        self.by_id(capacity)[ids] = written_ms
         self._oldest = min(self._oldest, int(np.min(written_ms)))
 
     def of(self, ids: np.ndarray) -> np.ndarray:
         """Return when entries were written, int64."""
         return self._written[ids]
+
+    def by_id(self, capacity: int) -> np.ndarray:
+        """Return when entries were written by id, int64[capacity or more]; it is another array after some
+        changes.
+        """
+        if self._written.size < capacity:
+            self._written = grown(self._written, capacity)
+        return self._written
 
     def due(self, now_ms: int, live: Callable[[], np.ndarray]) -> np.ndarray:
         """Return the live ids that have expired; the caller removes them."""

@@ -26,12 +26,7 @@ class _StateBase:
 class IncrementalSnapshots:
     """Decides, for each state of a task, between a full and an incremental snapshot. An increment builds on a
     checkpoint that is known to be complete: what an aborted one stored is stored again.
-
-    ``live_share``: a snapshot is incremental while all changes since the full one are at most the live
-    entries divided by this.
     """
-
-    live_share = 2
 
     def __init__(self, incremental: bool) -> None:
         self._incremental = incremental
@@ -49,15 +44,16 @@ class IncrementalSnapshots:
         if not isinstance(state, TrackedState):
             table = state.snapshot()
             self._bases.setdefault(checkpoint_id, {})
-            return FrozenState(lambda: iter((table,)), self._base)
+            return FrozenState(lambda: iter((table,)), self._base, tracked=False)
         # what the last complete checkpoint stored of this state
         base = self._bases.get(-1 if self._base is None else self._base, {}).get((operator_id, name))
         live = len(state)
         changed = None
         if base is not None and base.increments < MAX_INCREMENTS:
-            changed = state.changes.since(base.snapshot)
-        # full: there is no base, or the increments together would be more than half of the live entries
-        if base is None or changed is None or (base.changed + changed.size) * self.live_share > live:
+            # the increments together are at most half of the live entries
+            changed = state.changes.since(base.snapshot, self._most_changed(live) - base.changed)
+        # full: there is no base, or too much has changed
+        if base is None or changed is None:
             frozen = FrozenState(state.freeze(None))
             base_of_next = _StateBase(state.changes.seal(), 1, 0)
         else:
@@ -69,6 +65,10 @@ class IncrementalSnapshots:
             )
         self._bases.setdefault(checkpoint_id, {})[operator_id, name] = base_of_next
         return frozen
+
+    def _most_changed(self, live: int) -> int:
+        """Return how many entries may have changed since the full snapshot: half of those that are live."""
+        return live // 2
 
     def complete(self, checkpoint_id: int) -> None:
         """A checkpoint is durable: later increments build on it."""

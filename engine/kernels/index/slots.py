@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID, kernel
+from penstock.engine.kernels.kernel import (
+    I64,
+    IN_I64,
+    IN_U64,
+    OUT_I64,
+    SLOTS_I64,
+    TABLE_I64,
+    U64,
+    VOID,
+    kernel,
+)
 
 # Table rows touched at a time.
 _BLOCK = 64
@@ -97,3 +107,20 @@ def add_each(slots, weights, table):
     for i in range(slots.size):
         for k in range(weights.shape[0]):
             table[slots[i], k] += weights[k, i]
+
+
+@kernel(VOID(IN_U64, U64, OUT_I64, OUT_I64))
+def order_by_group(hashes, groups, ends, out):
+    """Write the positions of hashes in the order of their key groups, ``hash % groups``; those of one group
+    ascend. ``ends`` int64[groups], zeros, become the ends of the groups in ``out``.
+    """
+    for i in range(hashes.size):
+        ends[hashes[i] % groups] += 1
+    before = 0
+    for group in range(ends.size):
+        before += ends[group]
+        ends[group] = before - ends[group]
+    for i in range(hashes.size):
+        group = hashes[i] % groups
+        out[ends[group]] = i
+        ends[group] += 1

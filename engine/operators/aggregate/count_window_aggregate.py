@@ -57,7 +57,7 @@ class CountWindowAggregateOperator(Operator):
             slots = state.slots([rows.rows.column(key) for key in self._keys], rows.num_rows)
             # each window once, however many of its rows the batch has
             touched = self._distinct.of(slots, state.keys.capacity)
-            state.changes.mark(touched, state.keys.capacity)
+            state.mark(touched)
             self._accumulators.add(slots, rows.rows, None)
             if state.writes is not None:
                 state.writes.touch(touched, state.keys.capacity)

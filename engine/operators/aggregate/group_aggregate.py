@@ -143,7 +143,7 @@ class GroupAggregateOperator(Operator):
             slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity
         )
         # an incremental snapshot writes the groups marked here
-        state.changes.mark(touched, state.keys.capacity)
+        state.mark(touched)
         # the old rows must be read before the new ones are added
         if self._keeps_values:
             self._make_pending(touched, known)
@@ -306,7 +306,7 @@ class GroupAggregateOperator(Operator):
         # SELECT COUNT(*), SUM(x) of no rows is (0, NULL)
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
-            self._state.changes.mark(slots, 1)
+            self._state.mark(slots)
             out.collect(
                 Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema))
             )

@@ -123,6 +123,14 @@ def padded(width: int) -> int:
     return 1 << max(0, width - 1).bit_length() if width <= LINE_WORDS else width
 
 
+def gathered(rows: np.ndarray, width: int, slots: np.ndarray) -> np.ndarray:
+    """Return the first ``width`` words of rows as columns, int64[width, slots]."""
+    # Columns are contiguous in the result: results are computed column by column.
+    out = np.empty((width, slots.size), np.int64)
+    kernel.gather(slots, rows[:, :width], out, 0, 1)
+    return out
+
+
 class SlotTable:
     """``rows`` int64[capacity, width]; rows of zeros are empty. An owner who moves it to disk shares it
     anew then.
@@ -162,10 +170,7 @@ class SlotTable:
 
     def gathered(self, slots: np.ndarray) -> np.ndarray:
         """Return the state of slots as columns, int64[width, slots]."""
-        # Columns are contiguous in the result: results are computed column by column.
-        out = np.empty((self.width, slots.size), np.int64)
-        kernel.gather(slots, self.rows[:, : self.width], out, 0, 1)
-        return out
+        return gathered(self.rows, self.width, slots)
 
     def gather_half(self, slots: np.ndarray, pairs: np.ndarray, half: int) -> None:
         """Write the state of slots to every second column of ``pairs`` int64[width, 2 * slots], from ``half``

@@ -13,7 +13,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.state.aggregates.accumulator import Part, SlotTable, TablePart
+from penstock.engine.state.aggregates.accumulator import Part, SlotTable, TablePart, gathered
 from penstock.engine.state.aggregates.aggregate_inputs import aggregate_input
 from penstock.engine.state.aggregates.distinct import Distinct
 from penstock.engine.state.aggregates.min_max import BestString
@@ -285,10 +285,23 @@ class Accumulators:
             return self._results(before, slots)
         return paired(before, self.results(slots))
 
-    def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
-        """Return the state of slots as named columns for a checkpoint."""
+    @property
+    def table(self) -> np.ndarray | None:
+        """The state of all slots, int64[capacity, words], where it is numbers only; else ``None``. It is
+        another array after ``reserve``.
+        """
+        # without the words that only fill up a row: a copy has none
+        return None if self._others else self._table.rows[:, : self._table.width]
+
+    def columns(self, slots: np.ndarray, table: np.ndarray | None = None) -> dict[str, pa.Array]:
+        """Return the state of slots as named columns for a checkpoint; of a ``table`` that was copied from
+        ``table``, its rows at positions ``slots``, in any thread.
+        """
         # One pass over the shared table: a task waits for it at each checkpoint.
-        table = self._table.gathered(slots)
+        rows = self._table.rows if table is None else table
+        return self._named(gathered(rows, self._table.width, slots), slots)
+
+    def _named(self, table: np.ndarray, slots: np.ndarray) -> dict[str, pa.Array]:
         # On disk: a<part>_<column>.
         return {
             f"a{p}_{k}": column

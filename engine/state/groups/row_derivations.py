@@ -48,7 +48,7 @@ class RowDerivations(GroupState):
         pairs = self.slots([*columns, array_of(iterations)], weights.size)
         rows = self._linked(columns, pairs, iterations)
         touched = self._distinct.of(pairs, self.keys.capacity)
-        self.changes.mark(touched, self.keys.capacity)
+        self.mark(touched)
         names = [str(i) for i in range(len(columns))]
         self.accumulators.add(pairs, pa.RecordBatch.from_arrays(list(columns), names), weights)
         empty = touched[self.accumulators.last_counts(touched) == 0]

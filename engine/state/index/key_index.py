@@ -8,7 +8,7 @@ which of those are NULL.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.index.nested_index import NestedIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
-from penstock.engine.state.index.word_index import WordIndex
+from penstock.engine.state.index.word_index import WordIndex, slots_in_use
 
 # Of an int64 word, for sizes.
 _WORD_BYTES = 8
@@ -74,6 +74,20 @@ class KeyIndex:
         """Return the key columns of slots."""
         return self._index.keys(slots)
 
+    @property
+    def words(self) -> np.ndarray | None:
+        """The words of each slot's key, by slot; those of a live slot never change. ``None`` where keys are
+        texts or nested values, or where there are no key columns.
+        """
+        return self._index.words
+
+    def reader(self) -> Callable[[np.ndarray, np.ndarray], list[pa.Array]]:
+        """Return what makes the key columns of slots that are live now from their ``words``, later and in any
+        thread.
+        """
+        assert not isinstance(self._index, _StringKeys)
+        return self._index.reader()
+
     def widths(self, slots: np.ndarray) -> np.ndarray:
         """Return about how many bytes the first key column of each slot is, without making it."""
         return self._index.widths(slots)
@@ -81,6 +95,30 @@ class KeyIndex:
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
         return self._index.slots.live_slots()
+
+    @property
+    def allocated(self) -> int:
+        """The bound of the slots assigned so far."""
+        return self._index.slots.allocated
+
+    def slots_at_barrier(self) -> Callable[[np.ndarray | None], np.ndarray]:
+        """Return what returns, later and in any thread, those of ascending slots that are live now; all of
+        them for ``None``.
+        """
+        allocated, free = self.allocated, self._index.slots.free_slots().copy()
+
+        def live(slots: np.ndarray | None) -> np.ndarray:
+            if slots is None:
+                return slots_in_use(allocated, free)
+            # a slot may have been tracked while there were more of them
+            slots = slots[slots < allocated]
+            if not free.size:
+                return slots
+            is_free = np.zeros(allocated, np.bool_)
+            is_free[free] = True
+            return slots[~is_free[slots]]
+
+        return live
 
     def key_groups(self, slots: np.ndarray, max_parallelism: int) -> np.ndarray:
         """Return the key group of each slot's key, uint16; group 0 when there are no key columns."""
@@ -111,13 +149,23 @@ class _WordKeys:
     def remove(self, slots: np.ndarray) -> None:
         self.slots.remove(slots)
 
-    def keys(self, slots: np.ndarray) -> list[pa.Array]:
-        if self._kind is None:
-            return []
+    @property
+    def words(self) -> np.ndarray | None:
+        return None if self._kind is None else self.slots.keys
+
+    def reader(self) -> Callable[[np.ndarray, np.ndarray], list[pa.Array]]:
         # The NULL key has a slot but no word.
-        null = self.slots.null_slot
-        valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
-        return [col.array_of_words(self.slots.keys[slots], valid, self._kind)]
+        null, kind = self.slots.null_slot, self._kind
+        assert kind is not None
+
+        def columns(slots: np.ndarray, words: np.ndarray) -> list[pa.Array]:
+            valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
+            return [col.array_of_words(words, valid, kind)]
+
+        return columns
+
+    def keys(self, slots: np.ndarray) -> list[pa.Array]:
+        return [] if self._kind is None else self.reader()(slots, self.slots.keys[slots])
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
         return np.full(slots.size, _WORD_BYTES)
@@ -125,6 +173,8 @@ class _WordKeys:
 
 class _StringKeys:
     """One string column."""
+
+    words = None
 
     def __init__(self, kind: pa.DataType) -> None:
         self.slots = StringIndex(kind)
@@ -216,9 +266,16 @@ class _RowKeys:
             interned.release(self.slots.keys[slots, self._first_word[i]])
         self.slots.remove(slots)
 
+    @property
+    def words(self) -> np.ndarray | None:
+        # Words that are slots of other indexes say nothing by themselves.
+        return None if self._strings else self.slots.keys
+
+    def reader(self) -> Callable[[np.ndarray, np.ndarray], list[pa.Array]]:
+        return lambda slots, rows: [self._column(i, rows) for i in range(len(self._types))]
+
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
-        rows = self.slots.keys[slots]
-        return [self._column(i, rows) for i in range(len(self._types))]
+        return self.reader()(slots, self.slots.keys[slots])
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
         # A fixed-width first column.

@@ -172,10 +172,18 @@ class WordIndex(Mapped):
         state[kernel.FREE] += slots.size
         state[kernel.LIVE] -= slots.size
 
+    @property
+    def allocated(self) -> int:
+        """The bound of the slots assigned so far."""
+        return int(self._state[kernel.ALLOCATED])
+
+    def free_slots(self) -> np.ndarray:
+        """Return the slots below ``allocated`` that no key has, a view."""
+        return self._free[: self._state[kernel.FREE]]
+
     def live_slots(self) -> np.ndarray:
         """Return the slots of all keys, ascending."""
-        state = self._state
-        return slots_in_use(int(state[kernel.ALLOCATED]), self._free[: state[kernel.FREE]])
+        return slots_in_use(self.allocated, self.free_slots())
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:

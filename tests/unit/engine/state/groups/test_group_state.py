@@ -38,8 +38,8 @@ def add(
     slots = made.slots(keys_of([key for key, _ in rows], width), len(rows))
     column = pa.array([value for _, value in rows], pa.int64())
     batch = pa.RecordBatch.from_arrays([column, column], names=["k", "v"])
+    made.mark(slots)
     made.accumulators.add(slots, batch, None if weights is None else np.array(weights))
-    made.changes.mark(slots, made.keys.capacity)
     return slots
 
 
@@ -139,3 +139,30 @@ def test_a_removed_group_begins_empty_when_its_key_comes_again() -> None:
     made.remove(slots[:1])
     assert add(made, [((3,), 7)]).tolist() == slots[:1].tolist(), "the slot is used again"
     assert read(made) == {(2,): (6, 6, 1), (3,): (7, 7, 1)}
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_a_frozen_state_is_made_later_as_it_was(width: int) -> None:
+    for seed in range(15):
+        random, clock = Random(seed), ManualClock(1)
+        writes = LastWrites(1000, clock) if seed % 2 else None
+        made, taken = state(width, writes), []
+        for step in range(12):
+            clock.advance(random.choice((0, 300)))
+            # more and more keys, so that arrays grow; NULL and keys that come again
+            rows = [
+                (tuple(random.choice((None, random.randrange(9 * step + 1))) for _ in range(width)), step)
+                for _ in range(random.randrange(1, 30))
+            ]
+            slots = add(made, rows, width=width)
+            if writes is not None:
+                writes.touch(slots, made.keys.capacity)
+            if random.random() < 0.4:
+                live = made.keys.live_slots()
+                made.remove(live if random.random() < 0.2 else live[:: random.choice((2, 5))].copy())
+            if random.random() < 0.5:
+                some = None if random.random() < 0.5 else np.flatnonzero(np.arange(200) % 3)
+                # made now, and again at the end
+                taken.append((pa.concat_tables(made.freeze(some)()), made.freeze(some)))
+        for now, later in taken:
+            assert pa.concat_tables(later()).equals(now)
