@@ -83,7 +83,8 @@ def interleaved(requests: dict[str, dict[str, Any]], runs: int, turn: int) -> di
     return timed
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
+    """Return the most memory this process has had."""
     # getrusage would count what the parent had when it began this process
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
@@ -97,7 +98,7 @@ def serve(request: dict[str, Any]) -> None:
         for _ in sys.stdin:
             cpu, wall = time.process_time(), time.perf_counter()
             run()
-            taken = Timed(time.process_time() - cpu, time.perf_counter() - wall, _peak_mb())
+            taken = Timed(time.process_time() - cpu, time.perf_counter() - wall, peak_mb())
             sys.stdout.write(json.dumps(asdict(taken)) + "\n")
             sys.stdout.flush()
 
