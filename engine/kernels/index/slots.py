@@ -73,6 +73,24 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
     return count
 
 
+@kernel(I64(IN_I64, IN_I64, I64, OUT_I64, I64, OUT_I64, OUT_I64))
+def number_cells(panes, slots, stride, marks, count, into, cells):
+    """Number the distinct cells ``panes[i] * stride + slots[i]`` from ``count`` on. Write each row's number,
+    and each new cell; return the new count.
+
+    ``marks`` by cell has the number + 1 of cells numbered before, and 0 elsewhere.
+    """
+    known = count
+    for i in range(slots.size):
+        cell = panes[i] * stride + slots[i]
+        if marks[cell] == 0:
+            cells[count - known] = cell
+            count += 1
+            marks[cell] = count
+        into[i] = marks[cell] - 1
+    return count
+
+
 @kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64))
 def gather(slots, table, out, first, step):
     """Write table rows as columns: ``out[k, first + i * step] = table[slots[i], k]``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
 import subprocess
@@ -47,3 +48,20 @@ def test_freed_memory_is_used_again() -> None:
     usual = in_new_process(False)
     assert usual >= 2 * _ROUNDS
     assert in_new_process(True) <= usual // 4
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no mallopt")
+@pytest.mark.parametrize(("chosen", "used"), [(None, "system"), ("mimalloc", "mimalloc")])
+def test_arrow_allocates_from_the_same_memory_unless_the_user_chose(chosen: str | None, used: str) -> None:
+    script = (
+        "import pyarrow as pa\n"
+        "from penstock.engine.task_manager.allocator import keep_freed_memory\n"
+        "assert keep_freed_memory()\n"
+        "print(pa.default_memory_pool().backend_name)"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "ARROW_DEFAULT_MEMORY_POOL"}
+    environment |= {} if chosen is None else {"ARROW_DEFAULT_MEMORY_POOL": chosen}
+    found = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, env=environment
+    )
+    assert found.stdout.strip() == used

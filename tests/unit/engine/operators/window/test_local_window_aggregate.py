@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.stream_elements import Batch
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.window.local_window_aggregate import LocalWindowAggregateOperator
 from penstock.planner.logical.aggregate import Phase
@@ -98,15 +98,35 @@ def test_partials_of_a_slice_add_up_to_its_rows(batches: list[list[Any]], flushe
     assert not operator.keyed_states() and not operator.list_states(), "at a barrier nothing is left"
 
 
-def test_a_slice_is_emitted_when_the_watermark_reaches_its_end_and_no_other() -> None:
+def test_partials_are_emitted_when_the_watermark_reaches_the_end_of_their_first_slice() -> None:
     operator, out = local(), Remembered()
     operator.on_batch(batch([(1, "a", 1), (9, "a", 2), (10, "a", 3)]), 0, out)
+    operator.on_batch(batch([(2, "a", 5)]), 0, out)
     operator.on_watermark(9, out)
     assert not out.batches
     operator.on_watermark(10, out)
-    assert partials(out) == [("a", 2, 3, 2, 10)]
+    assert partials(out) == [("a", 3, 8, 5, 10), ("a", 1, 3, 3, 20)]
+    operator.on_batch(batch([(11, "a", 1)]), 0, out)
+    operator.on_watermark(19, out)
+    assert len(partials(out)) == 2
     operator.on_watermark(20, out)
-    assert partials(out)[1:] == [("a", 1, 3, 3, 20)]
+    assert partials(out)[2:] == [("a", 1, 1, 1, 20)]
+
+
+def test_rows_of_slices_far_apart_and_rows_that_count_several_times_add_up() -> None:
+    """Slices that do not fit one grid: the buffered partials leave, or each row is a partial."""
+    rows: list[Any] = [(10**9, "a", 1), (3, "a", 2), (10**8, "b", -1), (5, "a", 2)]
+    operator, out = local(), Remembered()
+    operator.on_batch(batch(rows[:1]), 0, out)
+    operator.on_batch(batch(rows[1:2]), 0, out)
+    far = batch(rows[1:])
+    operator.on_batch(Batch(far.rows, np.array([3, 1, 2])), 0, out)
+    operator.before_barrier(1, out)
+    assert merged(partials(out)) == {
+        ("a", 10): (6, 12, 2),
+        ("b", 10**8 + 10): (1, -1, -1),
+        ("a", 10**9 + 10): (1, 1, 1),
+    }
 
 
 def test_a_hop_has_one_partial_for_each_of_its_slices() -> None:
@@ -123,7 +143,9 @@ def test_late_rows_have_partials_of_their_own_and_rows_without_a_window_are_drop
     operator.on_batch(batch([(9, "a", 1), (9, "a", 2), (1, "a", 4), (None, "a", 8)], [0, 13, 13, 13]), 0, out)
     operator.before_barrier(1, out)
     behind = [
-        b for one in out.batches for b in (one.behind if one.behind is not None else [None] * one.num_rows)
+        b
+        for one in out.batches
+        for b in (one.behind if one.behind is not None else [MIN_WATERMARK_US] * one.num_rows)
     ]
     found = {row[2]: int(b) for row, b in zip(partials(out), behind, strict=True)}
     assert found == {1: -(2**63), 2: 12}

@@ -1,0 +1,93 @@
+"""PaneGroups: the groups of a few batches, numbered without a hash table of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.kernels.index import slots as kernel
+from penstock.engine.state.index.key_index import KeyIndex
+
+_CELLS_MAX = 1 << 22
+"""Cells reserved at most, 32 MB: beyond them rows are too sparse for their groups to have several rows."""
+_KEYS_MAX = 1 << 14
+"""More keys than these are forgotten when the groups are cleared: they no longer fit the nearer cache."""
+
+
+class PaneGroups:
+    """Numbers the distinct (slice, key) pairs of rows 0, 1, 2, ... until ``clear``. A slice is named by its
+    end, a multiple of ``slice_us`` beside the others.
+
+    A pair is a cell of a grid, slices by slots of keys, so a row costs one hash lookup and one array access.
+    Keys stay in their index over ``clear``, for most come again. Nothing here is state at a barrier.
+    """
+
+    def __init__(self, key_types: Sequence[pa.DataType], slice_us: int = 1) -> None:
+        self._types = list(key_types)
+        self._slice_us = slice_us
+        self._index = KeyIndex(self._types)
+        # by cell: the number + 1 of its group, 0 for none; a row of the grid has ``_stride`` cells
+        self._marks = np.zeros(0, np.int64)
+        self._stride = 0
+        # the end of the first slice of the grid, unknown until rows come
+        self._first_end: int | None = None
+        self._cells: list[np.ndarray] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def number(
+        self, key_columns: Sequence[pa.Array], num_rows: int, ends: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return the group of each row, int64. ``None``: the slices do not fit the grid; after ``clear`` they
+        may. Without ``ends`` all rows are of one slice.
+        """
+        slots = self._index.lookup_or_insert(key_columns, num_rows)
+        if ends is None or not ends.size:
+            panes, slices = np.zeros(num_rows, np.int64), 1
+        else:
+            lowest, highest = int(ends.min()), int(ends.max())
+            first = lowest if self._first_end is None else self._first_end
+            slices = (highest - first) // self._slice_us + 1
+            if lowest < first or slices * self._index.capacity > _CELLS_MAX:
+                return None
+            self._first_end = first
+            panes = (ends - first) // self._slice_us
+        self._reserve(slices)
+        into, cells = np.empty(num_rows, np.int64), np.empty(num_rows, np.int64)
+        count = kernel.number_cells(panes, slots, self._stride, self._marks, self._count, into, cells)
+        if count > self._count:
+            self._cells.append(cells[: count - self._count])
+            self._count = count
+        return into
+
+    def groups(self) -> tuple[list[pa.Array], np.ndarray]:
+        """Return the key columns of all groups, and the ends of their slices (int64)."""
+        panes, slots = np.divmod(self._all_cells(), max(self._stride, 1))
+        return self._index.keys(slots), (self._first_end or 0) + panes * self._slice_us
+
+    def clear(self) -> None:
+        """Forget all groups."""
+        self._marks[self._all_cells()] = 0
+        self._cells, self._count, self._first_end = [], 0, None
+        if len(self._index) > _KEYS_MAX:
+            self._index, self._marks, self._stride = KeyIndex(self._types), np.zeros(0, np.int64), 0
+
+    def _all_cells(self) -> np.ndarray:
+        # the empty array makes it work for no groups
+        return np.concatenate([np.zeros(0, np.int64), *self._cells])
+
+    def _reserve(self, slices: int) -> None:
+        """Make the grid as large as the keys and slices; groups keep their numbers."""
+        stride = self._index.capacity
+        if stride == self._stride and slices * stride <= self._marks.size:
+            return
+        panes, slots = np.divmod(self._all_cells(), max(self._stride, 1))
+        cells = panes * stride + slots
+        # twice the slices that are needed now, so that the grid seldom moves
+        self._marks = np.zeros(2 * max(slices, int(panes.max(initial=0)) + 1) * stride, np.int64)
+        self._marks[cells] = np.arange(1, self._count + 1)
+        self._stride, self._cells = stride, [cells]
