@@ -35,6 +35,9 @@ class ProducerChannel(Protocol):
     def put(self, element: Element) -> None:
         """Append an element. Always succeeds."""
 
+    def put_all(self, elements: Sequence[Element]) -> None:
+        """Append elements and wake the other side once for all of them."""
+
     def overtake(self, barrier: Barrier) -> list[Element]:
         """Put a barrier ahead of all that is buffered on the producer's side, or move it there; return the
         elements it overtook, in order.
@@ -150,6 +153,16 @@ class Channel:
 
     def put(self, element: Element) -> None:
         """Append an element and wake the consumer."""
+        self._append(element)
+        self._wake_consumer()
+
+    def put_all(self, elements: Sequence[Element]) -> None:
+        """Append elements and wake the consumer once."""
+        for element in elements:
+            self._append(element)
+        self._wake_consumer()
+
+    def _append(self, element: Element) -> None:
         if isinstance(element, Batch):
             self._put_bytes += element.size_bytes
         # bytes are added before the element: a consumer that takes it at once must not make the size negative
@@ -157,7 +170,6 @@ class Channel:
         # announced only now, behind the append: an announced barrier is always found in the queue
         if isinstance(element, Barrier):
             self.announced = element
-        self._wake_consumer()
 
     def overtake(self, barrier: Barrier) -> list[Element]:
         """Append a barrier. The whole queue is the consumer's, which finds it announced."""

@@ -25,6 +25,11 @@ from penstock.engine.exchange.channel import ProducerChannel
 from penstock.engine.exchange.channel_state import EdgeTarget
 from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition, Shuffle
 
+_RUN_ROWS = 64
+"""A batch is cut into slices where they have so many rows on average; shorter ones cost more than a copy."""
+_RUN_SAMPLE = 256
+"""Rows whose order says whether the whole order is worth a look."""
+
 
 class RecordWriter:
     """Writes to the channels of one edge; ``targets`` are in subtask order. This base class passes every
@@ -173,12 +178,20 @@ class PartitionWriter(RecordWriter):
         # All rows for one target: no copy. Common with few keys, and with one subtask.
         whole = int(counts.argmax())
         if counts[whole] == batch.num_rows:
-            self._buffer(whole, batch)
+            self._buffer(whole, [batch])
+        # Rows that come grouped, as those of windows do, are cut where the target changes: no copy either.
+        elif (starts := _runs(order, offsets)) is not None:
+            cut: dict[int, list[Batch]] = {}
+            for first, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+                target = int(np.searchsorted(offsets, first, side="right")) - 1
+                cut.setdefault(target, []).append(batch.slice(int(order[first]), end - first))
+            for target, pieces in cut.items():
+                self._buffer(target, pieces)
         else:
             ordered = batch.take(order)
             # slices of one sorted copy, not one take per target
             for target in np.flatnonzero(counts):
-                self._buffer(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
+                self._buffer(int(target), [ordered.slice(int(offsets[target]), int(counts[target]))])
         # buffer timeout 0: lowest latency, smallest batches
         if self._timeout_ms <= 0:
             self.flush()
@@ -186,6 +199,14 @@ class PartitionWriter(RecordWriter):
     def flush(self) -> None:
         for target in range(len(self._targets)):
             self._ship(target)
+        self._deadline_ms = None
+
+    def control(self, element: Element) -> None:
+        # Rows and what follows them are put together: a consumer that sleeps is woken once for both.
+        for target in range(len(self._targets)):
+            self._ship(target, element)
+            if isinstance(element, Barrier):
+                failpoint("W3")
         self._deadline_ms = None
 
     def mark(self, marker: LatencyMarker) -> None:
@@ -196,9 +217,9 @@ class PartitionWriter(RecordWriter):
         else:
             self._targets[self._marked].put(marker)
 
-    def _buffer(self, target: int, piece: Batch) -> None:
-        self._pieces[target].append(piece)
-        self._rows[target] += piece.num_rows
+    def _buffer(self, target: int, pieces: list[Batch]) -> None:
+        self._pieces[target] += pieces
+        self._rows[target] += sum(piece.num_rows for piece in pieces)
         if self._rows[target] >= self._max_rows:
             self._ship(target)
             if not any(self._rows):
@@ -206,16 +227,29 @@ class PartitionWriter(RecordWriter):
         elif self._deadline_ms is None:
             self._deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
 
-    def _ship(self, target: int) -> None:
-        pieces = self._pieces[target]
-        if not pieces:
-            return
-        self._pieces[target], self._rows[target] = [], 0
-        for batch in concat_batches(pieces):
-            self._targets[target].put(batch)
-        markers, self._markers[target] = self._markers[target], []
-        for marker in markers:
-            self._targets[target].put(marker)
+    def _ship(self, target: int, *behind: Element) -> None:
+        """Send the pieces of a target with the markers behind them, and what follows these."""
+        pieces, markers = self._pieces[target], self._markers[target]
+        elements: list[Element] = [*(concat_batches(pieces) if pieces else ()), *markers, *behind]
+        self._pieces[target], self._rows[target], self._markers[target] = [], 0, []
+        if elements:
+            self._targets[target].put_all(elements)
+
+
+def _runs(order: np.ndarray, offsets: np.ndarray) -> list[int] | None:
+    """Return where each run of neighbouring rows of one target starts in an order, ``None`` when runs are
+    short.
+    """
+    most = order.size // _RUN_ROWS
+    # most orders are refused by their first rows, before all of it is read
+    if np.count_nonzero(np.diff(order[:_RUN_SAMPLE]) != 1) > min(most, _RUN_SAMPLE // _RUN_ROWS):
+        return None
+    breaks = np.flatnonzero(np.diff(order) != 1) + 1
+    if breaks.size > most:
+        return None
+    starts = np.union1d(offsets[:-1], breaks)
+    # a last target without rows starts behind them all
+    return [int(start) for start in starts if start < order.size]
 
 
 class TaskOutput:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from penstock.engine.api.stream_elements import Barrier, Batch, Element, EndOfInput
 from penstock.engine.exchange.channel import Wakeup
@@ -82,6 +82,16 @@ class RemoteChannel:
         """Queue an element; a batch too large for one frame is split. NET-5002 when a single row is too
         large.
         """
+        self._append(element)
+        self._signal(self)
+
+    def put_all(self, elements: Sequence[Element]) -> None:
+        """Queue elements and wake the sending thread once."""
+        for element in elements:
+            self._append(element)
+        self._signal(self)
+
+    def _append(self, element: Element) -> None:
         # one frame has a limit of size
         if isinstance(element, Batch):
             # each piece takes credit of its own
@@ -94,7 +104,6 @@ class RemoteChannel:
                 self._last_barrier = element.checkpoint_id
             self._put += 1
             self._unsent.append(element)
-        self._signal(self)
 
     def overtake(self, barrier: Barrier) -> list[Element]:
         """Put a barrier before everything that has not been sent, or move it there; it needs no credit.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given as given_values
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.key_groups import groups_of_hashes, subtask_of_groups
@@ -13,6 +16,7 @@ from penstock.engine.exchange.channel import Channel
 from penstock.engine.exchange.record_writer import TaskOutput, record_writer
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition, Shuffle
+from tests.harness.length import examples
 from tests.harness.runtime.fakes import batch, rows_of
 
 CLOCK = ManualClock()
@@ -50,6 +54,46 @@ def test_partition_sends_each_row_to_the_owner_of_its_key_group_in_order() -> No
     for target, channel in enumerate(channels):
         expected = [row for row, owner in zip(ROWS + ROWS, owners, strict=True) if owner == target]
         assert values(channel) == ([expected] if expected else [])
+
+
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@given_values(
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1, 2, 70, 200])), max_size=30), st.integers(2, 5)
+)
+def test_grouped_rows_and_mixed_ones_reach_the_owner_of_their_key_in_order(
+    groups: list[tuple[int, int]], targets: int
+) -> None:
+    rows = [(key, nth, number) for number, (key, count) in enumerate(groups) for nth in range(count)]
+    mine, channels = writer(Partition((0,)), targets, max_rows=10_000, timeout_ms=10)
+    given = batch(rows)
+    if rows:
+        mine.write(given)
+    mine.control(Watermark(1))
+    owners = subtask_of_groups(groups_of_hashes(stable_hash([given.rows.column(0)]), 16), targets, 16)
+    for target, channel in enumerate(channels):
+        expected = [row for row, owner in zip(rows, owners, strict=True) if owner == target]
+        assert values(channel) == [*([expected] if expected else []), Watermark(1)]
+
+
+def test_a_batch_in_two_runs_is_cut_and_not_copied() -> None:
+    mine, channels = writer(Partition((0,)), 2)
+    every = batch(ROWS)
+    owners = subtask_of_groups(groups_of_hashes(stable_hash([every.rows.column(0)]), 16), 2, 16).tolist()
+    given = batch([(key, n, 0) for key in (owners.index(1), owners.index(0)) for n in range(200)])
+    mine.write(given)
+    memory = given.rows.column(1).buffers()[1].address
+    assert [channel.take().rows.column(1).buffers()[1].address for channel in channels] == [memory, memory]
+
+
+def test_rows_and_the_watermark_behind_them_wake_the_consumer_once() -> None:
+    woken: list[int] = []
+    channels = [Channel(8, wake_consumer=lambda: woken.append(1)) for _ in range(2)]
+    mine = record_writer(
+        Partition((0,)), channels, subtask=0, max_parallelism=16, clock=CLOCK, max_rows=100, timeout_ms=10
+    )
+    mine.write(batch(ROWS))
+    mine.control(Watermark(5))
+    assert [len(channel) for channel in channels] == [2, 2] and len(woken) == 2
 
 
 def test_partition_without_keys_sends_all_rows_to_the_first_and_control_to_all() -> None:
