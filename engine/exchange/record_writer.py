@@ -183,10 +183,10 @@ class PartitionWriter(RecordWriter):
         elif (starts := _runs(order, offsets)) is not None:
             cut: dict[int, list[Batch]] = {}
             for first, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
-                target = int(np.searchsorted(offsets, first, side="right")) - 1
-                cut.setdefault(target, []).append(batch.slice(int(order[first]), end - first))
-            for target, pieces in cut.items():
-                self._buffer(target, pieces)
+                owner = int(np.searchsorted(offsets, first, side="right")) - 1
+                cut.setdefault(owner, []).append(batch.slice(int(order[first]), end - first))
+            for owner, pieces in cut.items():
+                self._buffer(owner, pieces)
         else:
             ordered = batch.take(order)
             # slices of one sorted copy, not one take per target
