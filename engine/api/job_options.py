@@ -59,8 +59,7 @@ class JobOptions:
     overtake rows once they are older than ``aligned_timeout_ms``. ``exactly_once`` False: rows behind a
     barrier are not blocked, and may count twice after a failure. ``bounded_backend``: what computes bounded
     parts of the plan, "": the default of the process. ``keep_freed``: the allocator of a process that runs
-    tasks keeps what they free. ``merge_queued`` False: an input gate returns each queued batch alone, so that
-    a simulation has more rows in flight.
+    tasks keeps what they free.
     """
 
     name: str = "job"
@@ -95,7 +94,6 @@ class JobOptions:
     aligned_timeout_ms: int = 0
     bounded_backend: str = ""
     keep_freed: bool = False
-    merge_queued: bool = True
 
     @classmethod
     def from_settings(

@@ -239,7 +239,7 @@ class Deployer:
             overtakable=overtakable if self.options.unaligned else (),
             blocking=self.options.exactly_once,
             by_port=isinstance(chain.operators[0].node, SnapshotJoin),
-            max_rows=self.options.batch_max_rows if self.options.merge_queued else 0,
+            max_rows=self.options.batch_max_rows,
         )
 
     def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ FAULTS = {
     "task failed": (0.0, 0.0005, 0.002),
     "link cut": (0.0, 0.0, 0.001),
     "checkpoint given up": (0.0, 0.0, 0.002),
-    "rescale": (0.0, 0.0005, 0.002),
+    "rescale": (0.0005, 0.001, 0.003),
     "bit flipped": (0.0, 0.0, 0.0005),
     "disk full": (0.0, 0.0, 0.0005),
     "clock jumped": (0.0, 0.0, 0.001),
@@ -97,6 +97,6 @@ def draw(random: Random, fixed: Fixed, trouble: Trouble | None) -> Knobs:
         slow_chain=random.choice([None, None, 0, 1, 2]),
         rates={name: random.choice(choices) for name, choices in FAULTS.items()},
         dies=random.choice([0.0, 0.001, 0.005]),
-        merges=random.random() < 0.25,
+        merges=random.random() < 0.1,
         trouble=drawn_trouble if trouble is None else replace(trouble),
     )

@@ -1,4 +1,4 @@
-"""26 seeds under all faults, some of them twice: each result is exact, each trace the same again, no rare
+"""23 seeds under all faults, some of them twice: each result is exact, each trace the same again, no rare
 event is left out. ``make soak`` runs all of 0 to 159.
 
 Who changes what a seed does chooses anew: ``python -m tests.simulation.choice`` prints the seeds among 0 to
@@ -14,12 +14,11 @@ from tests.simulation.seeds import MARGIN, run_seeds
 
 # fmt: off
 SEEDS = (
-    112, 43, 66, 11, 47,
-    132, 45, 115, 67, 95,
-    8, 17, 49, 157, 143,
-    108, 139, 98, 90, 154,
-    125, 62, 30, 156, 9,
-    97,
+    48, 143, 66, 110, 83,
+    36, 69, 139, 115, 49,
+    24, 95, 62, 38, 67,
+    108, 93, 41, 156, 82,
+    89, 152, 76,
 )
 # fmt: on
 """The first of each line goes twice: one of each kind of window, and two of the plain sum."""
