@@ -37,7 +37,7 @@ from penstock.planner.sql_generator.query import ScannedTable
 Suspect = Callable[[Expression | AggregateCall], bool]
 
 _DIVISIONS = ("divide", "div", "mod", "pmod")
-_ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "divide", "div", "sum")
+_ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "divide", "div", "sum", "avg")
 _DUCKDB_TYPES = {"INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INT", "INT64": "BIGINT"}
 # suspects in the detail of an error; a long list would hide the message
 _SHOWN = 3
@@ -75,7 +75,9 @@ def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
 def _with_span(fault: Fault, suspects: list[Expression | AggregateCall]) -> PenstockError:
     # the same expression may occur in several nodes of the plan: each text once, in plan order
     texts = list(dict.fromkeys(str(part) for part in suspects))
-    spans = {part.span for part in suspects if part.span is not None}
+    spans = [part.span for part in suspects if part.span is not None]
+    # one expression written at several places is pointed at where it is first
+    spans = spans[:1] if len(texts) == 1 else spans
     one_of = "in " if len(texts) == 1 else "in one of "
     detail = one_of + ", ".join(texts[:_SHOWN]) if texts else None
     # of several, what is from the first to the last
@@ -113,10 +115,11 @@ def _calls(*functions: str) -> Suspect:
 
 
 def _casts_to(name: str) -> Suspect:
-    """Casts to a type whose name begins so; the backends cast a sum to its own type."""
+    """Casts to a type whose name begins so; the backends cast a sum and an average to its own type."""
     word = name.partition("(")[0].strip().upper().removesuffix("_NTZ")
     return lambda part: (
-        (isinstance(part, Cast) or _calls("sum")(part)) and str(part.type).split("(")[0].upper() == word
+        (isinstance(part, Cast) or _calls("sum", "avg")(part))
+        and str(part.type).split("(")[0].upper() == word
     )
 
 

@@ -24,6 +24,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import InferredFiles
 from penstock.catalog.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, DataType, Decimal
 from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem.null_literals import null_literal_advice
 from penstock.engine.connectors.filesystem.partition_paths import partition_values
 from penstock.engine.connectors.filesystem.sample_checks import TextSample
 from penstock.engine.connectors.filesystem.source import dialect_of
@@ -292,7 +293,22 @@ def _of_samples(
     if not shapes:
         message = f"{redact_url(files[0].path)} has no records: nothing says its columns"
         raise PenstockError("DAT-4120", message, hint=_DECLARE, kind=Kind.EXTERNAL)
-    return _common_fields(table, samples, shapes), _common_options(samples, shapes), basis
+    fields = _common_fields(table, samples, shapes)
+    advice = null_literal_advice(_common_null_literals(fields, shapes))
+    basis = f"{basis}; {advice}" if advice is not None else basis
+    return fields, _common_options(samples, shapes), basis
+
+
+def _common_null_literals(fields: tuple[Field, ...], shapes: list[TextColumns]) -> dict[str, tuple[str, ...]]:
+    """Return the literals of all files, with the columns that are STRING in the table."""
+    texts = [field.name for field in fields if field.type == STRING]
+    literals = dict.fromkeys(literal for shape in shapes for literal in shape.null_literals)
+    return {
+        literal: tuple(
+            name for name in texts if any(name in shape.null_literals.get(literal, ()) for shape in shapes)
+        )
+        for literal in literals
+    }
 
 
 def _common_options(samples: list[TextSample], shapes: list[TextColumns]) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from penstock.catalog.types import (
     Decimal,
     from_arrow,
 )
+from penstock.engine.connectors.filesystem.null_literals import likely_null_literals
 from penstock.engine.connectors.filesystem.sample_checks import (
     TextSample,
     delimiter_of_header,
@@ -68,12 +69,14 @@ _OBJECTS = "our json reader reads one object a line"
 @dataclass(frozen=True)
 class TextColumns:
     """The columns of a sample. ``options``: what of the dialect differs from the defaults. ``empty``: the
-    columns that have no value in the sample, so that their type is unknown.
+    columns that have no value in the sample, so that their type is unknown. ``null_literals``: texts that
+    seem to be NULL, and the columns that are STRING because of each.
     """
 
     fields: tuple[Field, ...]
     options: Mapping[str, str]
     empty: frozenset[str] = frozenset()
+    null_literals: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
 def read_sample(task: FileTask, most: int, *, is_csv: bool = True) -> TextSample:
@@ -129,7 +132,8 @@ def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) 
     empty = (
         name for name, column in zip(names, texts.columns, strict=True) if column.null_count == len(column)
     )
-    return TextColumns(fields, options, frozenset(empty))
+    literals = {} if "csv.null-literal" in known else likely_null_literals(fields, texts)
+    return TextColumns(fields, options, frozenset(empty), literals)
 
 
 def json_columns(samples: list[TextSample]) -> TextColumns:

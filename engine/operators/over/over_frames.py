@@ -80,6 +80,8 @@ class OverFrames:
         # without `before` all rows need values
         wanted = positions if before is None else np.flatnonzero(positions >= before.first)
         frame = self._segments(part, groups)
+        # calls of one FILTER find the same rows: LAST_VALUE of each column of a row
+        found: dict[object, tuple[np.ndarray, np.ndarray]] = {}
         aggregates = iter(self._aggregated(part, frame, wanted, before) if self._aggregates else [])
         columns = []
         for call in self.calls:
@@ -91,7 +93,13 @@ class OverFrames:
                 columns.append(self._neighbour(call, part, wanted))
             # FIRST_VALUE, LAST_VALUE, NTH_VALUE: the value of a row of the frame
             elif call.function in PLACES:
-                columns.append(self._nth_value(call, part, frame, wanted))
+                which = (nth_of(call), call.filter)
+                if which not in found:
+                    found[which] = self._nth_rows(call, part, frame, wanted)
+                at, known = found[which]
+                columns.append(
+                    self._arguments[call](part.rows).take(array_of(np.where(known, at, 0), ~known))
+                )
             else:
                 # SUM(x) OVER ..: computed above for all such calls together
                 columns.append(next(aggregates))
@@ -262,12 +270,11 @@ class OverFrames:
             return there
         return pc.if_else(array_of(known), there, pa.scalar(fallback.value, to_arrow(call.type)))
 
-    def _nth_value(
+    def _nth_rows(
         self, call: AggregateCall, part: Partitions, frame: Sequence[Segment], wanted: np.ndarray
-    ) -> pa.Array:
-        """Return the value of the n-th row of each frame, NULL where it has fewer."""
-        at, known = self._find(call, part, [(low[wanted], high[wanted]) for low, high in frame], nth_of(call))
-        return self._arguments[call](part.rows).take(array_of(np.where(known, at, 0), ~known))
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the position of the n-th row of each frame, and whether it has so many."""
+        return self._find(call, part, [(low[wanted], high[wanted]) for low, high in frame], nth_of(call))
 
     def _find(
         self, call: AggregateCall, part: Partitions, segments: Sequence[Segment], nth: int

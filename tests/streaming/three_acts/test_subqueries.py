@@ -71,6 +71,11 @@ SELECT o.id, j.id AS m FROM o RIGHT JOIN (i AS j LEFT JOIN i AS l ON l.id = j.k)
 SELECT o.id, i.id AS j, i.v FROM o ASOF JOIN i ON o.k = i.k AND o.id >= i.id
 SELECT o.id, i.id AS j FROM o ASOF LEFT JOIN i ON o.k = i.k AND o.id <= i.id
 SELECT o.id, i.id AS j FROM o ASOF JOIN i ON o.id < i.id
+SELECT o.id, i.id AS j, i.k, i.g FROM o ASOF LEFT JOIN i ON o.k = i.g AND i.id + 3 < o.id * 2
+SELECT o.id, i.v AS w FROM o ASOF LEFT JOIN i ON o.k = i.k AND o.v >= i.v
+SELECT o.id, i.v AS w FROM o ASOF JOIN i ON o.k = i.k AND o.v < i.v
+SELECT i.g, count(o.v) AS n, sum(o.id) AS s FROM i ASOF JOIN o ON o.k = i.k AND o.id <= i.id GROUP BY i.g
+SELECT p.id, (SELECT sum(i.v) FROM (SELECT * FROM o WHERE o.k = p.k) AS q ASOF JOIN i ON q.k = i.k AND q.id >= i.id) AS m FROM o AS p
 SELECT * FROM o NATURAL JOIN i
 SELECT id, o.v, i.v AS w FROM o FULL JOIN i USING (id)
 SELECT o.id FROM o WHERE o.v NOT IN (SELECT max(i.v) FROM i WHERE i.k = o.k GROUP BY i.g)
