@@ -23,7 +23,7 @@ from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Query
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 
-ROWS = 1500
+ROWS = 3000
 _PAIR = pa.struct([("x", pa.int32()), ("y", pa.string())])
 _LISTS = [None, [], [1], [2, None, 2], [3, 1], [7, 8, 9, 10]]
 _PAIRS = [None, [], [{"x": 1, "y": "a"}], [{"x": 2, "y": None}, {"x": 3, "y": "b"}]]
