@@ -317,6 +317,9 @@ def _guarded(expression: Expression, kernel: Kernel) -> Kernel:
             return kernel(*data)
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             raise from_arrow(error, expression) from None
+        # texts that a compiled loop wrote do not fit into one array
+        except TooLarge:
+            raise over_capacity().within(expression) from None
         except MemoryError:
             raise out_of_memory(expression) from None
         except Fault as fault:

@@ -16,7 +16,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.time_attributes import WatermarkAssign
-from penstock.planner.logical.windows import ON_CLOSE, TumbleWindow
+from penstock.planner.logical.windows import ON_CLOSE, Windowing
 
 _BEST = {"max": True, "min": False}
 # With more windows a row hardly ever is below all of them.
@@ -103,7 +103,7 @@ def _columns_below(node: LogicalPlan, *, filters: bool) -> tuple[LogicalPlan, tu
 
 def _aggregated(
     aggregate: WindowAggregate, column: int | None
-) -> tuple[bool, LogicalPlan, int, TumbleWindow] | None:
+) -> tuple[bool, LogicalPlan, int, Windowing] | None:
     """Return of a MAX or MIN of TUMBLE windows whether it is MAX, the rows below the aggregate, the column it
     reads of them, and the windows over them.
     """
@@ -120,7 +120,8 @@ def _aggregated(
             return None
         aggregate, call = local, local.aggregates[partial.index]
     window = aggregate.window
-    if not isinstance(window, TumbleWindow) or window.sliced:
+    # each row is in one window, which is known before the others come
+    if window.merging or window.overlapping or window.sliced:
         return None
     if call.function not in _BEST or call.filter is not None or not isinstance(call.args[0], Column):
         return None

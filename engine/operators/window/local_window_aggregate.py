@@ -78,7 +78,7 @@ class LocalWindowAggregateOperator(Operator):
             self._flush(out)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        # Partials of complete slices leave before the watermark: the chain forwards it after this call.
+        # All partials leave before the watermark that ends a slice: the chain forwards it after this call.
         if self._first_end <= time_us:
             self._flush(out)
         self._watermark_us = time_us

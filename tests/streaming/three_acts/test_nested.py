@@ -23,7 +23,7 @@ from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Query
 from tests.streaming.three_acts.acts import Folded, run_and_stop, run_to_end
 
-ROWS = 3000
+ROWS = 1500
 _PAIR = pa.struct([("x", pa.int32()), ("y", pa.string())])
 _LISTS = [None, [], [1], [2, None, 2], [3, 1], [7, 8, 9, 10]]
 _PAIRS = [None, [], [{"x": 1, "y": "a"}], [{"x": 2, "y": None}, {"x": 3, "y": "b"}]]
@@ -232,7 +232,8 @@ def submit(
         spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec.node, Sink)
     )
     session.state.channels.release(sink)
-    channel = session.state.channels.channel(sink)
+    # few batches wait for the test: the job cannot end before it is stopped
+    channel = session.state.channels.channel(sink, capacity_batches=8)
     options = replace(
         JobOptions.from_settings(session.settings, name="act", state_dir=state_dir),
         checkpoint_interval_ms=20 if state_dir else 0,
@@ -258,6 +259,6 @@ def test_three_acts(session: Session, name: str, tmp_path: Path) -> None:
     assert straight.rows == answer
 
     folded, state = Nested(), tmp_path / "state"
-    run_and_stop(*submit(session, query, 2, state), folded, ROWS // 4)
+    run_and_stop(*submit(session, query, 2, state), folded, ROWS // 8)
     run_to_end(*submit(session, query, 3, state), folded)
     assert folded.rows == answer
