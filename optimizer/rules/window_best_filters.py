@@ -121,7 +121,7 @@ def _aggregated(
         aggregate, call = local, local.aggregates[partial.index]
     window = aggregate.window
     # each row is in one window, which is known before the others come
-    if window.merging or window.overlapping or window.sliced:
+    if not isinstance(window, Windowing) or window.merging or window.overlapping or window.sliced:
         return None
     if call.function not in _BEST or call.filter is not None or not isinstance(call.args[0], Column):
         return None
