@@ -36,7 +36,7 @@ def schema_of_json(bound: BoundCall) -> Kernel:
         kind = _kind(parsed(text))
     except (ValueError, RecursionError):
         raise bad_argument(f"{text[:80]!r} is no JSON") from None
-    return lambda _: pa.scalar(_shown(kind))
+    return lambda _: pa.scalar(type_text(kind))
 
 
 def _kind(value: Any) -> DataType:
@@ -87,15 +87,18 @@ def _common(a: DataType, b: DataType) -> DataType:
     return STRING
 
 
-def _shown(kind: DataType) -> str:
+def type_text(kind: DataType, row: str = "STRUCT", nothing: str = "STRING") -> str:
+    """Return a type as Spark's schemas write it. ``row`` is the word for a ROW, ``nothing`` for what was
+    always null.
+    """
     match kind:
         case Null():
-            # a value that was always null
-            return "STRING"
+            return nothing
         case Array(element):
-            return f"ARRAY<{_shown(element)}>"
+            return f"ARRAY<{type_text(element, row, nothing)}>"
         case Row(fields):
-            return f"STRUCT<{', '.join(f'{_name(name)}: {_shown(part)}' for name, part in fields)}>"
+            parts = (f"{_name(name)}: {type_text(part, row, nothing)}" for name, part in fields)
+            return f"{row}<{', '.join(parts)}>"
         case DecimalType():
             return f"DECIMAL({kind.precision},{kind.scale})"
     return str(kind)

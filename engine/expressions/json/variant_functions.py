@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -39,6 +38,7 @@ from penstock.engine.expressions.json.canonical_text import (
     escaped,
 )
 from penstock.engine.expressions.json.path_scan import ABSENT, Step, scan
+from penstock.engine.expressions.json.schema_of_json import type_text
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
 
 
@@ -87,7 +87,7 @@ def _is_null(value: Datum) -> pa.Array:
 def _schema(text: str) -> str:
     # a number with an exponent is a DOUBLE, one with a point a DECIMAL
     value = json.loads(text, parse_float=lambda digits: float(digits) if "E" in digits else Decimal(digits))
-    return _shown(_type_of(value))
+    return type_text(_type_of(value), row="OBJECT", nothing="VOID")
 
 
 def _type_of(value: Any) -> DataType:
@@ -135,23 +135,6 @@ def _merged(left: DataType, right: DataType) -> DataType:
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
     return DecimalType(whole + scale, scale) if whole + scale <= MAX_DECIMAL_PRECISION else DOUBLE
-
-
-def _shown(kind: DataType) -> str:
-    match kind:
-        case Null():
-            return "VOID"
-        case Array(element):
-            return f"ARRAY<{_shown(element)}>"
-        case Row(fields):
-            return f"OBJECT<{', '.join(f'{_name(name)}: {_shown(part)}' for name, part in fields)}>"
-        case DecimalType():
-            return f"DECIMAL({kind.precision},{kind.scale})"
-    return str(kind)
-
-
-def _name(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else "`" + name.replace("`", "``") + "`"
 
 
 VARIANTS: dict[str, Factory] = {

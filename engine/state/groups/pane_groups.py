@@ -53,6 +53,9 @@ class PaneGroups:
             first = lowest if self._first_end is None else self._first_end
             slices = (highest - first) // self._slice_us + 1
             if lowest < first or slices * self._index.capacity > _CELLS_MAX:
+                # without a group nothing else forgets the keys: they would grow with the stream
+                if not self._count:
+                    self._forget_keys()
                 return None
             self._first_end = first
             panes = (ends - first) // self._slice_us
@@ -74,7 +77,11 @@ class PaneGroups:
         self._marks[self._all_cells()] = 0
         self._cells, self._count, self._first_end = [], 0, None
         if len(self._index) > _KEYS_MAX:
-            self._index, self._marks, self._stride = KeyIndex(self._types), np.zeros(0, np.int64), 0
+            self._forget_keys()
+
+    def _forget_keys(self) -> None:
+        """Begin a new index and grid; there are no groups."""
+        self._index, self._marks, self._stride = KeyIndex(self._types), np.zeros(0, np.int64), 0
 
     def _all_cells(self) -> np.ndarray:
         # the empty array makes it work for no groups

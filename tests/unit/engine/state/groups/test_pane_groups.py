@@ -57,3 +57,14 @@ def test_slices_too_far_apart_have_no_groups() -> None:
     groups = PaneGroups([pa.int64()], 10)
     assert groups.number([pa.array([1, 2])], 2, np.array([10, 10**12])) is None
     assert not len(groups)
+
+
+def test_keys_of_rows_that_do_not_fit_are_forgotten() -> None:
+    groups = PaneGroups([pa.int64()], 10)
+    far = np.where(np.arange(1000) % 2, 10, 10**12)
+    for first in range(0, 100_000, 1000):
+        keys = pa.array(np.arange(first, first + 1000))
+        assert groups.number([keys], 1000, far) is None
+    # of all the keys so far the grid of 100 slices would have too many cells
+    near = 10 * (np.arange(1000) % 100)
+    assert groups.number([keys], 1000, near) is not None
