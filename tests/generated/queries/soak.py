@@ -1,17 +1,22 @@
-"""Many generated queries, each run twice: ``python -m tests.generated.queries.soak 0 2000`` runs seeds 0 to 1999.
+"""Many generated queries: ``python -m tests.generated.queries.soak 0 10000`` runs the queries of seeds 0 to 9999.
 
-The second time there are two slots, and the job is stopped and restored in the middle. With ``--spark`` each
-twentieth query is asked of Spark instead. What goes wrong is reported, made small. Then come the counts: of
-answers, of queries without an answer by reason, of constructs, and the constructs that no query had.
+Each is run in the manner of its seed, and held against DuckDB: half of them are stopped in the middle and
+restored at another number of slots. With ``--spark`` or ``--duckdb`` they are asked of that backend as bounded
+queries, and their order is compared too. What goes wrong is reported, made small. Then come the counts: of
+answers, of queries without an answer by reason, of constructs, and the constructs that few queries had.
+``--sum`` and the printed files of several runs add those up.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
@@ -21,13 +26,15 @@ from tests.generated.queries.generated.declared import declared
 from tests.generated.queries.generated.queries import Generated, generated
 from tests.generated.queries.generated.relations import run
 from tests.generated.queries.generated.report import kind_of, report
-from tests.generated.queries.generated.trial import Arena, Manner, Wrong, compare, outcome, plain
+from tests.generated.queries.generated.trial import Arena, Manner, Wrong, compare, exact, outcome
 from tests.harness.patience import PATIENCE_S
 
 REPORTED_OF_A_KIND = 2
 VARIANTS = 35
 OF_A_VARIANT = 50  # seeds in a row over the same rows
-SPARK_EVERY = 20
+FEW = 5  # a construct should be met more often
+TOLD_EVERY = 100
+_PRINTED = ("outcomes", "manners", "unanswered", "wrong", "met")
 
 
 @dataclass
@@ -35,21 +42,54 @@ class Counts:
     """What came of the queries so far."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
+    manners: Counter[str] = field(default_factory=Counter)
     unanswered: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
     met: Counter[str] = field(default_factory=Counter)
     offered: set[str] = field(default_factory=set)
-    wrong: Counter[str] = field(default_factory=Counter)
 
     def add(self, query: Generated, name: str) -> None:
         self.outcomes[name] += 1
         self.met.update(query.features)
         self.offered |= query.offered
+        if sum(self.outcomes.values()) % TOLD_EVERY == 0:
+            print(f"seed {query.seed}: {dict(self.outcomes)}, {time.process_time():.0f} s", flush=True)
+
+    def add_failure(self, told: str) -> bool:
+        """Count what went wrong; return whether so few went wrong in this way that it is reported."""
+        self.wrong[kind_of(told)] += 1
+        return self.wrong[kind_of(told)] <= REPORTED_OF_A_KIND
 
     def print(self) -> None:
-        """Print the counts, each kind as one line of JSON that other runs can be added to."""
-        for name in ("outcomes", "unanswered", "met"):
+        """Print the counts, each kind as one line of JSON that ``read`` adds up."""
+        for name in _PRINTED:
             print(f"{name} {json.dumps(dict(getattr(self, name).most_common()))}")
-        print(f"never met {json.dumps(sorted(self.offered - set(self.met)))}")
+        print(f"offered {json.dumps(sorted(self.offered))}", flush=True)
+
+    def read(self, lines: Sequence[str]) -> None:
+        """Add what another run has printed."""
+        for line in lines:
+            name, _, rest = line.partition(" ")
+            if name in _PRINTED and rest.startswith("{"):
+                getattr(self, name).update(json.loads(rest))
+            elif name == "offered":
+                self.offered |= set(json.loads(rest))
+
+    def print_table(self) -> None:
+        """Print a line for each kind of outcome and each group of constructs, and what was met too seldom."""
+        for title in ("outcomes", "manners", "unanswered", "wrong"):
+            for name, count in sorted(getattr(self, title).items()):
+                print(f"{title:10} {count:6} {name}")
+        groups: dict[str, list[str]] = {}
+        for construct in sorted(self.offered | set(self.met)):
+            groups.setdefault(construct.partition(":")[0], []).append(construct)
+        for group, members in groups.items():
+            counts = [self.met[member] for member in members]
+            print(f"constructs {len(members):6} of {group}: met {min(counts)} to {max(counts)} times each")
+        few = {member: self.met[member] for member in sorted(self.offered) if self.met[member] < FEW}
+        print(
+            f"constructs {len(self.offered | set(self.met)):6} in all, {len(few)} met fewer than {FEW} times: {few}"
+        )
 
 
 def arenas(first: int, last: int) -> Iterator[tuple[Arena, Iterator[Generated]]]:
@@ -64,56 +104,77 @@ def arenas(first: int, last: int) -> Iterator[tuple[Arena, Iterator[Generated]]]
 
 
 def compare_streams(first: int, last: int) -> Counts:
-    """Hold queries against DuckDB, in two manners."""
+    """Run queries as jobs on streams, and hold them against DuckDB."""
     counts = Counts()
     for arena, queries in arenas(first, last):
         for query in queries:
-            for way, manner in (("once", Manner.of(query.seed)), ("resumed", Manner.resumed(query.seed))):
-                told = outcome(arena, query.tree, manner)
-                name = told if told in ("same", "skipped") else declared(told)
-                counts.add(query, f"{way}: {name or 'wrong'}")
-                if name is None:
-                    counts.wrong[kind_of(told)] += 1
-                    if counts.wrong[kind_of(told)] <= REPORTED_OF_A_KIND:
-                        text = report(arena, query.tree, manner, told)
-                        print(f"\nseed {query.seed}, {way}\n{text}", flush=True)
+            manner = Manner.soaked(query.seed)
+            told = outcome(arena, query.tree, manner)
+            name = told if told in ("same", "skipped") else declared(told)
+            counts.manners[manner.kind] += 1
+            counts.add(query, name or "wrong")
+            if name is None and counts.add_failure(told):
+                print(f"\nseed {query.seed}\n{report(arena, query.tree, manner, told)}", flush=True)
         counts.unanswered.update(arena.unanswered)
     return counts
 
 
-def compare_spark(first: int, last: int) -> Counts:
-    """Hold each twentieth query against Spark."""
+def compare_backend(first: int, last: int, backend: str) -> Counts:
+    """Ask queries of a backend, as bounded queries, and hold them against DuckDB's answers to its own words."""
     counts = Counts()
     for arena, queries in arenas(first, last):
-        session: Session | None = None
+        session = bounded_session(arena.tables, backend)
         for query in queries:
-            if query.seed % SPARK_EVERY or query.tree.sort == "some rows":
+            if query.tree.sort == "some rows":
+                counts.add(query, "any rows will do")
                 continue
-            session = session or bounded_session(arena.tables, "spark")
-            text = query.tree.text()
-            try:
-                bounded = plain(rows_of(session.execute(text).final_rows(PATIENCE_S)))
-                compare(run(arena.tables, text).rows, bounded, text)
-                counts.add(query, "same")
-            except (PenstockError, Wrong) as error:
-                # BND-5101: Spark has no word for it
-                refused = isinstance(error, PenstockError) and error.code == "BND-5101"
-                counts.add(query, "refused" if refused else "wrong")
-                if refused:
-                    counts.unanswered[str(error).splitlines()[0][:80]] += 1
-                else:
-                    counts.wrong[kind_of(f"{type(error).__name__} {error}")] += 1
-                    print(f"\nseed {query.seed}, on Spark\n{error}\n{text}", flush=True)
-        if session is not None:
-            session.close()
+            told = _bounded_outcome(arena, session, query)
+            refused = told.startswith("BND-5101")  # the backend has no word for it
+            if refused:
+                counts.unanswered[told.splitlines()[0][:100]] += 1
+            counts.manners[backend] += 1
+            counts.add(query, "same" if told == "same" else "refused" if refused else "wrong")
+            if told != "same" and not refused and counts.add_failure(told):
+                print(f"\nseed {query.seed}, on {backend}\n{told}\n{query.tree.text()}", flush=True)
+        session.close()
     return counts
 
 
-def main(first: int, last: int, spark: bool) -> int:
-    counts = compare_spark(first, last) if spark else compare_streams(first, last)
+def _bounded_outcome(arena: Arena, session: Session, query: Generated) -> str:
+    text = query.tree.text()
+    try:
+        found = session.execute(text).final_rows(PATIENCE_S)
+        expected = arena.expected(query.tree)
+        compare(rows_of(found), run(arena.tables, text).rows if expected is None else expected, "bounded")
+        if "query: top" in query.features and expected is not None:
+            rows = list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+            ordered = arena.ordered(query.tree)
+            if [exact(Counter([row])) for row in rows] != [exact(Counter([row])) for row in ordered]:
+                raise Wrong("the rows are in another order")
+    except PenstockError as error:
+        return f"{error.code} {error.message}"
+    except (Wrong, AssertionError, ValueError, TypeError) as error:
+        return f"{type(error).__name__} {error}"
+    return "same"
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments[0] == "--sum":
+        counts = Counts()
+        for path in arguments[1:]:
+            counts.read(Path(path).read_text(encoding="utf-8").splitlines())
+        counts.print_table()
+        return 0
+    # most of the time of a query is Python's: a collection of all that the engine has made costs a tenth of it
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    first, last = int(arguments[0]), int(arguments[1])
+    backend = next((word.removeprefix("--") for word in arguments[2:]), None)
+    counts = compare_streams(first, last) if backend is None else compare_backend(first, last, backend)
     counts.print()
+    counts.print_table()
     return 1 if counts.wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), "--spark" in sys.argv[3:]))
+    sys.exit(main(sys.argv[1:]))

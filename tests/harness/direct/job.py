@@ -45,6 +45,8 @@ from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec
 from tests.harness.direct.feeds import FeedOperator, Feeds
 from tests.harness.layered import EveryChange, read_whole
 
+_NAN = float("nan")
+
 
 @dataclass
 class Changelog:
@@ -56,7 +58,7 @@ class Changelog:
     def take(self, batch: Batch) -> None:
         self.batches.append(batch)
         rows = (
-            list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True))
+            list(zip(*(_values(column) for column in batch.rows.columns), strict=True))
             or [()] * batch.num_rows
         )
         weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
@@ -67,6 +69,14 @@ class Changelog:
             assert self.folded[row] >= 0, f"{row} was taken back before it was given"
             if not self.folded[row]:
                 del self.folded[row]
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """The values of a column, each NaN the same object: Python finds a NaN by its identity alone."""
+    values = column.to_pylist()
+    if not pa.types.is_floating(column.type):
+        return values
+    return [_NAN if value != value else value for value in values]
 
 
 class _Sink(Operator):

@@ -155,7 +155,7 @@ class Scalars:
             ),
             "between symmetric": (
                 f"{name}.v BETWEEN SYMMETRIC 4 AND {name}.k",
-                f"{name}.v BETWEEN least(4, {name}.k) AND greatest(4, {name}.k) AND {name}.k IS NOT NULL",
+                f"{name}.v BETWEEN 4 AND {name}.k OR {name}.v BETWEEN {name}.k AND 4",
             ),
             "any of a list": (f"{name}.k = ANY (1, {name}.v)", f"{name}.k IN (1, {name}.v)"),
             "all of a list": (f"{name}.k <> ALL (1, {name}.v)", f"{name}.k NOT IN (1, {name}.v)"),

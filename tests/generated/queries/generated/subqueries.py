@@ -47,11 +47,17 @@ class Subqueries:
         )
 
     def _pair(self, outer: str) -> Piece:
+        """IN of two columns. DuckDB has no plan for a correlated one: it is asked for an equal pair, then for
+        one that may be equal.
+        """
         a, b = self.dice.some(_KEYS, 2, 2)
-        query = self._query(outer, f"{a}, {b}")
+        query, name, negated = self._query(outer, f"{a}, {b}"), self.dice.alias(), self.dice.one("", "NOT ")
+        equal = f"{name}.{a} = {outer}.{a} AND {name}.{b} = {outer}.{b}"
+        some = f"EXISTS (SELECT 1 FROM ({{q}}) AS {name} WHERE"
         return made(
             "condition",
-            f"({outer}.{a}, {outer}.{b}) {self.dice.one('', 'NOT ')}IN ({{q}})",
+            f"({outer}.{a}, {outer}.{b}) {negated}IN ({{q}})",
+            theirs=f"({negated}CASE WHEN {some} {equal}) THEN TRUE WHEN {some} ({equal}) IS NULL) THEN NULL ELSE FALSE END)",
             least="TRUE",
             q=query,
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -56,6 +57,11 @@ class Arena:
         """DuckDB's answer over the first ``cut`` changes of each split; None where it has no plan for the
         query.
         """
+        rows = self.ordered(query, cut)
+        return None if rows is None else plain(Counter(rows))
+
+    def ordered(self, query: Piece | str, cut: int | None = None) -> list[tuple[Any, ...]] | None:
+        """The rows of ``expected`` as DuckDB gives them."""
         if cut not in self._databases:
             connection = self._databases[cut] = duckdb.connect()
             connection.execute("SET threads = 1")
@@ -64,7 +70,7 @@ class Arena:
                 connection.execute(f"CREATE TABLE {name} AS FROM arrived")
         try:
             text = query if isinstance(query, str) else query.text(theirs=True)
-            return plain(Counter(self._databases[cut].execute(text).fetchall()))
+            return self._databases[cut].execute(text).fetchall()
         except (duckdb.NotImplementedException, duckdb.BinderException, duckdb.InternalException) as error:
             if (
                 "orrelated" in str(error)
@@ -91,8 +97,24 @@ def plain(rows: Rows) -> Rows:
     return rounded
 
 
+def exact(rows: Rows) -> Rows:
+    """Rows with a value said once: Python holds 1, True and 1.00 for equal, and NaN for unequal to itself."""
+    said: Rows = Counter()
+    for row, count in rows.items():
+        said[tuple(_said(value) for value in row)] += count
+    return said
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value + 0.0:.9g} as a double"  # -0.0 + 0.0 is 0.0: which zero stands for a group is nobody's promise
+    if isinstance(value, Decimal | bool):
+        return f"{value} as a {type(value).__name__}"
+    return value
+
+
 def compare(found: Rows, expected: Rows, where: str) -> None:
-    found = plain(found)
+    found, expected = exact(found), exact(expected)
     if found != expected:
         missing, extra = expected - found, found - expected
         raise Wrong(f"{where}: missing {_few(missing)}; extra {_few(extra)}")
@@ -105,7 +127,7 @@ def compare_some(found: Rows, all_rows: Rows, query: str, where: str) -> None:
     limit, offset = (ends[word] and int(ends[word]) for word in ("limit", "offset"))
     left = max(all_rows.total() - (offset or 0), 0)
     wanted = left if limit is None else min(limit, left)
-    if extra := plain(found) - all_rows:
+    if extra := exact(found) - exact(all_rows):
         raise Wrong(f"{where}: extra {_few(extra)}")
     if found.total() != wanted or min(found.values(), default=1) < 1:
         raise Wrong(f"{where}: {found.total()} rows where there should be {wanted}")
@@ -189,11 +211,22 @@ class Manner:
         )
 
     @classmethod
-    def resumed(cls, seed: int) -> Manner:
-        """Two slots and a checkpoint in the middle, restored at one to three slots; every fourth query gets
-        its rows one by one.
+    def soaked(cls, seed: int) -> Manner:
+        """Of four queries two are stopped in the middle and restored at one to three slots, one of them with
+        its rows one by one; one is looked at from barrier to barrier; one is left alone.
         """
-        return cls(2, 1 if seed % 4 == 0 else 9, (10,), 1 + seed % 3)
+        way, turn = seed % 4, seed // 4
+        if way < 2:
+            return cls(1 + turn % 2, 1 if way else 9, (6 if turn % 5 == 0 else 10,), 1 + turn % 3)
+        return cls(2 - turn % 2, (9, 100, 3)[turn % 3], CUTS if way == 2 else ())
+
+    @property
+    def kind(self) -> str:
+        """What sort of run it is, in words."""
+        if self.restores_at:
+            rows = "row by row" if self.batch_rows == 1 else "in batches"
+            return f"restored in the middle, {rows}, at {self.parallelism} slots and then {self.restores_at}"
+        return f"{'watched at barriers' if self.cuts else 'run through'}, at {self.parallelism} slots"
 
 
 def check(arena: Arena, query: Piece, manner: Manner) -> bool:
