@@ -1,5 +1,6 @@
-"""Doubly linked lists of row ids, one list per slot, in arrays. ``heads`` is indexed by slot; ``nexts``,
-``priors`` and ``owners`` by row id. -1 ends a list.
+"""Linked lists of row ids, one list per slot, in arrays. ``heads`` is indexed by slot; ``nexts``, ``priors``
+and ``owners`` by row id. Entries are one more than a row id or a slot, and 0 ends a list: new memory is zero
+and needs no filling.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
     for i in range(ids.size):
         slot, row = slots[i], ids[i]
         # In a list already, of whichever slot.
-        if owners[row] >= 0:
+        if owners[row] != 0:
             continue
         fresh[linked] = row
         linked += 1
         head = heads[slot]
         nexts[row] = head
-        priors[row] = -1
-        owners[row] = slot
-        if head >= 0:
-            priors[head] = row
-        heads[slot] = row
+        priors[row] = 0
+        owners[row] = slot + 1
+        if head != 0:
+            priors[head - 1] = row + 1
+        heads[slot] = row + 1
         counts[slot] += 1
     return linked
 
@@ -37,21 +38,44 @@ def unlink(ids, heads, counts, nexts, priors, owners, emptied):
     empty = 0
     for i in range(ids.size):
         row = ids[i]
+        slot = owners[row] - 1
         before, after = priors[row], nexts[row]
-        if before >= 0:
-            nexts[before] = after
+        if before != 0:
+            nexts[before - 1] = after
         # It was the head.
         else:
-            heads[owners[row]] = after
-        if after >= 0:
-            priors[after] = before
-        counts[owners[row]] -= 1
-        if counts[owners[row]] == 0:
-            emptied[empty] = owners[row]
+            heads[slot] = after
+        if after != 0:
+            priors[after - 1] = before
+        counts[slot] -= 1
+        if counts[slot] == 0:
+            emptied[empty] = slot
             empty += 1
         # Only ``owners`` says whether an id is linked: ``nexts`` and ``priors`` may stay.
-        owners[row] = -1
+        owners[row] = 0
     return empty
+
+
+@kernel(I64(IN_I64, IN_I64, I64, OUT_I64))
+def link_first(slots, ids, start, heads):
+    """Make each row id from ``start`` on the only one of its slot's list. Return the number of rows done,
+    fewer when a list had a row.
+    """
+    for i in range(start, ids.size):
+        if heads[slots[i]] != 0:
+            return i
+        heads[slots[i]] = ids[i] + 1
+    return ids.size
+
+
+@kernel(VOID(IN_I64, IN_I64, I64, OUT_I64, OUT_I64, OUT_I64))
+def link_new(slots, ids, start, heads, counts, nexts):
+    """Prepend each row id from ``start`` on, of which none is in a list, to its slot's list."""
+    for i in range(start, ids.size):
+        slot, row = slots[i], ids[i]
+        nexts[row] = heads[slot]
+        heads[slot] = row + 1
+        counts[slot] += 1
 
 
 @kernel(I64(IN_I64, OUT_I64))
@@ -77,8 +101,23 @@ def expand(slots, heads, counts, nexts, positions, ids):
         # The head is the newest row: write backwards for the oldest first.
         at = written - 1
         row = heads[slots[i]]
-        while row >= 0:
+        while row != 0:
             positions[at] = i
-            ids[at] = row
+            ids[at] = row - 1
             at -= 1
-            row = nexts[row]
+            row = nexts[row - 1]
+
+
+@kernel(I64(IN_I64, OUT_I64, OUT_I64, OUT_I64))
+def expand_first(slots, heads, positions, ids):
+    """Write what ``expand`` does where no list has more than one row; return the number of pairs."""
+    written = 0
+    for i in range(slots.size):
+        # a slot beyond the array was never linked
+        if 0 <= slots[i] < heads.size:
+            head = heads[slots[i]]
+            if head != 0:
+                positions[written] = i
+                ids[written] = head - 1
+                written += 1
+    return written

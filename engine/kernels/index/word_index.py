@@ -171,12 +171,14 @@ def find(words, valid, table, bits, old, state, out):
     """Write the slot of every row, -1 when its key has none."""
     mask = (1 << bits) - 1
     growing = old.size > 0
+    homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(words.size):
+        if i % _AHEAD == 0:
+            _look_ahead(words, i, min(i + _AHEAD, words.size), table, bits, old, state, homes, seen)
         if valid.size and not valid[i]:
             out[i] = state[NULL] - 1  # -1 while NULL has no slot
             continue
-        word = words[i]
-        home = _home(word, bits)
+        word, home = words[i], homes[i % _AHEAD]
         # The slot + 1 of an empty pair is 0, so the result is -1.
         if growing and is_in_old(home, bits, state):
             out[i] = old[2 * _find_word(old, home >> 1, mask >> 1, word) + 1] - 1

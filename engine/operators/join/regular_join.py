@@ -153,6 +153,7 @@ class RegularJoinOperator(Operator, ListState):
             self._index,
             max_parallelism,
             writes=writes,
+            append_only=writes is None and self._facts.insert_only_inputs[port],
             **self._side_options(port),
         )
 

@@ -28,7 +28,7 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.multi_index import AppendOnlyMultiIndex, MultiIndex
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.row_store import RowStore
@@ -43,8 +43,9 @@ class JoinSide(TrackedState, Mapped):
     ``retracting``: rows may be retracted, so equal rows are one row with their weights added. ``counts``:
     keep ``matches``. ``writes``: rows expire some time after they were last written, and snapshots have a
     column for it. With ``by_key`` all rows of a key expire together, after the last write of any of them.
-    ``numbered``: rows remember their order of arrival. ``lates``, of a side that is never retracted: rows
-    remember the watermark they were behind.
+    ``append_only``: rows are neither retracted nor removed, and each takes less memory. ``numbered``:
+    rows remember their order of arrival. ``lates``, of a side that is never retracted: rows remember the
+    watermark they were behind.
     """
 
     MAPPED = ("matches", "_behind")
@@ -62,12 +63,14 @@ class JoinSide(TrackedState, Mapped):
         by_key: bool = False,
         numbered: bool = False,
         lates: bool = False,
+        append_only: bool = False,
     ) -> None:
         self.schema = schema
         self.key_columns = list(key_columns)
         self.retracting = retracting
         self.counts = counts
         self._numbered = numbered
+        self._append_only = append_only
         self._lates = lates
         self._keys = keys
         self._max_parallelism = max_parallelism
@@ -79,8 +82,12 @@ class JoinSide(TrackedState, Mapped):
     def clear(self) -> None:
         """Forget all rows."""
         self.changes.mark_all()
-        self.store = RowStore(self.schema, self.changes, numbered=self._numbered)
-        self.links = MultiIndex()
+        self.store = RowStore(
+            self.schema, self.changes, numbered=self._numbered, append_only=self._append_only
+        )
+        self.links: MultiIndex | AppendOnlyMultiIndex = (
+            AppendOnlyMultiIndex() if self._append_only else MultiIndex()
+        )
         # By row id, like ``_behind`` and ``_identity_of``; -1 in an index of the other means none.
         self.matches = np.zeros(self.store.capacity, np.int64)
         self._behind = np.zeros(0, np.int64)
@@ -248,6 +255,7 @@ class JoinSide(TrackedState, Mapped):
             # -1: the identity has no stored row, the row has no identity
             self._id_of[self._identity_of[gone]] = -1
             self._identity_of[gone] = -1
+        assert isinstance(self.links, MultiIndex)
         return self.links.unlink(gone)
 
     def remove(self, ids: np.ndarray) -> np.ndarray:
@@ -318,6 +326,10 @@ class JoinSide(TrackedState, Mapped):
         self.changes.mark(ids, self.store.capacity)
         return before, after
 
+    def _owners(self, ids: np.ndarray) -> np.ndarray:
+        assert isinstance(self.links, MultiIndex)
+        return self.links.owners(ids)
+
     def snapshot(self) -> pa.Table:
         return whole(self.freeze(None)())
 
@@ -329,9 +341,7 @@ class JoinSide(TrackedState, Mapped):
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
-        written = (
-            None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
-        )
+        written = None if self.writes is None else self.writes.of(self._owners(ids) if self._by_key else ids)
         arrived, behind = self.store.arrived(ids), self.behind(ids)
         # The column is written even when all rows are on time, so that parts of one state agree in their
         # columns.

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.api.row_pieces import LIMITS, TooLarge, cut, joined, widest_row
+from penstock.engine.kernels.arrow_views import NO_WORDS
 from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.change_tracking import SlotChanges
@@ -45,17 +46,24 @@ class RowStore(Mapped):
     half are dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the
     number of live rows, ``widest`` the bytes of the largest row there was. Spilled chunks precede the others
     and are not merged until they are compacted.
-    ``numbered``: rows remember in which order they arrived.
+    ``numbered``: rows remember in which order they arrived. ``append_only``: rows of weight 1 are never
+    removed, so that the store needs no arrays by row id. The first removal, or another weight, makes them.
     """
 
     MAPPED = ("_positions", "_weights", "_arrived")
 
     def __init__(
-        self, schema: pa.Schema, changes: SlotChanges | None = None, *, numbered: bool = False
+        self,
+        schema: pa.Schema,
+        changes: SlotChanges | None = None,
+        *,
+        numbered: bool = False,
+        append_only: bool = False,
     ) -> None:
         self.schema = schema
         self.changes = SlotChanges() if changes is None else changes
         self.numbered = numbered
+        self._append_only = append_only
         self._clear()
 
     def _clear(self) -> None:
@@ -70,10 +78,11 @@ class RowStore(Mapped):
         # A stack of freed ids, of which the first ``_free_ids`` count: its array is longer.
         self._free = np.zeros(0, np.int64)
         self._free_ids = 0
+        self._capacity = _FIRST_IDS
         # By row id: the row's position in the concatenation of all chunks, its weight (0: free), when it
-        # arrived.
-        self._positions = np.zeros(_FIRST_IDS, np.int64)
-        self._weights = np.zeros(_FIRST_IDS, np.int64)
+        # arrived. Without the first, a row's position is its id; without the second, all weights are 1.
+        kept = 0 if self._append_only else _FIRST_IDS
+        self._positions, self._weights = np.zeros(kept, np.int64), np.zeros(kept, np.int64)
         self._arrived = np.zeros(_FIRST_IDS if self.numbered else 0, np.int64)
         self.next_arrival = 0
 
@@ -83,7 +92,7 @@ class RowStore(Mapped):
     @property
     def capacity(self) -> int:
         """The bound of the ids; appending may raise it."""
-        return self._weights.size
+        return self._capacity
 
     def append(
         self, rows: pa.RecordBatch, weights: np.ndarray | None = None, arrived: np.ndarray | None = None
@@ -92,10 +101,14 @@ class RowStore(Mapped):
         (None: they arrive now, one by one).
         """
         ids = self._take_ids(rows.num_rows)
+        if weights is not None and not self._weights.size and (weights != 1).any():
+            self._keep_arrays()
         # The next positions: dead rows have theirs until the store is compacted.
         first = self._chunks.num_rows
-        self._positions[ids] = np.arange(first, first + rows.num_rows)
-        self._weights[ids] = 1 if weights is None else weights
+        if self._positions.size:
+            self._positions[ids] = np.arange(first, first + rows.num_rows)
+        if self._weights.size:
+            self._weights[ids] = 1 if weights is None else weights
         # Restored rows bring their numbers; those that come later are numbered behind all of them.
         if self.numbered and ids.size:
             arrived = self.next_arrival + np.arange(ids.size) if arrived is None else arrived
@@ -118,11 +131,22 @@ class RowStore(Mapped):
         self._allocated += fresh.size
         if self._allocated > self.capacity:
             # Doubling: the cost of copying stays linear in the number of rows.
-            size = max(self._allocated, 2 * self.capacity)
-            self._positions, self._weights = grown(self._positions, size), grown(self._weights, size)
+            size = self._capacity = max(self._allocated, 2 * self.capacity)
+            if self._positions.size:
+                self._positions, self._weights = grown(self._positions, size), grown(self._weights, size)
             if self.numbered:
                 self._arrived = grown(self._arrived, size)
-        return np.concatenate([reused, fresh])
+        return np.concatenate([reused, fresh]) if reused.size else fresh
+
+    def _keep_arrays(self) -> None:
+        """Make the arrays of positions and weights that an append-only store has done without."""
+        if not self._positions.size:
+            self._positions, self._weights = (grown(NO_WORDS, self.capacity) for _ in range(2))
+            self._positions[: self._allocated] = np.arange(self._allocated)
+            self._weights[: self._allocated] = 1
+
+    def _at(self, ids: np.ndarray) -> np.ndarray:
+        return self._positions[ids] if self._positions.size else ids
 
     def _merge_chunks(self) -> None:
         """Merge the last chunks once there are so many of about one size. A row is copied only a few times,
@@ -154,12 +178,13 @@ class RowStore(Mapped):
 
     def weights(self, ids: np.ndarray) -> np.ndarray:
         """Return the weights of live rows, int64."""
-        return self._weights[ids]
+        return self._weights[ids] if self._weights.size else np.ones(ids.size, np.int64)
 
     def add_weights(self, ids: np.ndarray, changes: np.ndarray) -> np.ndarray:
         """Add to the weights of live rows (an id may be named more than once); return the ids of the rows
         removed.
         """
+        self._keep_arrays()
         # ``add.at`` and not ``+=``: of an id named twice both changes count.
         np.add.at(self._weights, ids, changes)
         self.changes.mark(ids, self.capacity)
@@ -169,6 +194,7 @@ class RowStore(Mapped):
 
     def drop(self, ids: np.ndarray) -> None:
         """Forget distinct live rows whatever their weights."""
+        self._keep_arrays()
         self._weights[ids] = 0
         self.changes.mark(ids, self.capacity)
         self._release(ids)
@@ -213,11 +239,13 @@ class RowStore(Mapped):
 
     def live_ids(self) -> np.ndarray:
         """Return the ids of all live rows, ascending."""
+        if not self._weights.size:
+            return np.arange(self._allocated)
         return np.flatnonzero(self._weights[: self._allocated])
 
     def sizes(self, ids: np.ndarray) -> np.ndarray:
         """Return about how many bytes the rows of live ids are."""
-        return self._chunks.sizes(self._positions[ids])
+        return self._chunks.sizes(self._at(ids))
 
     def pieces(self, ids: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yield the bounds of pieces of live ids whose rows may be emitted at once."""
@@ -246,7 +274,7 @@ class RowStore(Mapped):
             and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes
         ):
             raise TooLarge(size)
-        return self._chunks.take(self._positions[ids], columns)
+        return self._chunks.take(self._at(ids), columns)
 
     def _evict_pages(self, rows: int) -> None:
         """Release the pages of mapped files after so many rows were read. They fill memory, which the budget
@@ -268,7 +296,7 @@ class RowStore(Mapped):
         chunks = self._chunks.frozen() if ids.size else StoredChunks(self.schema)
         first = chunks.num_rows
         chunks.append([rows])
-        return chunks, np.concatenate([self._positions[ids], first + at])
+        return chunks, np.concatenate([self._at(ids), first + at])
 
     def spillable_bytes(self) -> int:
         """Return the bytes of the chunks and large arrays in memory."""
@@ -292,13 +320,13 @@ class RowStore(Mapped):
 
     def frozen(self, ids: np.ndarray) -> FrozenRows:
         """Return these rows as they are now, whatever becomes of the store; chunks are shared."""
-        return FrozenRows(self._chunks.frozen(), self._positions[ids], self.widest)
+        return FrozenRows(self._chunks.frozen(), self._at(ids), self.widest)
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:
         """Return the ids that name live rows now."""
         # An id beyond was assigned before the store became empty and started again.
         ids = ids[ids < self._allocated]
-        return ids[self._weights[ids] != 0]
+        return ids[self._weights[ids] != 0] if self._weights.size else ids
 
     def snapshot(self, key_columns: Sequence[int], max_parallelism: int) -> pa.Table:
         """Return all live rows: key_group (of the columns at these positions; none: group 0), weight, then
@@ -311,7 +339,7 @@ class RowStore(Mapped):
             groups = groups_of_hashes(stable_hash([rows.column(i) for i in key_columns]), max_parallelism)
         order, _ = counting_sort(groups.astype(np.int64), max_parallelism)
         rows = rows.take(array_of(order))
-        columns = [array_of(groups[order]), array_of(self._weights[ids[order]]), *rows.columns]
+        columns = [array_of(groups[order]), array_of(self.weights(ids[order])), *rows.columns]
         return pa.table(columns, names=["key_group", "weight", *[f"c{i}" for i in range(len(self.schema))]])
 
     def restore(self, part: pa.Table) -> tuple[np.ndarray, pa.RecordBatch]:

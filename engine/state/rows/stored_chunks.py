@@ -216,7 +216,8 @@ def _addresses(array: pa.Array) -> tuple[int, int, int, int]:
     if not _kernel_copies(kind):
         return 0, 0, 0, 0
     valid, values, *rest = array.buffers()
-    validity = 0 if valid is None else valid.address
+    # files have a bitmap for each column that may be NULL, mostly with all bits set
+    validity = 0 if valid is None or array.null_count == 0 else valid.address
     if col.is_bytes(kind):
         octets = rest[0]
         # texts that are all empty may have no bytes

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.multi_index import AppendOnlyMultiIndex, MultiIndex
 from tests.harness.length import examples
 
 
@@ -77,3 +77,34 @@ def test_pairs_in_pieces_are_all_pairs(asked: list[int], owners: list[int], most
     whole = index.expand(slots)
     for k in (0, 1):
         assert np.concatenate([piece[k] for piece in pieces]).tolist() == whole[k].tolist()
+
+
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
+@given(
+    st.lists(st.lists(st.integers(0, 200), max_size=10), max_size=15),
+    st.integers(1, 7),
+    st.randoms(use_true_random=False),
+)
+def test_append_only_like_lists(steps, most, random):
+    index, lists, used = AppendOnlyMultiIndex(), {}, 0
+    for slots in steps:
+        index.link(np.array(slots, np.int64), np.arange(used, used + len(slots)))
+        for slot in slots:
+            lists.setdefault(slot, []).append(used)
+            used += 1
+        probe = np.array([*random.choices([*lists, 0], k=4), *range(3), -1, 500], np.int64)
+        wanted = [(i, row) for i, slot in enumerate(probe.tolist()) for row in lists.get(slot, [])]
+        assert list(zip(*(a.tolist() for a in index.expand(probe)), strict=True)) == wanted
+        pieces = list(index.pairs(probe, most))
+        assert all(positions.size <= most for positions, _ in pieces)
+        assert [pair for piece in pieces for pair in zip(*(a.tolist() for a in piece), strict=True)] == wanted
+        assert index.counts(probe).tolist() == [len(lists.get(slot, [])) for slot in probe.tolist()]
+        assert len(index) == used
+
+
+def test_rows_of_a_primary_key_take_a_word_a_slot() -> None:
+    index = AppendOnlyMultiIndex()
+    index.link(np.arange(1000), np.arange(1000))
+    assert index._counts.size == index._nexts.size == 0
+    index.link(np.array([1500, 7, 1600]), np.array([1000, 1001, 1002]))
+    assert index.expand(np.array([6, 7, 1500, 1600]))[1].tolist() == [6, 7, 1001, 1000, 1002]

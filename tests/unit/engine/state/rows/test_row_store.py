@@ -29,16 +29,20 @@ def value(number):
 
 @settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(
-    st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 30), max_size=40)), max_size=15),
+    st.lists(st.tuples(st.sampled_from([0, 1, 2]), st.lists(st.integers(0, 30), max_size=40)), max_size=15),
+    st.booleans(),
     st.randoms(use_true_random=False),
 )
-def test_row_store_like_a_dict(steps, random):
-    store, model = RowStore(SCHEMA), {}
-    for insert, numbers in steps:
-        if insert:
-            ids = store.append(batch(numbers), np.array([n % 2 + 1 for n in numbers], np.int64)).tolist()
+def test_row_store_like_a_dict(steps, append_only, random):
+    store, model = RowStore(SCHEMA, append_only=append_only), {}
+    for most, numbers in steps:
+        if most:
+            weights = [n % most + 1 for n in numbers]
+            ids = store.append(
+                batch(numbers), np.array(weights, np.int64) if most > 1 or len(numbers) % 2 else None
+            ).tolist()
             assert not set(ids) & set(model)
-            model |= {i: [n, n % 2 + 1] for i, n in zip(ids, numbers, strict=True)}
+            model |= {i: [n, weight] for i, n, weight in zip(ids, numbers, weights, strict=True)}
         elif model:
             ids = random.choices(sorted(model), k=len(numbers))
             ids = list(dict.fromkeys(ids))
@@ -54,6 +58,21 @@ def test_row_store_like_a_dict(steps, random):
         ids = random.choices(sorted(model), k=7) if model else []
         assert store.take(np.array(ids, np.int64)).to_pylist() == [value(model[i][0]) for i in ids]
         assert store.weights(np.array(ids, np.int64)).tolist() == [model[i][1] for i in ids]
+        rows = store.snapshot([0], 128).to_pylist()
+        assert sorted((row["c0"], row["weight"]) for row in rows) == sorted(map(tuple, model.values()))
+        frozen = store.frozen(store.live_ids())
+        assert frozen.columns([0]).column(0).to_pylist() == [model[i][0] for i in sorted(model)]
+
+
+def test_append_only_rows_have_no_arrays_until_one_is_removed() -> None:
+    store = RowStore(SCHEMA, append_only=True)
+    store.append(batch(range(100)))
+    store.append(batch(range(100)), np.ones(100, np.int64))
+    assert store._positions.size == store._weights.size == 0 and store.capacity >= 200
+    store.drop(np.array([7]))
+    assert store.live_among(np.arange(5, 9)).tolist() == [5, 6, 8]
+    assert store.append(batch([1000, 1001])).tolist() == [7, 200]
+    assert store.take(np.array([6, 7, 200, 107])).column(0).to_pylist() == [6, 1000, 1001, 7]
 
 
 def test_row_store_compacts_and_keeps_ids():
