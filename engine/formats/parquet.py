@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
@@ -23,6 +24,12 @@ _BUFFER_BYTES = 1 << 18
 # So many rows are decoded at once whatever their width; more of them only while they make so many bytes.
 # Twice as many rows of 180 bytes cost a last row by key 8 % more processor time: their arrays were new pages.
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 4 << 20
+# Texts of a column chunk are read as a dictionary and indexes when the chunk holds at most so many bytes and so
+# many a value. That is a dictionary of the size at which most writers give it up, and indexes of 24 bits. Texts
+# that were written plainly would be hashed, which takes 8 times as long as reading them.
+_DICTIONARY_BYTES, _INDEX_BYTES = 1 << 20, 3
+# the offsets of a batch's texts have 31 bits
+_TEXT_BYTES = (1 << 31) - 1
 _FLIPPED = {
     "less": "greater",
     "less_equal": "greater_equal",
@@ -157,13 +164,7 @@ class ParquetReader:
         self._task = task
         self._source = task.open_seekable()
         try:
-            # INT96 counts nanoseconds, but of more years than nanoseconds in 64 bits reach
-            self._file = pq.ParquetFile(
-                self._source,
-                pre_buffer=False,
-                buffer_size=_BUFFER_BYTES if isinstance(task.filesystem, LocalFileSystem) else 0,
-                coerce_int96_timestamp_unit="us",
-            )
+            self._file = self._open_file(None, [])
         except (OSError, pa.ArrowInvalid) as error:
             self._source.close()
             raise unreadable(task.path, error) from error
@@ -172,6 +173,10 @@ class ParquetReader:
         self._end = (
             self._file.num_row_groups if task.end is None else min(task.end, self._file.num_row_groups)
         )
+        self._texts = DictionaryTexts(self._file, self._adapter.paths, range(task.start, self._end))
+        if self._texts.names:
+            # its footer is not read again
+            self._file = self._open_file(self._file.metadata, self._texts.names)
         self._group = anchor["group"] if anchor else task.start
         # ordinals count from the file's start, whatever the range
         self._ordinal = anchor["row"] if anchor else sum(self._rows_in(group) for group in range(task.start))
@@ -189,7 +194,7 @@ class ParquetReader:
                     self._skip_group()
                     continue
                 self._batches = self._open_group()
-            batch = self._read(self._batches)
+            batch = next(self._batches, None)
             if batch is not None:
                 return self._decode(batch)
             self._batches = None
@@ -203,6 +208,17 @@ class ParquetReader:
         self._file.close()
         self._source.close()
 
+    def _open_file(self, metadata: pq.FileMetaData | None, dictionaries: list[str]) -> pq.ParquetFile:
+        # INT96 counts nanoseconds, but of more years than nanoseconds in 64 bits reach
+        return pq.ParquetFile(
+            self._source,
+            metadata=metadata,
+            read_dictionary=dictionaries,
+            pre_buffer=False,
+            buffer_size=_BUFFER_BYTES if isinstance(self._task.filesystem, LocalFileSystem) else 0,
+            coerce_int96_timestamp_unit="us",
+        )
+
     def _rows_in(self, group: int) -> int:
         return self._file.metadata.row_group(group).num_rows
 
@@ -211,13 +227,15 @@ class ParquetReader:
         self._group += 1
 
     def _open_group(self) -> Iterator[pa.RecordBatch]:
-        return self._file.iter_batches(
+        batches = self._file.iter_batches(
             # only the requested columns are decompressed
             self._rows_at_once(),
             row_groups=[self._group],
             columns=self._adapter.paths,
             use_threads=False,
         )
+        while (batch := self._read(batches)) is not None:
+            yield from self._texts.expanded(batch) if self._texts.names else (batch,)
 
     def _rows_at_once(self) -> int:
         """Return how many rows of a group to decode at once: each batch has costs of its own."""
@@ -232,7 +250,7 @@ class ParquetReader:
         try:
             if batch is not None:
                 # a damaged file may decode into invalid arrays, which crash or mislead later kernels
-                batch.validate(full=True)
+                self._texts.validate(batch)
         except pa.ArrowInvalid as error:
             raise self._adapter.fault(batch) or unreadable(self._task.path, error) from error
         return batch
@@ -244,6 +262,70 @@ class ParquetReader:
         decoded.anchor.update(group=self._group, row=self._group_start)
         self._ordinal += batch.num_rows
         return decoded
+
+
+class DictionaryTexts:
+    """The text columns of a file whose values are stored as dictionaries, and how their batches become texts.
+
+    A dictionary is checked once and not in each row: texts of few values take half the time. ``names``: the
+    columns to read as dictionaries.
+    """
+
+    def __init__(self, file: pq.ParquetFile, paths: Sequence[str], groups: range) -> None:
+        schema, metadata = file.schema_arrow, file.metadata
+        leaves = {file.schema.column(index).path: index for index in range(len(file.schema))}
+        self.names = [
+            path
+            for path in paths
+            # a dot would read as a field of a ROW
+            if "." not in path
+            and (place := schema.get_field_index(path)) >= 0
+            and schema.field(place).type == pa.string()
+            and groups
+            and all(_in_dictionary(metadata.row_group(group).column(leaves[path])) for group in groups)
+        ]
+        # of the last batch, by column: a valid dictionary and its longest value. A row group has one for all
+        # its batches.
+        self._valid: dict[str, tuple[pa.Array, int]] = {}
+
+    def validate(self, batch: pa.RecordBatch) -> None:
+        """Check a batch as it was read. Raise ArrowInvalid for an invalid array."""
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if not isinstance(column, pa.DictionaryArray):
+                column.validate(full=True)
+                continue
+            column.validate()
+            # comparing 800 kB takes 25 us, checking them 1 ms
+            if name not in self._valid or not column.dictionary.equals(self._valid[name][0]):
+                column.dictionary.validate(full=True)
+                longest = pc.max(pc.binary_length(column.dictionary)).as_py()
+                self._valid[name] = column.dictionary, longest or 0
+
+    def expanded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield a valid batch with texts instead of indexes: in pieces where its texts are more than an array
+        holds.
+        """
+        longest = max((self._valid[name][1] for name in self.names), default=0)
+        at_once = _TEXT_BYTES // max(1, longest)
+        if batch.num_rows <= at_once:
+            yield self._as_texts(batch)
+            return
+        for begin in range(0, batch.num_rows, at_once):
+            yield self._as_texts(batch.slice(begin, at_once))
+
+    def _as_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            # an index beyond the dictionary raises
+            column.dictionary.take(column.indices) if isinstance(column, pa.DictionaryArray) else column
+            for column in batch.columns
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _in_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Return whether the values of a column chunk are a dictionary and indexes, or nearly all of them."""
+    most = _DICTIONARY_BYTES + _INDEX_BYTES * chunk.num_values
+    return bool(chunk.has_dictionary_page) and chunk.total_uncompressed_size <= most
 
 
 def _fixed_width(paths: Sequence[str], schema: pa.Schema) -> int:

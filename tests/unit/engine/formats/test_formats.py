@@ -31,7 +31,7 @@ from penstock.catalog.types import (
     DataType,
     Decimal,
 )
-from penstock.engine.formats import record_blocks
+from penstock.engine.formats import parquet, record_blocks
 from penstock.engine.formats.record_blocks import RecordBlocks
 from tests.harness.reading import Taken, as_rows, drain, open_source, read, resume_everywhere, table_of
 
@@ -312,3 +312,35 @@ def test_parquet_decodes_more_rows_at_once_where_they_are_narrow(tmp_path: Path)
     assert sizes(["id"]) == [50_000, 50_000]
     # the width of texts is not known at first; and of wide rows no more are decoded than before
     assert max(sizes(["id", "name"])) == 32_768
+
+
+@pytest.mark.parametrize("at_once", [1 << 31, 200])
+def test_parquet_texts_stored_as_dictionaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    # a small bound cuts a batch in pieces, as texts of gigabytes would be
+    monkeypatch.setattr(parquet, "_TEXT_BYTES", at_once)
+    values = ["", "ünï", None, "x" * 90, "d"]
+    rows = pa.table(
+        {
+            "few": pa.array([values[i % 5] for i in range(9_000)], pa.string()),
+            "nothing": pa.array([None] * 9_000, pa.string()),
+            # the writer gives the dictionary up in the middle
+            "mixed": pa.array([f"{i:030}" if i > 4_000 else "few" for i in range(9_000)], pa.string()),
+            "id": pa.array(range(9_000), pa.int64()),
+        }
+    )
+    path = tmp_path / "a.parquet"
+    pq.write_table(rows, path, row_group_size=5_000, dictionary_pagesize_limit=1 << 12)
+    table = table_of(
+        {"few": STRING, "nothing": STRING, "mixed": STRING, "id": BIGINT},
+        {"connector": "filesystem", "path": str(path)},
+    )
+    assert read(table) == rows.to_pylist()
+
+
+def test_parquet_dictionary_with_an_invalid_text(tmp_path: Path) -> None:
+    values = pa.array([b"ok", b"\xff\xfe"] * 50, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"a": values}), tmp_path / "a.parquet")
+    with pytest.raises(PenstockError, match="DAT-4206.*column a"):
+        read(table_of({"a": STRING}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")}))
