@@ -23,7 +23,7 @@ from penstock.optimizer.rules.fold_constants import fold_constants
 from penstock.optimizer.rules.fuse_count_windows import fuse_count_windows
 from penstock.optimizer.rules.fuse_window_aggregates import fuse_windows
 from penstock.optimizer.rules.merge_projects import merge_projects
-from penstock.optimizer.rules.nearest_rows import nearest_rows
+from penstock.optimizer.rules.nearest_rows import nearest_rows, nearest_rows_on_backends
 from penstock.optimizer.rules.prune_columns import (
     drop_unread_watermarks,
     prune_columns,
@@ -92,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     Rule(remove_redundant, in_terms=True),
     # After projections are merged: one is between the ranked rows and their join at most.
     Rule(nearest_rows, only="streaming"),
+    Rule(nearest_rows_on_backends, only="batch"),
     Rule(narrow_rows, only="streaming"),
     Rule(runtime_filters, only="streaming"),
     # After all rules that move columns or share sources: it compares the branches of a self join.

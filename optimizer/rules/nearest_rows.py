@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from penstock.catalog.schema import Schema
+from collections.abc import Callable
+
 from penstock.catalog.types import (
     BIGINT,
+    BINARY,
     DATE,
+    DOUBLE,
+    FLOAT,
     INT,
     SMALLINT,
+    STRING,
     TINYINT,
     DataType,
+    Decimal,
     Time,
     Timestamp,
     TimestampLtz,
@@ -29,6 +35,8 @@ _COMPARISONS = {
     "less": (False, True),
     "less_equal": (False, False),
 }
+_NUMBERS = (TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DATE)
+_WORD_DIGITS = 18
 _MIRRORED = {
     "greater": "less",
     "greater_equal": "less_equal",
@@ -42,13 +50,22 @@ def nearest_rows(plan: LogicalPlan) -> LogicalPlan:
     NearestJoin.
 
     ASOF JOIN and a correlated ``ORDER BY .. LIMIT 1`` are bound to it. The rule applies where l has one row
-    of each partition, and values are integers, dates or times.
+    of each partition, and values are numbers of up to 18 digits, dates or times.
     """
     facts = PlanFacts()
-    return plan.transform(lambda node: _rewrite(node, facts))
+    return plan.transform(lambda node: _rewrite(node, facts, _has_words))
 
 
-def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
+def nearest_rows_on_backends(plan: LogicalPlan) -> LogicalPlan:
+    """As ``nearest_rows``, for a plan that a bounded backend runs: values may be texts and any decimals, too.
+
+    A Top-1 over pairs is quadratic for each key there as well.
+    """
+    facts = PlanFacts()
+    return plan.transform(lambda node: _rewrite(node, facts, _is_sorted_by_backends))
+
+
+def _rewrite(node: LogicalPlan, facts: PlanFacts, fits: Callable[[DataType], bool]) -> LogicalPlan:
     if not isinstance(node, PartitionTop) or node.rank != "row_number" or node.limit != 1:
         return node
     if node.window is not None or node.ttl_ms or node.rank_name is not None:
@@ -80,7 +97,8 @@ def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     unique = frozenset({*join.left_keys, left_value})
     if not partition >= unique or not any(key <= unique for key in facts.unique_keys(join.left)):
         return node
-    if not _has_words(join.left.schema, left_value) or not _same(join, left_value, right_value):
+    kind = join.left.schema[left_value].type
+    if kind != join.right.schema[right_value].type or not fits(kind):
         return node
     # Behind the order all columns break ties, in their order.
     ties = dict.fromkeys(column - width for column in positions if column >= width)
@@ -125,11 +143,12 @@ def _compared(residual: Expression | None, width: int) -> tuple[int, int, bool, 
     return None
 
 
-def _same(join: Join, left: int, right: int) -> bool:
-    return join.left.schema[left].type == join.right.schema[right].type
+def _has_words(kind: DataType) -> bool:
+    """Return whether values are stored as integers of 64 bits that sort as they do."""
+    if isinstance(kind, Decimal):
+        return kind.precision <= _WORD_DIGITS
+    return kind in _NUMBERS or isinstance(kind, Time | Timestamp | TimestampLtz)
 
 
-def _has_words(schema: Schema, column: int) -> bool:
-    """Return whether values are stored as integers that sort as they do."""
-    kind: DataType = schema[column].type
-    return kind in (TINYINT, SMALLINT, INT, BIGINT, DATE) or isinstance(kind, Time | Timestamp | TimestampLtz)
+def _is_sorted_by_backends(kind: DataType) -> bool:
+    return kind in (STRING, BINARY) or isinstance(kind, Decimal) or _has_words(kind)

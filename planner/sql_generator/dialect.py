@@ -45,6 +45,8 @@ class Flavour:
     """Whether OVER has GROUPS, EXCLUDE, and ORDER BY among the arguments of FIRST_VALUE."""
     recursive_union = True
     """Whether WITH RECURSIVE allows UNION without ALL."""
+    asof_join = False
+    """Whether there is an ASOF JOIN."""
     raising = ""
     """The function that raises its argument as an error."""
     functions: Mapping[str, Spelling] = {}

@@ -37,6 +37,7 @@ from penstock.planner.sql_generator import temporal_join as temporal
 from penstock.planner.sql_generator import windows
 from penstock.planner.sql_generator.dialect import Flavour
 from penstock.planner.sql_generator.expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
+from penstock.planner.sql_generator.nearest_join import nearest_select
 from penstock.planner.sql_generator.over import over_select, top_select, with_ties
 from penstock.planner.sql_generator.unnest import unnest_select
 from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
@@ -177,7 +178,7 @@ class _PlanText:
             case Aggregate() | CountWindowAggregate():
                 return self._aggregate(plan)
             case NearestJoin():
-                return self._rows(plan.as_top())
+                return nearest_select(self, plan, self.relation(plan.left), self.relation(plan.right))
             case BinaryJoin():
                 return self._join(plan)
             case TemporalJoin():

@@ -7,13 +7,10 @@ from dataclasses import field
 from typing import Any
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.types import BOOLEAN
-from penstock.planner.expressions.nodes import Call, Column, SortKey
 from penstock.planner.logical.distribution import InputFacts, Requirement, by_keys
-from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinFacts, JoinKind
+from penstock.planner.logical.joins.join import BinaryJoin, JoinFacts, JoinKind
 from penstock.planner.logical.node_digest import Digest, hash_parts
 from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
-from penstock.planner.logical.over import PartitionTop
 from penstock.planner.logical.plan import Keys, StateBound, StateFacts
 from penstock.planner.logical.windows import demand
 
@@ -43,25 +40,6 @@ class NearestJoin(BinaryJoin):
         demand(self.kind is JoinKind.INNER, "a nearest join that is not inner")
         types = (self.left.schema[self.values[0]].type, self.right.schema[self.values[1]].type)
         demand(types[0] == types[1], "a nearest join of unlike values")
-
-    def as_top(self) -> PartitionTop:
-        """Return the Top-1 over a join that has the same rows, as backends read it."""
-        value, other = self.values
-        left = Column(self.left.schema[value].type, self.left.schema[value].nullable, index=value)
-        function = ("greater" if self.latest else "less") + ("" if self.strict else "_equal")
-        compared = Call(BOOLEAN, True, function=function, args=(left, self._right_column(other)))
-        join = Join(self.left, self.right, self.kind, self.left_keys, self.right_keys, compared)
-        order = (
-            (other, self.latest, not self.latest),
-            *self.order,
-            *((one, False, True) for one in self.ties),
-        )
-        keys = tuple(SortKey(self._right_column(column), *way) for column, *way in order)
-        return PartitionTop(join, tuple(dict.fromkeys((*self.left_keys, value))), keys, "row_number", 1)
-
-    def _right_column(self, column: int) -> Column:
-        shown = self.right.schema[column]
-        return Column(shown.type, shown.nullable, index=len(self.left.schema) + column, name=shown.name)
 
     @property
     def timing(self) -> str:

@@ -70,6 +70,7 @@ class DuckDbFlavour(Flavour):
     )
     aggregates = AGGREGATES
     raising = "error"
+    asof_join = True
     join_words = MappingProxyType(
         {**Flavour.join_words, JoinKind.SEMI: ("", "SEMI"), JoinKind.ANTI: ("", "ANTI")}
     )

@@ -7,3 +7,7 @@ from tests.unit.optimizer.rules.around import check_rule
 
 def test_golden_script() -> None:
     check_rule("nearest_rows")
+
+
+def test_golden_script_of_backends() -> None:
+    check_rule("nearest_rows_on_backends")
