@@ -192,8 +192,10 @@ def grown(array: np.ndarray, size: int) -> np.ndarray:
     """
     if (wider := extend_array(array, size)) is not None:
         return wider
+    if (pages := pages_of(array)) is not None:
+        return pages.files.copied(array, size)
     shape = (size, *array.shape[1:])
-    reserved = reserve_zeros(shape, array.dtype) if pages_of(array) is None else None
-    wider = zeros_beside(array, shape) if reserved is None else reserved
+    reserved = reserve_zeros(shape, array.dtype)
+    wider = np.zeros(shape, array.dtype) if reserved is None else reserved
     wider[: len(array)] = array
     return wider

@@ -154,11 +154,27 @@ def test_an_array_that_does_not_fit_the_disk_stays_where_it_is(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(PenstockError, match="No space left on device") as caught:
-        index.spill(SpillFiles(tmp_path))
-    assert caught.value.code == "STA-3051" and caught.value.retriable
+    # file systems tell of a full disk when blocks are reserved, or not before they are written
+    for owner, name in ((os, "posix_fallocate"), (spill_files, "_write")):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(PenstockError, match="No space left on device") as caught,
+        ):
+            patch.setattr(owner, name, full)
+            index.spill(SpillFiles(tmp_path))
+        assert caught.value.code == "STA-3051" and caught.value.retriable
+        assert list(tmp_path.iterdir()) == []
     assert np.array_equal(index.keys[index.lookup_or_insert(np.arange(200_000))], np.arange(200_000))
+
+
+def test_an_array_is_copied_with_zeros_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, array = SpillFiles(tmp_path), np.arange(3_000_000.0).reshape(-1, 3)
+    monkeypatch.setattr(spill_files, "_ZEROS", np.zeros(100_003, np.uint8))
+    for given in (array, array[::2], array[:, :2]):
+        copy = files.copied(given, len(given) + 50_001)
+        assert np.array_equal(copy[: len(given)], given) and not copy[len(given) :].any()
+        assert copy.shape == (len(given) + 50_001, given.shape[1]) and pages_of(copy) is not None
+        assert np.array_equal(files.copied(given), given)
 
 
 def test_pages_of_arrays_are_given_back(tmp_path: Path) -> None:
