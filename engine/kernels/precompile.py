@@ -35,7 +35,7 @@ from penstock.engine.kernels.functions import (
     variants,
     word_metrics,
 )
-from penstock.engine.kernels.index import gather, multi_index, slots, tagged_index, word_index
+from penstock.engine.kernels.index import direct_index, gather, multi_index, slots, tagged_index, word_index
 from penstock.engine.kernels.kernel import Kernel
 
 MODULES = (
@@ -44,6 +44,7 @@ MODULES = (
     writer,
     bitwise,
     csv_fields,
+    direct_index,
     gather,
     json_fields,
     json_paths,

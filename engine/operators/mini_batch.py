@@ -10,7 +10,11 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import concat_batches
 
 # so many full batches are processed together at most
-BATCHES_AT_ONCE = 4
+BATCHES_AT_ONCE = 16
+FEW_AT_ONCE = 4
+"""So many where more would gain nothing: their rows are wide, or hardly two of them change the same group."""
+_WIDE_BYTES = 16 << 20
+"""Of ``FEW_AT_ONCE`` full batches or more."""
 # a batch with less than this part of a full one is small
 _SMALL = 8
 _TAKEN_WITHIN_MS = 1.0
@@ -20,8 +24,8 @@ processed alone after this time.
 
 
 class MiniBatch:
-    """Buffers up to ``BATCHES_AT_ONCE`` full batches for half the buffer timeout: the other half is the
-    exchange's behind it.
+    """Buffers up to ``at_once`` full batches, fewer of wide rows, for half the buffer timeout: the other
+    half is the exchange's behind it.
 
     A batch below an eighth of a full one means that its producer has no more, so it is processed at once. An
     exception are rows known to be ready ``behind`` it: two small batches together cost little more than one.
@@ -36,15 +40,18 @@ class MiniBatch:
         self.small = self._full // _SMALL
         self._least = 0 if small_ones else self.small
         self._batches: list[Batch] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
+        self.at_once = BATCHES_AT_ONCE
         self.until_ms: float | None = None
 
     def add(self, batch: Batch, *, behind: bool = False) -> bool:
         """Buffer a batch; return whether the buffer must be processed now."""
         self._batches.append(batch)
         self._rows += batch.num_rows
+        self._bytes += batch.rows.nbytes
         # enough rows, or nothing to wait for: no rows are known to be ready, and the batch is small
-        if self._rows >= BATCHES_AT_ONCE * self._full or not (
+        at_once = FEW_AT_ONCE if self._bytes >= _WIDE_BYTES else self.at_once
+        if self._rows >= at_once * self._full or not (
             behind or (self._timeout_ms > 0 and batch.num_rows >= self._least)
         ):
             return True
@@ -57,6 +64,6 @@ class MiniBatch:
     def take(self) -> list[Batch]:
         """Return what is buffered, and empty the buffer."""
         batches, rows = self._batches, self._rows
-        self._batches, self._rows, self.until_ms = [], 0, None
+        self._batches, self._rows, self._bytes, self.until_ms = [], 0, 0, None
         # small batches become one; full ones are not worth the copy
         return concat_batches(batches) if len(batches) > 1 and rows <= self._full else batches

@@ -17,7 +17,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import weights_of
 from penstock.engine.exchange.batch_concat import concat_batches
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.operators.mini_batch import MiniBatch
+from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE, FEW_AT_ONCE, MiniBatch
 from penstock.engine.state.aggregates.accumulators import Accumulators, ValueTooLarge, paired
 from penstock.engine.state.groups.group_state import GroupState
 from penstock.engine.state.index.key_index import KeyIndex
@@ -142,6 +142,9 @@ class GroupAggregateOperator(Operator):
         touched = self._distinct.of(
             slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity
         )
+        # more rows at once are fewer changes only where several rows change a group
+        rows = sum(one.size for one in slots)
+        self._buffered.at_once = FEW_AT_ONCE if 2 * touched.size > rows else BATCHES_AT_ONCE
         # an incremental snapshot writes the groups marked here
         state.mark(touched)
         # the old rows must be read before the new ones are added

@@ -1,4 +1,4 @@
-"""KeyIndex: key columns to dense slots. One fixed-width column goes to a WordIndex, one string column to a
+"""KeyIndex: key columns to dense slots. One fixed-width column goes to a DirectIndex, one string column to a
 StringIndex.
 
 Several columns become rows of words. A string or nested value goes through an index of its own: its slot is
@@ -16,10 +16,11 @@ import pyarrow as pa
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.index.direct_index import DirectIndex
 from penstock.engine.state.index.nested_index import NestedIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
-from penstock.engine.state.index.word_index import WordIndex, slots_in_use
+from penstock.engine.state.index.word_index import slots_in_use
 
 # Of an int64 word, for sizes.
 _WORD_BYTES = 8
@@ -132,7 +133,7 @@ class _WordKeys:
 
     def __init__(self, kind: pa.DataType | None) -> None:
         self._kind = kind
-        self.slots = WordIndex()
+        self.slots = DirectIndex()
 
     def _words(self, columns: Sequence[pa.Array], num_rows: int) -> tuple[np.ndarray, np.ndarray]:
         if self._kind is None:

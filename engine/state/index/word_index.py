@@ -13,7 +13,7 @@ from penstock.engine.storage.reserved_memory import extend_array, reserve_zeros
 from penstock.engine.storage.spill_files import pages_of, zeros_beside
 
 # 64 pairs for up to 40 keys.
-_FIRST_BITS = 6
+FIRST_BITS = 6
 GRADUAL_BITS = 16
 """From so many places on (2 to the power) a table grows while it is used. A rebuild takes a millisecond
 there, and half a second at ten million keys.
@@ -63,7 +63,7 @@ class WordIndex(Mapped):
     MAPPED = ("_table", "_old", "keys", "_free")
 
     def __init__(self) -> None:
-        self._reset(_FIRST_BITS)
+        self._reset(FIRST_BITS)
 
     def _reset(self, bits: int) -> None:
         self._bits = bits
@@ -125,6 +125,10 @@ class WordIndex(Mapped):
         return out
 
     def _grow(self) -> None:
+        self._grow_table()
+        self._grow_slots(slots_of(self._bits))
+
+    def _grow_table(self) -> None:
         self._finish_growing()
         # Small tables grow fourfold, large ones double: few rebuilds, little unused memory.
         bits = self._bits + (2 if self._bits < GRADUAL_BITS else 1)
@@ -134,9 +138,11 @@ class WordIndex(Mapped):
         else:
             self._old = self._table
             self._state[[kernel.ORIGIN, kernel.PASSED]] = 0
-        self.keys = grown(self.keys, slots_of(bits))
-        self._free = grown(self._free, slots_of(bits))
         self._table, self._bits = table, bits
+
+    def _grow_slots(self, capacity: int) -> None:
+        self.keys = grown(self.keys, capacity)
+        self._free = grown(self._free, capacity)
 
     def _migrate(self, rows: int) -> None:
         """Move some pairs of the table before, ahead of so many rows that may be new keys."""
@@ -152,13 +158,21 @@ class WordIndex(Mapped):
         """Free distinct live slots and forget their keys."""
         # Nothing left: a small table again. Capacity shrinks.
         if slots.size == len(self):
-            self._reset(_FIRST_BITS)
+            self._reset(FIRST_BITS)
             return
         state = self._state
         keyed = slots[slots != self.null_slot] if self.null_slot >= 0 else slots
         if keyed.size < slots.size:
             state[kernel.NULL] = 0
-        if pays_to_rebuild(slots.size, len(self)):
+        self._forget(keyed, pays_to_rebuild(slots.size, len(self)))
+        # Reversed: the stack returns the slots in the order they were freed in.
+        self._free[state[kernel.FREE] : state[kernel.FREE] + slots.size] = slots[::-1]
+        state[kernel.FREE] += slots.size
+        state[kernel.LIVE] -= slots.size
+
+    def _forget(self, keyed: np.ndarray, rebuild: bool) -> None:
+        """Take the words of slots out of the table, with one pass over all of it or one by one."""
+        if rebuild:
             self._finish_growing()
             dead = np.zeros(self.keys.size, np.uint8)
             dead[keyed] = 1
@@ -166,11 +180,7 @@ class WordIndex(Mapped):
             kernel.rebuild(self._table, self._bits, table, self._bits, dead)
             self._table = table
         else:
-            kernel.remove(self.keys[keyed], self._table, self._bits, self._old, state)
-        # Reversed: the stack returns the slots in the order they were freed in.
-        self._free[state[kernel.FREE] : state[kernel.FREE] + slots.size] = slots[::-1]
-        state[kernel.FREE] += slots.size
-        state[kernel.LIVE] -= slots.size
+            kernel.remove(self.keys[keyed], self._table, self._bits, self._old, self._state)
 
     @property
     def allocated(self) -> int:

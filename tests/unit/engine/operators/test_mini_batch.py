@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE, MiniBatch
+from penstock.engine.operators import mini_batch
+from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE, FEW_AT_ONCE, MiniBatch
 from tests.harness.length import examples
 
 FULL = 80
@@ -47,6 +48,14 @@ def test_as_many_rows_as_go_at_once_do_not_wait() -> None:
     assert [waiting.add(rows(FULL), behind=True) for _ in range(BATCHES_AT_ONCE)] == [False] * (
         BATCHES_AT_ONCE - 1
     ) + [True]
+
+
+def test_fewer_batches_of_wide_rows_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mini_batch, "_WIDE_BYTES", 8 * FULL)
+    waiting, _ = buffer()
+    assert [waiting.add(rows(FULL)) for _ in range(FEW_AT_ONCE)] == [False] * (FEW_AT_ONCE - 1) + [True]
+    waiting.take()
+    assert not waiting.add(rows(FULL)), "its bytes are counted anew"
 
 
 @pytest.mark.parametrize("timeout_ms", [0, 100])

@@ -18,7 +18,7 @@ from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.operators.aggregate import group_aggregate
 from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
 from penstock.engine.operators.factory import build_operator
-from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
+from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE, FEW_AT_ONCE
 from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Literal
 from penstock.planner.logical.aggregate import Phase
 from tests.harness.length import examples
@@ -243,7 +243,20 @@ def test_full_batches_are_taken_together():
     assert [batch.num_rows for batch in out.batches] == [1, 2]
     operator.on_batch(full, 0, out)
     operator.before_barrier(1, out)
-    assert out.rows == {("a", 96, 96, "a", 1): 1}
+    rows = 16 * (BATCHES_AT_ONCE + 2)
+    assert out.rows == {("a", rows, rows, "a", 1): 1}
+
+
+def test_fewer_batches_are_taken_together_where_each_row_is_a_group():
+    operator, out = opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, batch_max_rows=16))), Folded()
+    distinct = batch_of(INPUT.to_arrow(), [(str(i), 0, 1) for i in range(16)])
+    for _ in range(2):
+        operator.on_batch(distinct, 0, out)
+        operator.release(out)
+    for _ in range(FEW_AT_ONCE):
+        operator.on_batch(distinct, 0, out)
+    # two that were released, one of so many batches of the same groups
+    assert len(out.batches) == 3
 
 
 def test_rows_that_are_ready_behind_small_ones_are_taken_with_them():

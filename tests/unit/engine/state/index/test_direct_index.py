@@ -1,0 +1,145 @@
+"""DirectIndex against a dict: dense words and outliers to slots, through growth, removal and spilling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index import direct_index, word_index
+from penstock.engine.state.index.direct_index import PLACES_LEAST, DirectIndex
+from penstock.engine.storage.spill_files import SpillFiles
+
+Word = int | None
+FAR = [2**63 - 1, -(2**63), 1 << 40, -1 - (1 << 40)]
+
+
+def arrays(words: list[Word]) -> tuple[np.ndarray, np.ndarray]:
+    valid = np.array([word is not None for word in words], np.uint8)
+    return np.array([word or 0 for word in words], np.int64), valid
+
+
+def insert(index: DirectIndex, model: dict[Word, int], words: list[Word]) -> None:
+    new = [word for word in dict.fromkeys(words) if word not in model]
+    slots = index.lookup_or_insert(*arrays(words)).tolist()
+    for word, slot in zip(words, slots, strict=True):
+        assert model.setdefault(word, slot) == slot
+    assert sorted(index.fresh.tolist()) == sorted(model[word] for word in new)
+
+
+def remove(index: DirectIndex, model: dict[Word, int], words: list[Word]) -> None:
+    index.remove(np.array([model.pop(word) for word in words], np.int64))
+
+
+def check(index: DirectIndex, model: dict[Word, int]) -> None:
+    assert len(index) == len(model) == len(set(model.values()))
+    assert index.live_slots().tolist() == sorted(model.values())
+    assert all(slot < index.capacity for slot in model.values())
+    assert index.null_slot == model.get(None, -1)
+    for word, slot in model.items():
+        assert word is None or index.keys[slot] == word
+    asked: list[Word] = [*model, *FAR, None, 77, -3, 10**6]
+    assert index.lookup(*arrays(asked)).tolist() == [model.get(word, -1) for word in asked]
+
+
+def dense(count: int = 500, first: int = 0) -> list[Word]:
+    return [*range(first, first + count)]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_index, "PLACES_LEAST", 64)
+    monkeypatch.setattr(direct_index, "PLACES_PER_KEY", 4)
+    monkeypatch.setattr(direct_index, "OUTLIERS_LEAST", 8)
+
+
+@pytest.mark.parametrize("gradual", [False, True])
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_like_a_dict(on_disk: bool, gradual: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
+    if gradual:
+        monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
+        monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
+    ways = set()
+    for seed in range(30 if on_disk else 100):
+        random, index, model = Random(seed), DirectIndex(), dict[Word, int]()
+        first = random.choice([0, -200, -(2**63), 2**63 - 4_000])
+        for _ in range(12):
+            first = max(-(2**63), min(first + random.choice([0, 0, 100, 300, -100]), 2**63 - 400))
+            words: list[Word] = [*range(first, first + random.choice([50, 400])), None]
+            if random.random() < 0.4:
+                words += [*FAR, *(random.randrange(-(2**63), 2**63) for _ in range(random.choice([1, 60])))]
+            if random.random() < 0.7:
+                insert(index, model, random.choices(words, k=random.randrange(300)))
+            elif model:
+                remove(index, model, random.sample(list(model), random.randint(0, len(model))))
+            if on_disk and random.random() < 0.4:
+                index.spill(SpillFiles(tmp_path))
+                assert index.spillable_bytes() == 0
+            ways.add((index._places.size > 0, index._outliers > 0))
+            check(index, model)
+    assert ways == {(False, False), (True, False), (True, True)}
+
+
+def test_dense_words_have_an_array() -> None:
+    index, model = DirectIndex(), dict[Word, int]()
+    insert(index, model, dense())
+    insert(index, model, dense())
+    assert index._places.size == 500
+    check(index, model)
+
+
+def test_words_that_are_not_dense_stay_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct_index, "PLACES_LEAST", PLACES_LEAST)
+    index, model = DirectIndex(), dict[Word, int]()
+    for _ in range(3):
+        insert(index, model, [1_000 * word for word in range(500)])
+    assert index._places.size == 0
+    check(index, model)
+
+
+def test_ids_that_ascend_widen_the_array_beside_an_outlier() -> None:
+    index, model = DirectIndex(), dict[Word, int]()
+    insert(index, model, dense())
+    for first in range(0, 5_000, 100):
+        insert(index, model, [-(2**63), *dense(first=first)])
+    assert index._outliers == 1
+    assert 5_400 <= index._places.size < 16 * 5_400
+    check(index, model)
+
+
+def test_the_array_follows_a_range_that_moves() -> None:
+    """Old ids are removed as new ones come: places of removed ids are freed."""
+    index, model = DirectIndex(), dict[Word, int]()
+    for first in range(0, 20_000, 100):
+        insert(index, model, dense(first=first))
+        remove(index, model, [word for word in model if word is not None and word < first])
+        check(index, model)
+    assert 0 < index._places.size < 10_000
+
+
+def test_too_many_outliers_are_hashed_with_all_others() -> None:
+    index, model = DirectIndex(), dict[Word, int]()
+    insert(index, model, dense())
+    insert(index, model, dense())
+    assert index._places.size
+    insert(index, model, [(1 << 40) + 1_000 * word for word in range(600)])
+    assert not index._places.size
+    check(index, model)
+
+
+def test_a_large_index_keeps_its_array_and_hashes_outliers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is moved in one step there."""
+    index, model = DirectIndex(), dict[Word, int]()
+    insert(index, model, dense())
+    insert(index, model, dense())
+    monkeypatch.setattr(direct_index, "CONVERTED_KEYS", 400)
+    insert(index, model, [(1 << 40) + 1_000 * word for word in range(600)])
+    insert(index, model, dense(first=-100))
+    assert index._places.size == 500 and index._outliers == 700
+    check(index, model)
+    remove(index, model, [word for word in model if word is not None and word % 3 == 0])
+    check(index, model)
