@@ -13,20 +13,24 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.index.direct_index import DirectIndex
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex
-from penstock.engine.state.index.word_index import WordIndex
 from penstock.engine.state.state_snapshot import whole
 from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 from penstock.engine.windowing import window_arithmetic
 from penstock.engine.windowing.window_assigner import AssignedRows
 from penstock.planner.logical.windows import AttachedWindow, Windowing
 
-# An entry's word: (slice * fan + missed) << 32 | key slot.
 _KEY_BITS = 32
 _KEY = (1 << _KEY_BITS) - 1
+_NEAR_BITS = 2
+"""The low bits of an entry's pane are the lowest of its word. Few panes are open at a time and their numbers
+are used again, so the words of the first four panes are dense: ``DirectIndex`` has an array of them.
+"""
+_NEAR = (1 << _NEAR_BITS) - 1
 
 
 # One subtask that has all key groups, for states outside of a job.
@@ -60,7 +64,7 @@ class WindowState(TrackedState):
         self._uses = UseCounts()
         # (end, start) to slice numbers.
         self._slices = RowIndex(2)
-        self._entries = WordIndex()
+        self._entries = DirectIndex()
         self._of_slice = MultiIndex()
         self.closed = KeyGroupWatermarkState(groups)
         self.changes = SlotChanges()
@@ -84,7 +88,7 @@ class WindowState(TrackedState):
         self.some_missed |= assigned.missed is not None
         # ``fresh`` of the index is only read when the number of entries has grown.
         known = len(self._entries)
-        entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
+        entries = self._entries.lookup_or_insert(_words(panes, key_slots))
         if len(self._entries) > known:
             fresh = self._entries.fresh
             self._of_slice.link(self._slice_of(fresh), fresh)
@@ -129,14 +133,14 @@ class WindowState(TrackedState):
 
     def key_slots(self, entries: np.ndarray) -> np.ndarray:
         """Return the slot in ``keys`` of each entry's key."""
-        return self._entries.keys[entries] & _KEY
+        return (self._entries.keys[entries] >> _NEAR_BITS) & _KEY
 
     def missed(self, entries: np.ndarray) -> np.ndarray:
         """Return how many of its slice's first windows each entry is not part of."""
-        return (self._entries.keys[entries] >> _KEY_BITS) % self._fan
+        return _panes(self._entries.keys[entries]) % self._fan
 
     def _slice_of(self, entries: np.ndarray) -> np.ndarray:
-        return (self._entries.keys[entries] >> _KEY_BITS) // self._fan
+        return _panes(self._entries.keys[entries]) // self._fan
 
     def remove(self, slices: np.ndarray) -> None:
         """Forget distinct slices with all their entries, and the keys no entry is left of."""
@@ -203,3 +207,12 @@ class WindowState(TrackedState):
         loaded.reserve(entries.size)
         loaded.restore(rows, {name: column for name, column in columns.items() if name.startswith("a")})
         self.accumulators.merge(entries, loaded, rows)
+
+
+# A word has the high bits of the pane, 32 bits of the key slot, and the low bits of the pane.
+def _words(panes: np.ndarray, key_slots: np.ndarray) -> np.ndarray:
+    return ((panes >> _NEAR_BITS << _KEY_BITS | key_slots) << _NEAR_BITS) | (panes & _NEAR)
+
+
+def _panes(words: np.ndarray) -> np.ndarray:
+    return (words >> (_KEY_BITS + _NEAR_BITS) << _NEAR_BITS) | (words & _NEAR)

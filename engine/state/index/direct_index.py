@@ -14,7 +14,6 @@ from penstock.engine.state.index.word_index import (
     pays_to_rebuild,
     slots_of,
 )
-from penstock.engine.storage.spill_files import zeros_beside
 
 PLACES_PER_KEY = 16
 """Places of four bytes that a key may cost: a hash table of pairs costs 26 to 102 bytes a key."""
@@ -35,9 +34,9 @@ class DirectIndex(WordIndex):
     """A WordIndex with an array of ``places`` by value, slot + 1 of each word, while its words are dense: a
     range of ``PLACES_PER_KEY`` times as many values at most.
 
-    It begins as a hash table, and looks from time to time whether its words are dense. Beside an array the hash
-    table has the outliers, words outside of the range. With too many of them all words are hashed again.
-    ``fresh`` names new words of the range before outliers.
+    It begins as a hash table, and looks from time to time whether its words are dense. Beside an array the
+    hash table has the outliers, words outside of the range. With too many of them all words are hashed
+    again. ``fresh`` names new words of the range before outliers.
     """
 
     MAPPED = ("_places",)
