@@ -18,7 +18,8 @@ import pyarrow as pa
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.storage.local import make_private
 
-_ZEROS = np.zeros(4 << 20, np.uint8)
+_PIECE = 4 << 20
+"""Bytes of an array written at once: two large pages."""
 
 
 @dataclass
@@ -138,9 +139,13 @@ def _mapped(size: int, directory: Path | None, first: np.ndarray) -> ArrayPages:
         make_private(directory)
     with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory, buffering=0) as file:
         os.posix_fallocate(file.fileno(), 0, size)
-        _write(file, first)
-        for start in range(first.size, size, _ZEROS.size):
-            _write(file, _ZEROS[: size - start])
+        piece = np.empty(min(size, _PIECE), np.uint8)
+        for start in range(0, size, _PIECE):
+            # Copied first: of memory that nobody has touched yet the system writes small pages only.
+            some, piece = first[start : start + _PIECE], piece[: size - start]
+            piece[: some.size] = some
+            piece[some.size :] = 0
+            _write(file, piece)
         pages = ArrayPages(file.fileno(), size)
     # state is accessed by key: read-ahead would load pages that nobody needs
     pages.madvise(mmap.MADV_RANDOM)

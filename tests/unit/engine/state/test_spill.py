@@ -169,7 +169,7 @@ def test_an_array_that_does_not_fit_the_disk_stays_where_it_is(
 
 def test_an_array_is_copied_with_zeros_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, array = SpillFiles(tmp_path), np.arange(3_000_000.0).reshape(-1, 3)
-    monkeypatch.setattr(spill_files, "_ZEROS", np.zeros(100_003, np.uint8))
+    monkeypatch.setattr(spill_files, "_PIECE", 100_003)
     for given in (array, array[::2], array[:, :2]):
         copy = files.copied(given, len(given) + 50_001)
         assert np.array_equal(copy[: len(given)], given) and not copy[len(given) :].any()
