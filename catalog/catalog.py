@@ -340,7 +340,11 @@ class Catalog:
 
     def written(self, full_name: str) -> str:
         """Return a full name as it may be written here."""
-        return full_name.rpartition(".")[2] if ObjectPath.of(full_name) == self.current else full_name
+        path, name = ObjectPath.of(full_name), full_name.rpartition(".")[2]
+        if path == self.current:
+            return name
+        # a name of two parts is looked for in the current catalog
+        return f"{path.database}.{name}" if path.catalog == self.current.catalog else f"{path}.{name}"
 
     def relations_of(self, path: ObjectPath) -> list[Relation]:
         """Return all relations of a database."""
@@ -416,6 +420,10 @@ class Catalog:
     def _near(self, name: str) -> str:
         if name.lower().startswith(f"{SYSTEM}."):
             return did_you_mean(name, SYSTEM_TABLES, others=True) or ""
+        # a table of another database, asked for without it
+        elsewhere = [known for known in self.names() if known.lower().endswith(f".{name.lower()}")]
+        if elsewhere:
+            return f'did you mean "{elsewhere[0]}"?'
         return (
             did_you_mean(name, self.names(), others=True)
             or "no table is declared yet: CREATE TABLE declares one"

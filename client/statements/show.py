@@ -47,6 +47,10 @@ def show(state: SessionState, node: nodes.Show | nodes.ShowCreate | nodes.Descri
         case nodes.Show(nodes.ShowKind.COLUMNS, table, like):
             assert table is not None
             return _columns(state, table, like)
+        case nodes.Show((nodes.ShowKind.CURRENT_CATALOG | nodes.ShowKind.CURRENT_DATABASE) as kind, _, like):
+            here = state.catalog.current
+            name = here.catalog if kind is nodes.ShowKind.CURRENT_CATALOG else here.database
+            return text_rows([f"{kind} name"], [(name,)] if matches(name, like) else [])
         case nodes.Show(kind, _, like, place):
             here = state.catalog.current
             return (
@@ -331,7 +335,7 @@ _HELP = (
     (
         "SHOW",
         "SHOW CATALOGS | DATABASES | TABLES | [MATERIALIZED] VIEWS | COLUMNS FROM t | FUNCTIONS | "
-        "CONNECTORS | JOBS | SETTINGS [LIKE '..']",
+        "CONNECTORS | JOBS | SETTINGS [LIKE '..']; SHOW CURRENT CATALOG | DATABASE",
     ),
     (
         "METRICS",

@@ -105,7 +105,9 @@ class TableParser:
             begin = self._tokens.index
         # clauses of other engines between a table and its alias
         if self._tokens.at_words("TABLESAMPLE"):
-            raise self._tokens.not_yet("TABLESAMPLE", "filter with WHERE")
+            raise self._tokens.not_yet(
+                "TABLESAMPLE", "write WHERE pmod(xxhash64(key), 100) < 5 for 5 in 100 keys, or LIMIT 10"
+            )
         if self._tokens.word() in PIVOT_WORDS and time is None:
             node = self._pivots.table(begin, node)
         name = self.alias("table alias")

@@ -201,6 +201,8 @@ _QUERIES = (
     _Rule("<any>", "~", "write RLIKE for a regular expression, LIKE or ILIKE for % and _"),
     _Rule("<any>", "@", "write the value; a program writes ? and passes it: cursor.execute('SELECT ?', [1])"),
     _Rule("<any>", "->", "write get_json_object(x, '$.a') for a field of JSON; x -> .. is a lambda"),
+    _Rule("<any>", ": =", "write => and the argument, or named_struct('a', 1) for a struct"),
+    _Rule("<any>", ": <number>", "write slice(array, 1, 2): the first element and how many"),
     _Rule("<any>", ":", "write get_json_object(x, '$.a') for a field of JSON, x.a for one of a row"),
     _Rule(
         "WINDOW TUMBLING|HOPPING|SESSION",

@@ -496,10 +496,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         return nodes.Reset(self._setting(children[0]), _span(children[0]), span=self.span)
 
     def show_kind(self, children: list[Any]) -> nodes.ShowKind:
-        return nodes.ShowKind(children[0].value.lower())
-
-    def materialized_views(self, children: list[Any]) -> nodes.ShowKind:
-        return nodes.ShowKind.MATERIALIZED_VIEWS
+        return nodes.ShowKind(" ".join(word.value for word in children).lower())
 
     def like(self, children: list[Any]) -> Any:
         return children[0]

@@ -323,6 +323,8 @@ class ShowKind(StrEnum):
     CONNECTORS = "connectors"
     JOBS = "jobs"
     SETTINGS = "settings"
+    CURRENT_CATALOG = "current catalog"
+    CURRENT_DATABASE = "current database"
 
 
 IN_NAMESPACE = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS, ShowKind.MATERIALIZED_VIEWS)

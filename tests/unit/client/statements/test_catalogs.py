@@ -82,6 +82,30 @@ def test_a_column_is_found_by_what_from_wrote_before_its_table() -> None:
         assert told(made, "SELECT other.t.a FROM sales.t") == "SQL-1044"
 
 
+def test_the_hint_names_a_table_of_another_place() -> None:
+    """What it says is what a query may write there."""
+    with opened() as made:
+        made.executescript(
+            f"CREATE DATABASE sales; CREATE CATALOG other WITH ('type' = 'memory'); {table('t', 2)}"
+        )
+        for place, written in (
+            ("sales", "default_database.t"),
+            ("CATALOG other", "default_catalog.default_database.t"),
+        ):
+            made.execute(f"USE {place}")
+            with pytest.raises(penstock.Error) as refused:
+                made.execute("SELECT * FROM t")
+            assert refused.value.hint == f'did you mean "{written}"?'
+            assert count(made, written) == 2
+
+
+def test_the_current_place_is_shown() -> None:
+    with opened() as made:
+        made.executescript("CREATE DATABASE sales; USE sales")
+        assert listed(made, "SHOW CURRENT DATABASE") == ["sales"]
+        assert listed(made, "SHOW CURRENT CATALOG") == ["default_catalog"]
+
+
 def test_materialized_views_of_another_database_are_listed() -> None:
     with opened() as made:
         made.executescript(f"CREATE DATABASE sales; {table('sales.t', 2)} USE sales")

@@ -82,6 +82,14 @@ DROP MATERIALIZED VIEW IF EXISTS v
 ---
 DropMaterializedView(span=Span(start=0, end=34), name=Name(text='v', span=Span(start=33, end=34), quoted=False), if_exists=True)
 ====
+SHOW CURRENT CATALOG
+---
+Show(span=Span(start=0, end=20), kind=<ShowKind.CURRENT_CATALOG: 'current catalog'>, table=None, like=None, namespace=None)
+====
+SHOW CURRENT DATABASE
+---
+Show(span=Span(start=0, end=21), kind=<ShowKind.CURRENT_DATABASE: 'current database'>, table=None, like=None, namespace=None)
+====
 SHOW MATERIALIZED VIEWS LIKE 'a%'
 ---
 Show(span=Span(start=0, end=33), kind=<ShowKind.MATERIALIZED_VIEWS: 'materialized views'>, table=None, like='a%', namespace=None)
