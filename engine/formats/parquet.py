@@ -24,9 +24,9 @@ _BUFFER_BYTES = 1 << 18
 # So many rows are decoded at once whatever their width; more of them only while they make so many bytes.
 # Twice as many rows of 180 bytes cost a last row by key 8 % more processor time: their arrays were new pages.
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 32_768, 4 << 20
-# Texts of a column chunk are read as a dictionary and indexes when the chunk holds at most so many bytes and so
-# many a value. That is a dictionary of the size at which most writers give it up, and indexes of 24 bits. Texts
-# that were written plainly would be hashed, which takes 8 times as long as reading them.
+# Texts of a column chunk are read as a dictionary and indexes when the chunk holds at most so many bytes and
+# so many a value. That is a dictionary of the size at which most writers give it up, and indexes of 24 bits.
+# Texts that were written plainly would be hashed, which takes 8 times as long as reading them.
 _DICTIONARY_BYTES, _INDEX_BYTES = 1 << 20, 3
 # the offsets of a batch's texts have 31 bits
 _TEXT_BYTES = (1 << 31) - 1

@@ -13,6 +13,7 @@ from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
+from penstock.engine.expressions.text.remembered_texts import RememberedTexts
 from penstock.engine.expressions.text.strings import check_replaced
 
 _ESCAPED_BY_ARROW = "\\"
@@ -170,8 +171,7 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
     whole = f"(?P<g0>{groups.pattern})"
     nothing = scalar_of("", pa.string())
 
-    def kernel(s: Datum, *_: Datum) -> pa.Array:
-        (column,) = aligned(s)
+    def extract(column: pa.Array) -> pa.Array:
         matched = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), nothing)
         return (
             pc.if_else(pc.is_valid(column), matched, pa.scalar(None, pa.string()))
@@ -179,7 +179,8 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
             else matched
         )
 
-    return kernel
+    remembered = RememberedTexts(extract)
+    return lambda s, *_: remembered(aligned(s)[0])
 
 
 TEXT_PATTERNS: dict[str, Factory] = {

@@ -342,5 +342,5 @@ def test_parquet_texts_stored_as_dictionaries(
 def test_parquet_dictionary_with_an_invalid_text(tmp_path: Path) -> None:
     values = pa.array([b"ok", b"\xff\xfe"] * 50, pa.binary()).view(pa.string())
     pq.write_table(pa.table({"a": values}), tmp_path / "a.parquet")
-    with pytest.raises(PenstockError, match="DAT-4206.*column a"):
+    with pytest.raises(PenstockError, match=r"DAT-4206.*column a"):
         read(table_of({"a": STRING}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")}))
