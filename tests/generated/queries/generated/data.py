@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +26,28 @@ SCHEMA = pa.schema(
         ("ts", pa.timestamp("us")),
     ]
 )
+TYPED = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        ("k", pa.int32()),
+        ("f", pa.float64()),
+        ("g", pa.float32()),
+        ("y", pa.decimal128(20, 4)),
+        ("b", pa.bool_()),
+        ("day", pa.date32()),
+        ("l", pa.string()),
+    ]
+)
+_NAN = float("nan")  # one object, so that Python finds the row again that is retracted
+_TYPED_VALUES: tuple[tuple[Any, ...], ...] = (
+    (None, 1, 2, 1, 2, 3),
+    (None, _NAN, float("inf"), -float("inf"), -0.0, 0.0, 1.5, 0.5, -2.25, 1e300),
+    (None, _NAN, float("inf"), -0.0, 0.0, 1.5, -2.25),
+    (None, *(Decimal(text) for text in ("0.1250", "-0.1250", "12.3450", "123456.7891", "-7.0001", "0.0000"))),
+    (None, True, False, True),
+    (None, date(2024, 1, 1), date(2024, 2, 29), date(1969, 12, 31), date(2024, 1, 1)),
+    (None, "", "a", "x" * 40, "x" * 39 + "y", "\u00e9\u4e2d\U0001f600z", "a\u0301b", " pad "),
+)
 DELAY_S = 20
 _DISORDER_S = 8
 
@@ -38,13 +60,17 @@ DUPLICATES = range(30, 35)
 
 def feeds(variant: int) -> dict[str, Feed]:
     """Tables: t and e with event time; c with event time and changes; u with changes and a key; w without
-    either; nothing.
+    either; nothing; d with changes of other types.
     """
+    return _feeds(variant) | {"d": _typed(random.Random(variant * 104729 + 7), variant)}
+
+
+def _feeds(variant: int) -> dict[str, Feed]:
     dice = random.Random(variant * 7919 + 13)
     if variant in NULLS:
-        return {name: _sparse(feed, dice) for name, feed in feeds(variant - NULLS.start).items()}
+        return {name: _sparse(feed, dice) for name, feed in _feeds(variant - NULLS.start).items()}
     if variant in DUPLICATES:
-        return _repeated(feeds(variant - DUPLICATES.start), dice)
+        return _repeated(_feeds(variant - DUPLICATES.start), dice)
     return {
         "t": _feed([(row, 1) for row in _events(dice, 40, 0)], time_column="ts", delay=DELAY_S),
         "e": _feed([(row, 1) for row in _events(dice, 26, 1)], time_column="ts", delay=DELAY_S),
@@ -53,6 +79,30 @@ def feeds(variant: int) -> dict[str, Feed]:
         "w": _feed([(_row(dice, i, _time(dice, i, 3)), 1) for i in range(18)]),
         "nothing": _feed([]),
     }
+
+
+def _typed(dice: random.Random, variant: int) -> Feed:
+    """Rows that are inserted, and some of them replaced or retracted; mostly NULL, or mostly equal, in the
+    variants of those.
+    """
+
+    def row(number: int) -> Row:
+        few = 2 if variant in DUPLICATES else 100
+        rate = 0.75 if variant in NULLS else 0.0
+        return (
+            number,
+            *(None if dice.random() < rate else dice.choice(values[:few]) for values in _TYPED_VALUES),
+        )
+
+    changes: list[tuple[Row, int]] = []
+    live: dict[int, Row] = {}
+    for number in (dice.randrange(24) for _ in range(40)):
+        if number in live:
+            changes.append((live.pop(number), -1))
+        if not changes or changes[-1][1] > 0 or dice.random() < 0.6:
+            live[number] = row(number)
+            changes.append((live[number], 1))
+    return replace(_feed(changes, key=("id",)), schema=TYPED)
 
 
 def _changed_values(feed: Feed, change: Callable[[Row], Row]) -> Feed:

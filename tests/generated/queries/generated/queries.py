@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tests.generated.queries.generated.dice import Dice
+from tests.generated.queries.generated.documents import Documents
 from tests.generated.queries.generated.functions import calls
 from tests.generated.queries.generated.joins import Joins
 from tests.generated.queries.generated.nested import Nested
 from tests.generated.queries.generated.overs import Overs
 from tests.generated.queries.generated.pieces import Piece, joined, made
+from tests.generated.queries.generated.pipes import Pipes
 from tests.generated.queries.generated.recursion import Recursion
 from tests.generated.queries.generated.row_windows import RowWindows
 from tests.generated.queries.generated.scalars import COLUMNS, Scalars
 from tests.generated.queries.generated.spellings import Spellings
 from tests.generated.queries.generated.subqueries import Subqueries
+from tests.generated.queries.generated.typed_values import TypedValues
 from tests.generated.queries.generated.windows import Windows
 
 BLOCK = 100  # queries of a block prefer what its earlier ones did not have
@@ -42,6 +45,9 @@ class Queries:
         self.recursion = Recursion(self)
         self.row_windows = RowWindows(self)
         self.spellings = Spellings(self)
+        self.pipes = Pipes(self)
+        self.documents = Documents(self)
+        self.typed = TypedValues(self)
         self._has_windows = windows
 
     def query(self) -> Piece:
@@ -57,6 +63,7 @@ class Queries:
             "top": self._first_rows,
             "limit": self._some_rows,
             "spelling": self.spellings.query,
+            "typed values": self.typed.query,
         }
         if self._has_windows:
             ways["emit"] = self.windows.emitted
@@ -98,6 +105,9 @@ class Queries:
             "recursive": self.recursion.relation,
             "count windows": self.row_windows.relation,
             "composite keys": self.nested.composite_keys,
+            "pipes": self.pipes.relation,
+            "documents": self.documents.relation,
+            "typed values": self.typed.relation,
         }
         if self._has_windows:
             ways |= {
@@ -108,6 +118,7 @@ class Queries:
                 "window join": self.windows.join,
                 "window semi join": self.windows.semi,
                 "as of": self.nested.as_of,
+                "in time": self._in_time,
             }
         return self.dice.feature("relation", ways)
 
@@ -125,6 +136,17 @@ class Queries:
     def distinct_times(self) -> Piece:
         """A relation with event time, no two rows of one time."""
         return made("timed", self.dice.one(*TIMED)) if self.dice.chance(0.6) else self._timed_filter()
+
+    def _in_time(self) -> Piece:
+        """CURRENT_WATERMARK in a condition that holds for every row with a time, as none is late."""
+        head = f"(SELECT {_LAYOUT} FROM {{r}} WHERE ts IS NOT NULL"
+        mark = "CURRENT_WATERMARK(ts)"
+        return made(
+            "relation",
+            f"{head} AND ({mark} IS NULL OR ts > {mark}))",
+            theirs=f"{head})",
+            r=self.dice.one("t", "e"),  # over changes it is refused
+        )
 
     def _timed_filter(self) -> Piece:
         name = self.dice.alias()

@@ -1,4 +1,4 @@
-"""Windows of n rows: TUMBLE and HOP over numbered rows of partitions."""
+"""Windows of n rows: TUMBLE, HOP and CUMULATE over numbered rows of partitions."""
 
 from __future__ import annotations
 
@@ -56,6 +56,11 @@ class RowWindows:
             "hop": lambda: (
                 f"HOP(TABLE {{r}} PARTITION BY {key} ORDER BY {order}, {slide} ROWS, {slide * times} ROWS)",
                 f"(SELECT * EXCLUDE (n), unnest(range(n // {slide}, (n + {slide * times}) // {slide})) AS window_index"
+                f" FROM (SELECT *, {numbered} AS n FROM {{r}} AS {a}))",
+            ),
+            "cumulate": lambda: (
+                f"CUMULATE(TABLE {{r}} PARTITION BY {key} ORDER BY {order}, {slide} ROWS, {slide * times} ROWS)",
+                f"(SELECT * EXCLUDE (n), unnest(range(n // {slide}, (n // {slide * times} + 1) * {times})) AS window_index"
                 f" FROM (SELECT *, {numbered} AS n FROM {{r}} AS {a}))",
             ),
         }

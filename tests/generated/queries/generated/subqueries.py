@@ -30,6 +30,7 @@ class Subqueries:
             "not exists": lambda: self._exists(outer, "NOT "),
             "exists or": lambda: self._either(outer),
             "quantified": lambda: self._quantified(outer),
+            "unique": lambda: self._unique(outer),
             "correlated": lambda: self.correlated.condition(outer),
             "compared with scalar": lambda: made(
                 "condition",
@@ -67,6 +68,20 @@ class Subqueries:
         sign, word = self.dice.one("=", "<>", "<", "<=", ">", ">="), self.dice.one("ANY", "ALL")
         query = self._query(outer, column)
         return made("condition", f"{outer}.{column} {sign} {word} ({{q}})", least="TRUE", q=query)
+
+    def _unique(self, outer: str) -> Piece:
+        """UNIQUE of one column or two: no two rows are equal, and a row with a NULL equals none."""
+        columns, name = self.dice.one("k", "v", "s, v"), self.dice.alias()
+        known = " AND ".join(f"{name}.{column} IS NOT NULL" for column in columns.split(", "))
+        groups = f"SELECT 1 FROM ({{q}}) AS {name} WHERE {known} GROUP BY {columns} HAVING count(*) > 1"
+        negated = self.dice.one("", "NOT ")
+        return made(
+            "condition",
+            f"({negated}UNIQUE ({{q}}))",
+            theirs=f"({negated}NOT EXISTS ({groups}))",
+            least="TRUE",
+            q=self._query(outer, columns),
+        )
 
     def _exists(self, outer: str, negated: str = "") -> Piece:
         return made("condition", f"{negated}EXISTS ({{q}})", least="TRUE", q=self._query(outer, ""))

@@ -167,7 +167,7 @@ def check_changelog(changelog: Changelog, plan: Planned) -> None:
             continue
         rows, ops = change_rows(batch, plan.upsert_key)
         keys = (
-            list(zip(*(rows.column(i).to_pylist() for i in plan.upsert_key), strict=True))
+            list(zip(*(map(_said, rows.column(i).to_pylist()) for i in plan.upsert_key), strict=True))
             or [()] * rows.num_rows
         )
         for i, op in enumerate(ops.tolist()):
