@@ -9,6 +9,7 @@ from decimal import Decimal as D
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -342,5 +343,26 @@ def test_parquet_texts_stored_as_dictionaries(
 def test_parquet_dictionary_with_an_invalid_text(tmp_path: Path) -> None:
     values = pa.array([b"ok", b"\xff\xfe"] * 50, pa.binary()).view(pa.string())
     pq.write_table(pa.table({"a": values}), tmp_path / "a.parquet")
+    with pytest.raises(PenstockError, match=r"DAT-4206.*column a"):
+        read(table_of({"a": STRING}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")}))
+
+
+@pytest.mark.parametrize(
+    ("values", "ascii"), [(["a", None, "", "bc"], True), (["a", "ü"], False), ([None], True), ([], False)]
+)
+def test_texts_of_ascii_are_known_to_be_valid(values: list[str | None], ascii: bool) -> None:
+    column = pa.array(["ö", *values], pa.string())
+    assert parquet.is_ascii(column.slice(1)) == ascii
+    assert not parquet.is_ascii(pa.array([1]))
+
+
+def test_texts_that_do_not_follow_each_other_are_not_ascii() -> None:
+    ends = pa.py_buffer(np.array([0, 3, 1, 3], np.int32))
+    assert not parquet.is_ascii(pa.StringArray.from_buffers(3, ends, pa.py_buffer(b"abc")))
+
+
+def test_parquet_texts_with_an_invalid_one(tmp_path: Path) -> None:
+    values = pa.array([b"ok", b"\xff\xfe"] * 50, pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"a": values}), tmp_path / "a.parquet", use_dictionary=False)
     with pytest.raises(PenstockError, match=r"DAT-4206.*column a"):
         read(table_of({"a": STRING}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")}))
