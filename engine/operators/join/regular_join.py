@@ -275,9 +275,15 @@ class RegularJoinOperator(Operator, ListState):
 
     def _forget(self, port: int) -> None:
         """Free the rows of a side that nothing can match any more: the other side has ended."""
-        self._sides[port].clear()
-        slots = self._index.live_slots()
-        self._index.remove(slots[self._sides[1 - port].links.counts(slots) == 0])
+        side, other = self._sides[port], self._sides[1 - port]
+        had_rows = len(side) > 0
+        side.clear()
+        # every key has a row of one side or both
+        if not len(other):
+            self._index.clear()
+        elif had_rows:
+            slots = self._index.live_slots()
+            self._index.remove(slots[other.links.counts(slots) == 0])
 
     def _join(self, batch: Batch, port: int, out: Output) -> PendingOutput:
         own, other = self._sides[port], self._sides[1 - port]

@@ -36,6 +36,11 @@ class KeyIndex:
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = list(types)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all keys and free their memory."""
+        types = self._types
         self._index: _WordKeys | _StringKeys | _RowKeys
         # A string or binary column has its own table; a fixed-width one, or none, is a word; everything else
         # is a row of words.
