@@ -21,18 +21,22 @@ from bench.nexmark_sides import Timed, compile_modules, interleaved
 _SIDES = ("l", "r")
 _SELECT = "SELECT l.k, l.v, r.v AS w FROM l JOIN r ON l.k = r.k"
 _ROWS_AT_ONCE = 1 << 20
+# between one key and the next: dense keys are found in an array, others by their hash
+_SPREADS = (1, 1_000)
 
 
-def written(folder: Path, rows: int) -> Path:
-    """Return a folder with one file for each side: the keys 0, 1, .. in an order of its own, and a number."""
-    target = folder / f"join-{rows}"
+def written(folder: Path, rows: int, spread: int) -> Path:
+    """Return a folder with one file for each side: as many keys, each a multiple of ``spread``, in an order of its
+    own, and a number.
+    """
+    target = folder / f"join-{rows}-{spread}"
     for seed, side in enumerate(_SIDES):
         path = target / side / "part-0.parquet"
         if path.exists():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         keys = np.random.default_rng(seed).permutation(rows)
-        pq.write_table(pa.table({"k": keys, "v": keys * 3}), path, row_group_size=_ROWS_AT_ONCE)
+        pq.write_table(pa.table({"k": keys * spread, "v": keys * 3}), path, row_group_size=_ROWS_AT_ONCE)
     return target
 
 
@@ -73,14 +77,14 @@ def _requests(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def line(rows: int, timed: dict[str, list[Timed]]) -> str:
+def line(rows: int, spread: int, timed: dict[str, list[Timed]]) -> str:
     """Return the figures of one size: M rows/s warm (the least time) and first, MB of memory."""
     figures = []
     for side in ("ours", "duckdb"):
         first, *warm = timed[side]
         rates = [2 * rows / 1e6 / seconds for seconds in (min(run.cpu_s for run in warm), first.cpu_s)]
         figures.append(f"{rates[0]:9.2f} {rates[1]:9.2f} {warm[-1].peak_mb:9,.0f}")
-    return f"{rows:>12,} {figures[0]}   {figures[1]}"
+    return f"{rows:>12,} {spread:>6,} {figures[0]}   {figures[1]}"
 
 
 def main() -> None:
@@ -91,10 +95,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the rows are kept")
     arguments = parser.parse_args()
     compile_modules()
-    print(f"{'rows a side':>12} {'warm':>9} {'first':>9} {'MB':>9}   {'DuckDB':>9} {'first':>9} {'MB':>9}")
-    for turn, rows in enumerate(arguments.rows):
-        folder = written(arguments.folder.resolve(), rows)
-        print(line(rows, interleaved(_requests(folder), arguments.runs, turn)), flush=True)
+    print(
+        f"{'rows a side':>12} {'apart':>6} {'warm':>9} {'first':>9} {'MB':>9}   {'DuckDB':>9} {'first':>9} {'MB':>9}"
+    )
+    sizes = [(rows, spread) for rows in arguments.rows for spread in _SPREADS]
+    for turn, (rows, spread) in enumerate(sizes):
+        folder = written(arguments.folder.resolve(), rows, spread)
+        print(line(rows, spread, interleaved(_requests(folder), arguments.runs, turn)), flush=True)
 
 
 if __name__ == "__main__":
