@@ -16,6 +16,7 @@ from tests.generated.queries.generated.pieces import Piece, made
 from tests.generated.queries.generated.queries import generated
 from tests.generated.queries.generated.report import report
 from tests.generated.queries.generated.trial import Arena, Manner, outcome
+from tests.generated.queries.soak import Counts, compare_streams
 from tests.harness.length import of_length
 
 QUERIES = int(os.environ.get("QUERIES", of_length("100", "150")))
@@ -66,6 +67,22 @@ def test_every_construct_is_met() -> None:
         and groups["subquery"] >= 10
         and groups["over"] >= 7
     )
+
+
+def test_counts_of_two_runs_are_added_up(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = compare_streams(0, 2), compare_streams(2, 3)
+    first.print()
+    second.read(capsys.readouterr().out.splitlines())
+    assert second.outcomes == {"same": 3} and second.manners.total() == 3
+    assert second.met == sum((Counter(query.features) for query in generated(0, 3)), Counter())
+    second.print_table()
+    assert "outcomes        3 same" in capsys.readouterr().out
+
+
+def test_every_wrong_answer_is_counted_and_few_are_reported() -> None:
+    counts = Counts()
+    assert [counts.add_failure(f"Wrong at the end: {i}") for i in range(3)] == [True, True, False]
+    assert counts.wrong == {"Wrong at the end": 3}
 
 
 # the oracle sees: planted wrong answers, each in what another engine is asked

@@ -5,10 +5,22 @@ from __future__ import annotations
 from penstock.client.session import Session
 from tests.harness.direct.feeds import Feed
 
+# Few rows: Spark would spend its time on compiling a class for each stage, and on tasks without rows.
+_CHEAP: dict[str, dict[str, str]] = {
+    "spark": {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.ui.enabled": "false",
+    },
+}
+
 
 def bounded_session(tables: dict[str, Feed], backend: str) -> Session:
     """Return a session that has all rows of the feeds, and asks a backend."""
-    session = Session({"execution.runtime-mode": "batch", "bounded.backend": backend})
+    session = Session(
+        {"execution.runtime-mode": "batch", "bounded.backend": backend, **_CHEAP.get(backend, {})}
+    )
     for name, feed in tables.items():
         session.register(
             name,

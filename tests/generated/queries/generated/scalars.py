@@ -107,6 +107,7 @@ class Scalars:
             "length": lambda: made("value", f"CAST(length({name}.s) AS BIGINT)", least=least),
             "cast up": lambda: made("value", f"CAST({name}.k AS BIGINT)", least=least),
             "greatest": lambda: made("value", "greatest({a}, 2)", least=least, a=f"coalesce({name}.v, 0)"),
+            "far apart": lambda: made("value", f"(({name}.v - 3) * 1000000007)", least=least),
         }
 
     def _decimal(self, name: str, depth: int) -> dict:
