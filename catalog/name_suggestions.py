@@ -49,8 +49,11 @@ def did_you_mean_file(name: str, candidates: Iterable[str]) -> str | None:
     files of one suffix were.
     """
     files = sorted(candidates)
-    # prices, where prices.csv is: other files of that stem may be beside it
-    match = next((file for file in files if file.partition(".")[0] == name), None) or nearest(name, files)
+    # prices, where prices.csv is, and prices.csv, where prices.csv.gz is: more files may be named like it
+    begun = next((file for file in files if file.startswith(f"{name}.")), None)
+    if begun is not None:
+        return f'did you mean "{begun}"?'
+    match = nearest(name, files)
     stem = name.rpartition(".")[0] or name
     if match is None or damerau_distance(stem.lower(), (match.rpartition(".")[0] or match).lower()) > max(
         1, len(stem) // 3

@@ -34,6 +34,8 @@ FORMAT_SUFFIXES = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+# what R, pandas, Excel, databases and people write for a value that is missing
+LIKELY_NULL_LITERALS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "\\N", "-", "?", ".")
 COMPRESSION_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 # What is written of changes: insertions; insertions and deletions by key; everything.
 CHANGELOG_MODES = ("append", "upsert", "retract")

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pyarrow as pa
 
+from penstock.catalog.connectors.filesystem import LIKELY_NULL_LITERALS
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.row_pieces import LIMITS, is_capacity
 from penstock.planner.expressions.nodes import Column, Expression
@@ -100,6 +101,11 @@ def _reading_hint(value: object, kind: str) -> str:
     for kinds, spelling, reading in _SPELLINGS:
         if isinstance(value, str) and kind.startswith(kinds) and spelling.fullmatch(value.strip()):
             return f"write {reading.format(kind=kind)} for the column x, or TRY_CAST to get NULL"
+    if value in LIKELY_NULL_LITERALS:
+        return (
+            "write TRY_CAST to get NULL; 'csv.null-literal' = "
+            f"'{value}' of its table, or nullstr => '{value}' of read_csv, reads it as NULL"
+        )
     return "write TRY_CAST to get NULL for what cannot be read"
 
 

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.catalog.connectors.filesystem import LIKELY_NULL_LITERALS
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, DataType
 from penstock.engine.formats.text_conversion import from_text
 
-# what R, pandas, Excel, databases and people write for a value that is missing
-_LITERALS = ("NA", "N/A", "n/a", "#N/A", "NULL", "null", "None", "\\N", "-", "?", ".")
 _KINDS = (BIGINT, DOUBLE, DATE, TIMESTAMP)
 # columns that a message names; the others are counted
 _SHOWN = 3
@@ -47,7 +46,7 @@ def null_literal_advice(found: Mapping[str, Sequence[str]]) -> str | None:
 
 def _null_literal(column: pa.ChunkedArray) -> str | None:
     """Return the one literal that keeps a column of texts from another type."""
-    marked = pc.is_in(column, pa.array(_LITERALS, pa.string()))
+    marked = pc.is_in(column, pa.array(LIKELY_NULL_LITERALS, pa.string()))
     literals = pc.unique(column.filter(marked))
     if len(literals) != 1:
         return None

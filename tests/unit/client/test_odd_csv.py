@@ -152,7 +152,8 @@ def test_carriage_returns_alone_are_refused_in_a_stream_with_declared_columns(
         ("1.234,50", "DOUBLE", "REPLACE(REPLACE(x, '.', ''), ',', '.')"),
         ("31.01.2026", "DATE", "TO_DATE(x, 'dd.MM.yyyy')"),
         ("1/31/2026 10:00", "TIMESTAMP", "TO_TIMESTAMP(x, "),
-        ("n/a", "DOUBLE", "TRY_CAST"),
+        ("n/a", "DOUBLE", "nullstr => 'n/a' of read_csv"),
+        ("about 3", "DOUBLE", "TRY_CAST"),
     ],
 )
 def test_a_cast_that_fails_says_how_such_a_text_is_read(
@@ -161,3 +162,25 @@ def test_a_cast_that_fails_says_how_such_a_text_is_read(
     with pytest.raises(penstock.Error) as caught:
         connection.execute(f"SELECT CAST(x AS {kind}) FROM (VALUES ('{value}')) AS v (x)").fetchall()
     assert (caught.value.code, hint in str(caught.value.hint)) == ("RUN-2003", True), caught.value.hint
+
+
+def test_the_hint_of_a_missing_value_leads_to_the_answer(
+    connection: penstock.Connection, tmp_path: Path
+) -> None:
+    path = tmp_path / "delays.csv"
+    path.write_text("delay\n3\nNA\n5\n")
+    with pytest.raises(penstock.Error) as caught:
+        connection.execute(f"SELECT AVG(delay) FROM '{path}'").fetchall()
+    assert "nullstr => 'NA'" in str(caught.value.hint)
+    assert connection.execute(f"SELECT AVG(delay) FROM read_csv('{path}', nullstr => 'NA')").fetchall() == [
+        (4.0,)
+    ]
+
+
+def test_a_file_that_is_there_with_a_further_suffix_is_proposed(
+    connection: penstock.Connection, tmp_path: Path
+) -> None:
+    (tmp_path / "delays.csv.gz").write_bytes(gzip.compress(b"delay\n3\n"))
+    with pytest.raises(penstock.Error) as caught:
+        connection.execute(f"SELECT * FROM '{tmp_path}/delays.csv'")
+    assert caught.value.hint == 'did you mean "delays.csv.gz"?'
