@@ -1,10 +1,11 @@
-"""INSERT OVERWRITE: a job writes beside a table's files, and its end replaces them."""
+"""INSERT OVERWRITE: a job writes beside a table's rows, and its end replaces them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from penstock.catalog.connectors.filesystem import object_scheme
 from penstock.catalog.schema import Schema
 from penstock.client.execution.planned_query import PlannedQuery
 from penstock.client.execution.session_state import SessionState
@@ -16,6 +17,8 @@ from penstock.planner.physical.operator_specs import JobGraph
 if TYPE_CHECKING:
     from penstock.catalog.tables import CatalogTable
     from penstock.engine.api.job_options import JobOptions
+    from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
+    from penstock.engine.connectors.lakehouse.staged_rows import StagedOverwrite
 
 
 def overwrites(query: PlannedQuery) -> bool:
@@ -24,18 +27,14 @@ def overwrites(query: PlannedQuery) -> bool:
 
 
 def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
-    """Submit the job of an INSERT OVERWRITE. Its statement waits for the job's end, which replaces the old
-    files.
+    """Submit the job of an INSERT OVERWRITE. Its statement waits for the job's end, which replaces old rows.
 
     The job keeps no state: what a process that dies has written is deleted, and the statement run again.
     """
-    # it locks and writes files: the engine is loaded for a job only
-    from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
-
     sink = query.plan
     assert isinstance(sink, Sink) and sink.table is not None and sink.overwrite is not None
     assert query.graph is not None
-    replacement = ReplacementDirectory(sink.table, dict(sink.overwrite))
+    replacement = _replacement(sink.table, dict(sink.overwrite))
     try:
         graph = _written_to(query.graph, replacement.table)
         job = state.jobs.manager.submit(graph, replace(options, state_dir=None, savepoint=None))
@@ -47,6 +46,37 @@ def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptio
         undo=lambda error, job: replacement.discard(),
         publish=replacement.publish,
     )
+
+
+def finish_interrupted_overwrites(query: PlannedQuery) -> None:
+    """Finish what a program that died had begun to replace in the tables of files a job will write to."""
+    for sink in query.plan.walk():
+        table = sink.table if isinstance(sink, Sink) else None
+        if table is None or table.connector != "filesystem" or not table.partitioned_by:
+            continue
+        if object_scheme(table.options.get("path", "")) is None:
+            from penstock.engine.connectors.filesystem.overwrite import finish_interrupted
+
+            finish_interrupted(table)
+
+
+def _replacement(table: CatalogTable, constants: dict[str, str]) -> ReplacementDirectory | StagedOverwrite:
+    # they lock and write files: the engine is loaded for a job only
+    from penstock.engine.metrics.operator_metrics import OperatorMetrics
+
+    if table.connector == "filesystem":
+        from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
+
+        return ReplacementDirectory(table, constants)
+    from penstock.engine.connectors.lakehouse.staged_rows import StagedOverwrite
+
+    if table.connector == "delta":
+        from penstock.engine.connectors.delta.target import DeltaTarget
+
+        return StagedOverwrite(table, constants, lambda: DeltaTarget(table, OperatorMetrics()))
+    from penstock.engine.connectors.iceberg.target import IcebergTarget
+
+    return StagedOverwrite(table, constants, lambda: IcebergTarget(table, OperatorMetrics()))
 
 
 def _written_to(graph: JobGraph, table: CatalogTable) -> JobGraph:

@@ -12,7 +12,11 @@ from penstock.catalog.schema import Schema
 from penstock.catalog.secrets import masked
 from penstock.catalog.settings import Settings
 from penstock.catalog.tables import CatalogTable
-from penstock.client.execution.insert_overwrite import overwrites, submit_overwrite
+from penstock.client.execution.insert_overwrite import (
+    finish_interrupted_overwrites,
+    overwrites,
+    submit_overwrite,
+)
 from penstock.client.execution.planned_query import PlannedQuery, SubmittedJob
 from penstock.client.execution.session_state import SessionState
 from penstock.client.execution.statement_log import job_record
@@ -119,6 +123,7 @@ def _submit_insert(query: PlannedQuery, state: SessionState, options: JobOptions
     options = replace(options, take_over=state.take_over, record=record)
     # before the start: afterwards the job itself would be among those that write to the tables
     notes = _start_notes(query, options, job_id)
+    finish_interrupted_overwrites(query)
     if state.engine.is_shared and not is_resumable:
         notes += ("the server does not resume it after a restart: its text has parameters or secrets",)
     try:

@@ -1,4 +1,4 @@
-"""Commits the rows of epochs to a Delta table: appended, or merged by PRIMARY KEY.
+"""Commits the rows of epochs to a Delta table: appended, or merged by PRIMARY KEY; or replaces its rows.
 
 The table's log has a version number for each writer, set by the commit that adds its rows: ``txn`` actions.
 The library accepts the same number twice from one handle, and refuses it only of two that race. So a commit
@@ -8,7 +8,7 @@ first reads the number of a refreshed table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -37,6 +37,7 @@ from penstock.engine.connectors.delta.delta_table import (
     storage_options,
     words_of,
 )
+from penstock.engine.connectors.delta.partition_predicate import partition_predicate
 from penstock.engine.connectors.lakehouse.columns import (
     RowsFitter,
     check_declared_partitions,
@@ -49,6 +50,7 @@ from penstock.engine.connectors.lakehouse.commit_conflicts import (
     conflicts_persist,
     superseded,
 )
+from penstock.engine.connectors.lakehouse.staged_rows import RowReader
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 # the library's error when another commit came between that this one contradicts
@@ -128,12 +130,36 @@ class DeltaTarget:
                 if merged is not None:
                     self._execute(marks, lambda: self._merge(merged, marks))
                 elif appended is not None:
-                    self._execute(marks, lambda: self._append(appended, marks))
+                    self._execute(marks, lambda: self._write(appended, marks))
                 else:
                     self._execute(marks, lambda: self._commit_nothing(marks))
                 failpoint("L2")
                 self._commits += 1
                 self._compact(writer)
+
+            self._again(once)
+
+    def overwrite(self, statement: str, rows: RowReader, partitions: pa.Table | None) -> None:
+        """Replace all rows, or those of some partitions, in one version. DAT-53xx."""
+        mark = EpochWriter(statement, "overwrite", 0).name
+        with self._lock:
+            self._delta = self._opened_or_created()
+            self._add_columns()
+
+            def once() -> None:
+                self._refresh()
+                # no partition has rows, or an earlier try has succeeded
+                if (partitions is not None and not partitions.num_rows) or self._number(mark):
+                    return
+                failpoint("L1")
+                predicate = None
+                if partitions is not None:
+                    names = {name.lower(): name for name in arrow_schema(self._delta).names}
+                    columns = [names[name.lower()] for name in partitions.column_names]
+                    predicate = partition_predicate(partitions, columns, self._where)
+                marks = [(mark, 1)]
+                self._execute(marks, lambda: self._write(rows(), marks, "overwrite", predicate))
+                failpoint("L2")
 
             self._again(once)
 
@@ -269,7 +295,13 @@ class DeltaTarget:
         refuse_empty_texts(fitted, self._strict, self._where)
         return fitted
 
-    def _append(self, rows: Iterator[pa.RecordBatch], marks: list[tuple[str, int]]) -> None:
+    def _write(
+        self,
+        rows: Iterator[pa.RecordBatch],
+        marks: list[tuple[str, int]],
+        mode: Literal["append", "overwrite"] = "append",
+        predicate: str | None = None,
+    ) -> None:
         assert self._fitter is not None
         refusals: list[PenstockError] = []
 
@@ -283,7 +315,11 @@ class DeltaTarget:
         fitted = pa.RecordBatchReader.from_batches(self._fitter.schema, map(fit, rows))
         try:
             self._library.write_deltalake(
-                self._delta, fitted, mode="append", commit_properties=self._properties(marks)
+                self._delta,
+                fitted,
+                mode=mode,
+                predicate=predicate,
+                commit_properties=self._properties(marks),
             )
         except Exception as error:
             # the library pulls the rows, and makes its own error of what that raises

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import json
 import os
 import shutil
 import sys
@@ -27,6 +28,7 @@ from penstock.engine.connectors.filesystem.sink import table_directory
 
 _MARK = ".penstock.overwrite-"
 _REPLACED_LOG = ".replaced-commits"
+_INTENT = ".intent.json"
 # of renameat2 (Linux) and renamex_np (macOS): the two names change places
 _EXCHANGE = 2
 
@@ -36,8 +38,9 @@ class ReplacementDirectory:
 
     Without partitions the whole directory of the table is replaced. With partitions each of those that has
     new rows is, one after the other, and one that ``constants`` name whole also when it has none. A directory
-    is old or new at every moment, also if the process dies. What a dead process has left is deleted by the
-    next INSERT OVERWRITE.
+    is old or new at every moment, also if the process dies. An intent is written before the first of them is
+    replaced: ``finish_interrupted`` then replaces the others. What a process has left that died before is
+    deleted by the next INSERT OVERWRITE.
     """
 
     def __init__(self, table: CatalogTable, constants: Mapping[str, str]) -> None:
@@ -50,6 +53,8 @@ class ReplacementDirectory:
             within, prefix = self._root, _MARK
         try:
             within.mkdir(parents=True, exist_ok=True)
+            if table.partitioned_by:
+                finish_interrupted(table)
             _delete_abandoned(within, prefix)
             self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
             self.path.chmod(0o777 & ~_umask())
@@ -72,8 +77,9 @@ class ReplacementDirectory:
             self.discard()
 
     def discard(self) -> None:
-        """Delete the directory: rows that were not published, or the old files."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Delete the directory: rows that were not published, or the old files. One with an intent stays."""
+        if not (self.path / _INTENT).exists():
+            shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -89,11 +95,8 @@ class ReplacementDirectory:
             (self.path / self._emptied).mkdir(parents=True)
         for partition in partitions:
             self._refuse_others(self._root / partition)
-        # the log names files that are replaced; the table's next INSERT begins another with those that stand
-        if (self._root / COMMITS).exists():
-            (self._root / COMMITS).rename(self.path / _REPLACED_LOG)
-        for partition in partitions:
-            _put(self.path / partition, self._root / partition)
+        _write_intent(self.path, partitions)
+        _carry_out(self.path, self._root)
 
     def _refuse_others(self, directory: Path) -> None:
         """Refuse to delete what is no file of the table: DAT-4615."""
@@ -108,6 +111,58 @@ class ReplacementDirectory:
                         kind=Kind.USER,
                         sqlstate="55000",
                     )
+
+
+def finish_interrupted(table: CatalogTable) -> None:
+    """Finish what an INSERT OVERWRITE of partitions had begun when its process died or its disk failed.
+
+    It is called before a job writes to the table: the commit log may be gone until then. DAT-4603.
+    """
+    root = table_directory(table).resolve()
+    try:
+        for path in _named(root, _MARK) if root.is_dir() else ():
+            if not (path / _INTENT).exists():
+                continue
+            # None: its process is alive
+            lock = _locked(path)
+            if lock is None:
+                continue
+            try:
+                _carry_out(path, root)
+                shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(lock)
+    except OSError as error:
+        raise _trouble(root, error) from error
+
+
+def _write_intent(staged: Path, partitions: Sequence[str]) -> None:
+    """Write which directories get which names, durably and whole. A directory is known by its inode."""
+    inodes = {partition: (staged / partition).stat().st_ino for partition in partitions}
+    unfinished = staged / f"{_INTENT}.inprogress"
+    with unfinished.open("w", encoding="utf-8") as file:
+        json.dump(inodes, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(staged / _INTENT)
+    sync_directory(staged)
+
+
+def _carry_out(staged: Path, root: Path) -> None:
+    """Do what is left of an intent, and delete it."""
+    intent = staged / _INTENT
+    inodes = json.loads(intent.read_text(encoding="utf-8"))
+    # the log names files that are replaced; the table's next INSERT begins another with those that stand
+    if (root / COMMITS).exists():
+        (root / COMMITS).rename(staged / _REPLACED_LOG)
+        sync_directory(root)
+    for partition, inode in inodes.items():
+        target = root / partition
+        # replaced before the process died
+        if not target.exists() or target.stat().st_ino != inode:
+            _put(staged / partition, target)
+    intent.unlink()
+    sync_directory(staged)
 
 
 def _named_partition(table: CatalogTable, constants: Mapping[str, str]) -> str | None:
@@ -192,7 +247,7 @@ def _trouble(root: Path, error: OSError) -> PenstockError:
     return PenstockError(
         "DAT-4603",
         f"{root} cannot be overwritten: {error.strerror}",
-        hint="give another path, or permission",
+        hint="give another path, or permission; what was begun is finished by the table's next INSERT",
         kind=Kind.EXTERNAL,
         sqlstate="58030",
     )

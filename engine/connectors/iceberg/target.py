@@ -1,4 +1,4 @@
-"""Commits the rows of epochs to an Iceberg table: appended, or replaced by PRIMARY KEY.
+"""Commits the rows of epochs to an Iceberg table: appended, or replaced by PRIMARY KEY; or replaces all rows.
 
 The epoch of each writer is a property of the table and of the snapshot, set by the transaction that adds its
 rows. A commit requires that the newest snapshot is the one it has read, so one of two that race fails. The
@@ -31,6 +31,7 @@ from penstock.engine.connectors.iceberg.iceberg_table import (
     where,
 )
 from penstock.engine.connectors.iceberg.key_removal import remove_keys
+from penstock.engine.connectors.iceberg.replaced_files import partition_filter, replace_files
 from penstock.engine.connectors.iceberg.stored_types import as_stored, is_special, refuse_uuid_keys
 from penstock.engine.connectors.iceberg.table_schema import new_table
 from penstock.engine.connectors.lakehouse.columns import (
@@ -45,6 +46,7 @@ from penstock.engine.connectors.lakehouse.commit_conflicts import (
     conflicts_persist,
     superseded,
 )
+from penstock.engine.connectors.lakehouse.staged_rows import RowReader
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 EPOCH, ATTEMPT = "penstock.epoch.", "penstock.attempt."
@@ -113,6 +115,40 @@ class IcebergTarget:
                 failpoint("L2")
 
             self._again(once)
+
+    def overwrite(self, statement: str, rows: RowReader, partitions: pa.Table | None) -> None:
+        """Replace all rows, or those of some partitions, in one snapshot. DAT-53xx. The rows are held in
+        memory.
+        """
+        mark = EPOCH + EpochWriter(statement, "overwrite", 0).name
+        held = list(rows())
+        with self._lock:
+            self._iceberg = self._opened_or_created()
+            self._add_columns()
+
+            def once() -> None:
+                self._refresh()
+                # no partition has rows, or an earlier try has succeeded
+                none = partitions is not None and not partitions.num_rows
+                if none or mark in self._iceberg.metadata.properties:
+                    return
+                failpoint("L1")
+                self._replace(held, partitions, {mark: "1"})
+                failpoint("L2")
+
+            self._again(once)
+
+    def _replace(
+        self, rows: list[pa.RecordBatch], partitions: pa.Table | None, marks: dict[str, str]
+    ) -> None:
+        fitted = pa.Table.from_batches([self._fit(batch) for batch in rows], schema=self._stored)
+        names = {name.lower(): name for name in self._stored.names}
+        columns = [] if partitions is None else [names[name.lower()] for name in partitions.column_names]
+        transaction = self._iceberg.transaction()
+        transaction.set_properties(marks)
+        chosen = partition_filter(partitions, columns)
+        replace_files(self._iceberg, transaction, fitted, chosen, marks, self._where)
+        transaction.commit_transaction()
 
     def retire(self, writer: EpochWriter) -> None:
         """Nothing: two properties a writer stay in the table."""

@@ -72,16 +72,26 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
 
 def _overwritten(statement: Insert, table: CatalogTable) -> tuple[tuple[str, str], ...]:
     """Return the constants of an INSERT OVERWRITE, by partition column in lower case. SQL-1601 for a table
-    that is not in a local directory.
+    that is neither in a local directory nor a Delta or Iceberg table without a key.
     """
     remote = object_scheme(table.options.get("path", ""))
-    if table.connector != "filesystem" or remote is not None:
+    lakehouse = table.connector in ("delta", "iceberg")
+    if (table.connector != "filesystem" and not lakehouse) or remote is not None:
         where = f"connector {table.connector}" if remote is None else f"files at {remote}://"
         raise PenstockError(
             "SQL-1601",
-            f"INSERT OVERWRITE of {table.name} is not supported: it replaces files of a local directory",
+            f"INSERT OVERWRITE of {table.name} is not supported: it replaces local files, Delta and Iceberg "
+            "tables",
             span=statement.target.span,
             hint=f"{where}: write INSERT INTO, or INSERT OVERWRITE a filesystem table and read that",
+            sqlstate="0A000",
+        )
+    if lakehouse and table.primary_key:
+        raise PenstockError(
+            "SQL-1601",
+            f"INSERT OVERWRITE of {table.name} is not supported: the rows of a table with a key are merged",
+            span=statement.target.span,
+            hint="overwrite it by a second table of the same place, declared without PRIMARY KEY",
             sqlstate="0A000",
         )
     return tuple(

@@ -187,7 +187,7 @@ hint: compute it in the first SELECT, or in the query below WITH
 ====
 INSERT OVERWRITE totals SELECT 1, 2, 'x'
 ---
-error[SQL-1601]: INSERT OVERWRITE of totals is not supported: it replaces files of a local directory
+error[SQL-1601]: INSERT OVERWRITE of totals is not supported: it replaces local files, Delta and Iceberg tables
   1 | INSERT OVERWRITE totals SELECT 1, 2, 'x'
     |                  ^^^^^^
 hint: connector print: write INSERT INTO, or INSERT OVERWRITE a filesystem table and read that

@@ -90,14 +90,14 @@ def test_an_earlier_attempt_is_fenced_off(tmp_path: Path) -> None:
 
 def test_a_commit_that_began_before_the_later_attempt_fails(tmp_path: Path) -> None:
     zombie = target(declared(tmp_path))
-    real, later = zombie._append, []
+    real, later = zombie._write, []
 
     def slow(*args: object) -> None:
         # the zombie has read the table, and stops; another attempt starts
         later.append(target(declared(tmp_path)))
         real(*args)  # type: ignore[arg-type]
 
-    zombie._append = slow  # type: ignore[method-assign]
+    zombie._write = slow  # type: ignore[method-assign]
     # its commit fails, and the next try finds the later attempt
     assert fault(zombie.commit, WRITER, 1, rows(1)).code == "STA-3504"
     assert zombie._metrics.counters["commit_conflicts"] == 1
@@ -113,7 +113,7 @@ def test_of_two_that_commit_one_epoch_at_once_one_wins(tmp_path: Path, key: tupl
     pair[1]._attempts = pair[0]._attempts
     ready = threading.Barrier(2, timeout=60)
     for one in pair:
-        real = one._merge if key else one._append
+        real = one._merge if key else one._write
 
         def together(*args: object, real: object = real) -> None:
             ready.wait()
@@ -123,7 +123,7 @@ def test_of_two_that_commit_one_epoch_at_once_one_wins(tmp_path: Path, key: tupl
         if key:
             one._merge = together  # type: ignore[method-assign]
         else:
-            one._append = together  # type: ignore[method-assign]
+            one._write = together  # type: ignore[method-assign]
     codes: list[str] = []
 
     def commit(one: DeltaTarget) -> None:
@@ -309,6 +309,6 @@ def test_a_log_that_is_not_checkpointed_behind_a_commit_is_told_and_the_job_cont
         raise deltalake.exceptions.DeltaError("Generic error: no rows were written")
 
     # the control: an error of the commit itself is one
-    monkeypatch.setattr(one, "_merge" if key else "_append", before)
+    monkeypatch.setattr(one, "_merge" if key else "_write", before)
     assert fault(one.commit, WRITER, 2, upserts(k2="v2") if key else rows(2)).code in ("DAT-5303", "DAT-5304")
     assert there(tmp_path) == [(1, "v1")]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.connectors.filesystem import overwrite
+from tests.harness.length import of_length
 from tests.harness.patience import PATIENCE_S
 
 FLAT = "CREATE TABLE t (id INT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{}/t', 'format' = 'csv')"
@@ -127,7 +129,72 @@ def test_each_partition_is_old_or_new_when_the_disk_fails(
     found = rows(session, "SELECT * FROM p")
     assert [exchanged[0].name] == ["hr=1"] and len(found) == 4
     assert sum(int(row[0]) > 10 for row in found) == 1
+    # the next INSERT finishes it before it adds
+    monkeypatch.setattr(overwrite, "exchange", real)
+    session.execute("INSERT INTO p VALUES (9, DATE '2026-01-02', 1)")
+    found = rows(session, "SELECT * FROM p")
+    assert sorted(int(row[0]) for row in found) == [9, 11, 12, 13, 14]
     assert hidden(tmp_path) == []
+
+
+class Died(BaseException):
+    """The end of a process."""
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize("again", ["INTO", "OVERWRITE"])
+def test_a_program_that_dies_at_any_step_leaves_all_old_or_all_new(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    steps, lives = 0, 0
+    places = [(overwrite, "exchange"), (overwrite, "sync_directory"), (Path, "rename"), (Path, "unlink")]
+
+    def step(act: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            nonlocal steps
+            steps += 1
+            if steps > lives:
+                raise Died
+            return act(*arguments)
+
+        return counted
+
+    publish, discard = overwrite.ReplacementDirectory.publish, overwrite.ReplacementDirectory.discard
+    outcomes = []
+
+    def dies(replaced: overwrite.ReplacementDirectory) -> None:
+        with monkeypatch.context() as patched:
+            for owner, name in places:
+                patched.setattr(owner, name, step(getattr(owner, name)))
+            publish(replaced)
+
+    def leaves(replaced: overwrite.ReplacementDirectory) -> None:
+        if steps <= lives:
+            discard(replaced)
+        # a process that dies deletes nothing, and its lock is free
+        elif replaced._lock is not None:
+            os.close(replaced._lock)
+            replaced._lock = None
+
+    # in brief each third step: INTO and OVERWRITE of other ones, and the whole
+    for lives in of_length([*range(0 if again == "INTO" else 1, 12, 3), 40], range(40)):
+        session.execute(f"INSERT OVERWRITE p VALUES {ROWS}")
+        steps = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(overwrite.ReplacementDirectory, "publish", dies)
+            patched.setattr(overwrite.ReplacementDirectory, "discard", leaves)
+            with contextlib.suppress(Died):
+                session.execute("INSERT OVERWRITE p SELECT id + 10, day, hr FROM p WHERE id > 0")
+        done = steps <= lives
+        session.execute(f"INSERT {again} p VALUES (0, DATE '2030-01-01', 1)")
+        found = sorted(int(row[0]) for row in rows(session, "SELECT * FROM p WHERE id > 0"))
+        outcomes.append(found)
+        assert found in ([1, 2, 3, 4], [11, 12, 13, 14]), lives
+        if done:
+            break
+    # once an intent is written the new rows are there
+    assert outcomes == sorted(outcomes) and outcomes[-1] == [11, 12, 13, 14]
+    assert all("intent" not in path.name for path in tmp_path.rglob("*"))
 
 
 def test_other_files_are_not_deleted(session: Session, tmp_path: Path) -> None:
