@@ -132,5 +132,7 @@ class Arrivals:
         if max(count, *(numbers.size for numbers in gone), 0) > most:
             return None
         came = np.arange(self._begun[snapshot], self._next)
-        changed = np.union1d(came, np.concatenate(gone)) if gone else came
+        # those that came ascend already: only the earlier ones among the others are sorted
+        before = [numbers[numbers < self._begun[snapshot]] for numbers in gone]
+        changed = np.concatenate([np.unique(np.concatenate(before)), came]) if gone else came
         return changed if changed.size <= most else None

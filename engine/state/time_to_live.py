@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import numbers_of
 from penstock.engine.api.clock import Clock
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.state_snapshot import WRITTEN
@@ -38,6 +39,7 @@ class LastWrites(Mapped):
         self.ttl_ms = ttl_ms
         self._clock = clock
         self._grain = max(1, ttl_ms // _PARTS)
+        self._views = FrozenViews()
         # The latest clock reading: a clock that goes back is ignored.
         self._now_ms = 0
         self.clear()
@@ -75,20 +77,27 @@ class LastWrites(Mapped):
         self.restore(np.append(ids, ids), np.append(written_ms, self._written[ids]), capacity)
 
     def _note(self, ids: np.ndarray, written_ms: np.ndarray | np.int64, capacity: int) -> None:
-        self.by_id(capacity)[ids] = written_ms
+        if self._written.size < capacity:
+            self._written = grown(self._written, capacity)
+        self._views.save(ids)
+        self._written[ids] = written_ms
         self._oldest = min(self._oldest, int(np.min(written_ms)))
 
     def of(self, ids: np.ndarray) -> np.ndarray:
         """Return when entries were written, int64."""
         return self._written[ids]
 
-    def by_id(self, capacity: int) -> np.ndarray:
-        """Return when entries were written by id, int64[capacity or more]; it is another array after some
-        changes.
+    def freeze(self) -> Callable[[np.ndarray | None], Callable[[np.ndarray], np.ndarray]]:
+        """Return when entries were written, by id, as it is now. It is copied later: for ascending ids, whose
+        positions then count, or for ``None`` of all.
         """
-        if self._written.size < capacity:
-            self._written = grown(self._written, capacity)
-        return self._written
+        frozen = self._views.freeze([self._written], self._written.size)
+
+        def of(ids: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+            (written,) = frozen.copies(ids)
+            return lambda at: written[at]
+
+        return of
 
     def due(self, now_ms: int, live: Callable[[], np.ndarray]) -> np.ndarray:
         """Return the live ids that have expired; the caller removes them."""

@@ -90,7 +90,8 @@ def _step(reference: Reference, random: Random, part: Any, model: Model) -> Any:
                 model[target] = model[target] + values[slot]
         case "restore":
             slots = random.sample(range(SLOTS), SLOTS)
-            columns, part = part.columns(np.array(slots, np.int64)), reference.part()
+            columns = part.freeze(SLOTS)(None)(np.array(slots, np.int64))
+            part = reference.part()
             part.restore(np.array(slots, np.int64), columns)
     return part
 

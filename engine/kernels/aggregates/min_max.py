@@ -94,10 +94,10 @@ def _better(order, greatest):
     return order > 0 if greatest else order < 0
 
 
-@kernel(I64(IN_I64, IN_I32, IN_U8, I64, I64, SLOTS_I64, OUT_U8, OUT_I64))
-def best_strings(slots, offsets, data, greatest, start, table, arena, used):
+@kernel(I64(IN_I64, IN_I32, IN_U8, I64, I64, I64, SLOTS_I64, OUT_U8, OUT_I64))
+def best_strings(slots, offsets, data, greatest, start, in_place, table, arena, used):
     """Table: the best string's start in the arena, and its length plus 1 (0: none). Return the number of rows
-    done, fewer when the arena is full.
+    done, fewer when the arena is full. ``in_place``: a string may take the place of one that it supersedes.
     """
     for i in range(start, slots.size):
         slot = slots[i]
@@ -108,7 +108,7 @@ def best_strings(slots, offsets, data, greatest, start, table, arena, used):
             order = compare_bytes(data, first, length, arena, table[slot, 0], table[slot, 1] - 1)
             if not _better(order, greatest):
                 continue
-        if length >= table[slot, 1]:  # else it fits where the old one was
+        if length >= table[slot, 1] or not in_place:  # else it fits where the old one was
             # The caller grows the arena and calls again from this row.
             if used[0] + length > arena.size:
                 return i

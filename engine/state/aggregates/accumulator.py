@@ -11,7 +11,8 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.kernels.index import slots as kernel
 from penstock.engine.state import mapped_arrays
-from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.frozen_arrays import Columns, FrozenColumns, FrozenViews
+from penstock.engine.state.index.word_index import emptied, grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.reserved_memory import LEAST_BYTES
 from penstock.engine.storage.spill_files import SpillFiles, pages_of
@@ -34,8 +35,11 @@ class Part(Protocol):
     def merge(self, into: np.ndarray, other: Any, slots: np.ndarray) -> None:
         """Add the state of another part's ``slots`` to the slots ``into``."""
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        """Return the state of slots as columns for a checkpoint, not sharing memory."""
+    def save(self, slots: np.ndarray) -> None:
+        """Save slots for the snapshots that are not copied yet, before they change."""
+
+    def freeze(self, count: int) -> FrozenColumns:
+        """Return the state of slots below ``count`` as it is now, as columns for a checkpoint."""
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         """Set the state of empty slots from such columns."""
@@ -52,6 +56,8 @@ class TablePart(Mapped):
     def __init__(self, width: int) -> None:
         self.width = width
         self._own = SlotTable(width)
+        # Of the part's own table; the owner of a wider one has views of that.
+        self._views = FrozenViews()
         # Until ``share``: a part alone, as under DISTINCT, uses its own table.
         self.table: np.ndarray = self._own.rows[:, :width]
 
@@ -63,6 +69,11 @@ class TablePart(Mapped):
         # A larger table is a new array: the view must follow it.
         if self._own.reserve(capacity):
             self.table = self._own.rows[:, : self.width]
+
+    def copy_table(self) -> None:
+        """Replace the part's own table by a copy: a snapshot may still read the other."""
+        self._own.copy_rows()
+        self.table = self._own.rows[:, : self.width]
 
     def spillable_bytes(self) -> int:
         return super().spillable_bytes() + self._own.in_memory_bytes()
@@ -81,8 +92,17 @@ class TablePart(Mapped):
         # (width, slots), each column contiguous.
         return np.ascontiguousarray(self.table[slots].T)
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return self.arrays(self.state(slots))
+    def save(self, slots: np.ndarray) -> None:
+        self._views.save(slots)
+
+    def freeze(self, count: int) -> FrozenColumns:
+        frozen = self._views.freeze([self.table], count)
+
+        def of(slots: np.ndarray | None) -> Columns:
+            (table,) = frozen.copies(slots)
+            return lambda at: self.arrays(np.ascontiguousarray(table[at].T))
+
+        return of
 
     def arrays(self, state: np.ndarray) -> list[pa.Array]:
         """Return a state as columns for a checkpoint, which share its memory."""
@@ -154,6 +174,12 @@ class SlotTable:
             # large arrays begin a page, so a cache line too
             self.rows = grown(self.rows, capacity)
         return True
+
+    def copy_rows(self) -> None:
+        """Replace the rows by a copy: a snapshot may still read the others."""
+        rows = emptied(self.rows, len(self.rows))
+        rows[:] = self.rows
+        self.rows = rows
 
     def in_memory_bytes(self) -> int:
         """Return its bytes when it is large and in memory, else 0."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from itertools import compress
 
@@ -20,6 +20,7 @@ from penstock.engine.state.aggregates.min_max import BestString
 from penstock.engine.state.aggregates.registry import family, new_part, result
 from penstock.engine.state.aggregates.sums import OutOfRange
 from penstock.engine.state.aggregates.value_multiset import ValueBag
+from penstock.engine.state.frozen_arrays import Columns, FrozenViews
 from penstock.engine.storage.spill_files import SpillFiles
 from penstock.planner.expressions.nodes import AggregateCall, Expression, Literal
 
@@ -113,6 +114,8 @@ class Accumulators:
             else:
                 self._others.append(part)
         self._table = SlotTable(width)
+        # Of the shared table.
+        self._views = FrozenViews()
         self._share()
 
     def _share(self) -> None:
@@ -285,23 +288,33 @@ class Accumulators:
             return self._results(before, slots)
         return paired(before, self.results(slots))
 
-    @property
-    def table(self) -> np.ndarray | None:
-        """The state of all slots, int64[capacity, words], where it is numbers only; else ``None``. It is
-        another array after ``reserve``.
+    def save(self, slots: np.ndarray) -> None:
+        """Save slots for the snapshots that are not copied yet. To be called before they change, also those
+        that are to be added to or cleared.
         """
+        self._views.save(slots)
+        for part in self._others:
+            part.save(slots)
+
+    def freeze(
+        self, count: int
+    ) -> Callable[[np.ndarray | None], Callable[[np.ndarray], dict[str, pa.Array]]]:
+        """Return the state of slots below ``count`` as it is now, to be copied later as FrozenColumns are, as
+        named columns for a checkpoint.
+        """
+        width = self._table.width
         # without the words that only fill up a row: a copy has none
-        return None if self._others else self._table.rows[:, : self._table.width]
+        frozen = self._views.freeze([self._table.rows[:, :width]], count)
+        others = {p: part.freeze(count) for p, part in enumerate(self._parts) if p not in self._columns}
 
-    def columns(self, slots: np.ndarray, table: np.ndarray | None = None) -> dict[str, pa.Array]:
-        """Return the state of slots as named columns for a checkpoint; of a ``table`` that was copied from
-        ``table``, its rows at positions ``slots``, in any thread.
-        """
-        # One pass over the shared table: a task waits for it at each checkpoint.
-        rows = self._table.rows if table is None else table
-        return self._named(gathered(rows, self._table.width, slots), slots)
+        def of(slots: np.ndarray | None) -> Callable[[np.ndarray], dict[str, pa.Array]]:
+            (table,) = frozen.copies(slots)
+            columns = {p: of_part(slots) for p, of_part in others.items()}
+            return lambda at: self._named(gathered(table, width, at), at, columns)
 
-    def _named(self, table: np.ndarray, slots: np.ndarray) -> dict[str, pa.Array]:
+        return of
+
+    def _named(self, table: np.ndarray, at: np.ndarray, others: Mapping[int, Columns]) -> dict[str, pa.Array]:
         # On disk: a<part>_<column>.
         return {
             f"a{p}_{k}": column
@@ -309,7 +322,7 @@ class Accumulators:
             for k, column in enumerate(
                 part.arrays(table[self._columns[p]])
                 if p in self._columns and isinstance(part, TablePart)
-                else part.columns(slots)
+                else others[p](at)
             )
         }
 

@@ -13,6 +13,7 @@ from penstock.engine.kernels.index.slots import add_each
 from penstock.engine.state.aggregates.accumulator import Part
 from penstock.engine.state.aggregates.sums import CountPart
 from penstock.engine.state.aggregates.value_counts import Change, SlotValues
+from penstock.engine.state.frozen_arrays import FrozenColumns
 
 
 class FilteredCounts(SlotValues):
@@ -46,16 +47,6 @@ class FilteredCounts(SlotValues):
         return self.add(
             into[positions], other.values_of(entries), np.ascontiguousarray(other.counts(entries).T)
         )
-
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        """Return one column: per slot a list of (value, count of the first filter, count of the second,
-        ...).
-        """
-        positions, entries = self.entries(slots)
-        counts = self.counts(entries)
-        return [
-            self._lists(slots, entries, positions, {f"count{k}": counts[:, k] for k in range(self._filters)})
-        ]
 
     def read(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> tuple[np.ndarray, pa.Array, np.ndarray]:
         """Return what to ``add`` for such a column."""
@@ -91,8 +82,11 @@ class Distinct:
     def merge(self, into: np.ndarray, other: Any, slots: np.ndarray) -> None:
         self._settle(self._counts.merge(into, other._counts, slots))
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return self._counts.columns(slots)
+    def save(self, slots: np.ndarray) -> None:
+        """Do nothing: counts save themselves, and the parts follow from them."""
+
+    def freeze(self, count: int) -> FrozenColumns:
+        return self._counts.freeze(count)
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         self._settle(self._counts.add(*self._counts.read(slots, columns)))

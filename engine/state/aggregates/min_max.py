@@ -14,6 +14,7 @@ from penstock.engine.kernels.aggregates import min_max as kernel
 from penstock.engine.kernels.index.tagged_index import gather_strings
 from penstock.engine.state.aggregates.accumulator import TablePart
 from penstock.engine.state.aggregates.value_counts import Change, CountedPart
+from penstock.engine.state.frozen_arrays import Columns, FrozenColumns
 from penstock.engine.state.index.word_index import grown
 
 
@@ -61,6 +62,10 @@ class LeastValue(TablePart):
         )
 
 
+# Of an arena, in bytes.
+_FIRST_BYTES = 1024
+
+
 class BestString(TablePart):
     """The least (or ``greatest``) string, by bytes. Table: its start in the arena, its length plus 1 (0:
     none).
@@ -73,18 +78,18 @@ class BestString(TablePart):
         self._greatest = greatest
         # The bytes of the best strings, one after another, superseded ones among them; ``_used[0]`` of it are
         # in use.
-        self._arena = np.zeros(1024, np.uint8)
+        self._arena = np.zeros(_FIRST_BYTES, np.uint8)
         self._used = np.zeros(1, np.int64)
         super().__init__(2)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
         offsets, data = col.string_parts(values)
-        done = 0
+        done, in_place = 0, not self._views.some
         # The kernel stops where the arena is full; it resumes at that row in a larger arena.
         while True:
             done = kernel.best_strings(
-                slots, offsets, data, self._greatest, done, self.table, self._arena, self._used
+                slots, offsets, data, self._greatest, done, in_place, self.table, self._arena, self._used
             )
             if done == slots.size:
                 return
@@ -94,29 +99,24 @@ class BestString(TablePart):
         """Compact the arena, and double it unless that freed half of it."""
         # Only the best strings are copied; superseded ones are dropped.
         live = np.flatnonzero(self.table[:, 1])
-        offsets, data = self._gather(self.state(live))
+        offsets, data = _gather(self.state(live), self._arena)
         size = self._arena.size
         # At least half of the arena is free afterwards, so compactions stay few.
         while size < 2 * data.size + length:
             size *= 2
+        # A new arena and a new table: a snapshot may still read the others.
         self._arena = grown(data, size)
+        self.copy_table()
         self.table[live, 0] = offsets[:-1]
         self._used[0] = data.size
 
-    def _gather(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # 0 is "none": its length is 0.
-        starts, lengths = state[0], np.maximum(state[1] - 1, 0)
-        offsets = np.zeros(lengths.size + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        data = np.empty(int(offsets[-1]), np.uint8)
-        gather_strings(starts, lengths, self._arena, data)
-        return offsets, data
-
     def clear(self, slots: np.ndarray) -> None:
         super().clear(slots)
-        # No string left: the arena starts again.
+        # No string left: the arena starts again, another one where a snapshot may read this.
         if not self.table[:, 1].any():
             self._used[0] = 0
+            if self._views.some:
+                self._arena = np.zeros(_FIRST_BYTES, np.uint8)
 
     def merge(self, into: np.ndarray, other: BestString, slots: np.ndarray) -> None:
         some = other.table[slots, 1] != 0
@@ -128,20 +128,40 @@ class BestString(TablePart):
 
     def best(self, state: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
-        offsets, data = self._gather(state)
+        return self._best(state, self._arena)
+
+    def _best(self, state: np.ndarray, arena: np.ndarray) -> pa.Array:
+        offsets, data = _gather(state, arena)
         some = state[1] != 0
         return col.array_of_strings(
             offsets, data, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind
         )
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        # On disk the strings themselves: places in the arena mean nothing to another task.
-        return [self.best(self.state(slots))]
+    def freeze(self, count: int) -> FrozenColumns:
+        arena, frozen = self._arena, self._views.freeze([self.table], count)
+
+        def of(slots: np.ndarray | None) -> Columns:
+            (table,) = frozen.copies(slots)
+            # On disk the strings themselves: places in the arena mean nothing to another task.
+            return lambda at: [self._best(np.ascontiguousarray(table[at].T), arena)]
+
+        return of
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         values = columns[0]
         some = values.is_valid()
         self.add(slots[truths(some)], values.filter(some), col.NO_WORDS)
+
+
+def _gather(state: np.ndarray, arena: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return offsets and bytes of the strings of a state."""
+    # 0 is "none": its length is 0.
+    starts, lengths = state[0], np.maximum(state[1] - 1, 0)
+    offsets = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    data = np.empty(int(offsets[-1]), np.uint8)
+    gather_strings(starts, lengths, arena, data)
+    return offsets, data
 
 
 class RetractableBest(CountedPart):

@@ -10,10 +10,13 @@ import pyarrow as pa
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.state.frozen_arrays import Columns, FrozenColumns, FrozenViews
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots, UseCounts
-from penstock.engine.state.index.word_index import WordIndex, grown
+from penstock.engine.state.index.word_index import WordIndex, grown, slots_at_barrier
 from penstock.engine.state.mapped_arrays import Mapped
 
 # A pair's word: slot << 32 | value number.
@@ -58,6 +61,8 @@ class SlotValues(Mapped):
         self._counts = np.zeros(0 if width is None else (0, width), np.int64)
         self._of_slot = MultiIndex()
         self._distinct = DistinctSlots()
+        # Of pairs and counts by entry.
+        self._views = FrozenViews()
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -77,7 +82,10 @@ class SlotValues(Mapped):
             self._of_slot.link(self.slots_of(fresh), fresh)
             # A value is removed with its last pair.
             self._uses.retain(self.value_ids(fresh), self.values.capacity)
-        return entries, self._distinct.of(entries, self._pairs.capacity)
+        touched = self._distinct.of(entries, self._pairs.capacity)
+        # Entries that were given to other pairs were saved when they were forgotten.
+        self._views.save(touched)
+        return entries, touched
 
     def forget(self, entries: np.ndarray) -> None:
         """Drop those of these distinct entries whose counts are all 0."""
@@ -98,6 +106,7 @@ class SlotValues(Mapped):
 
     def drop(self, entries: np.ndarray) -> None:
         """Forget distinct entries whatever their count."""
+        self._views.save(entries)
         self._counts[entries] = 0
         self.forget(entries)
 
@@ -111,7 +120,9 @@ class SlotValues(Mapped):
 
     def values_of(self, entries: np.ndarray) -> pa.Array:
         """Return the value of each entry."""
-        columns = self.columns_of(entries)
+        return self._as_one(self.columns_of(entries))
+
+    def _as_one(self, columns: list[pa.Array]) -> pa.Array:
         return (
             pa.StructArray.from_arrays(columns, fields=list(self.kind))
             if pa.types.is_struct(self.kind)
@@ -134,18 +145,53 @@ class SlotValues(Mapped):
         """Return the counts of each entry; never all 0."""
         return self._counts[entries]
 
-    def _lists(
-        self, slots: np.ndarray, entries: np.ndarray, positions: np.ndarray, counts: dict[str, np.ndarray]
-    ) -> pa.Array:
-        """Return per slot a list of its values with their counts by name, for a checkpoint."""
-        offsets = np.zeros(slots.size + 1, np.int32)
-        # Entries come slot by slot: list i has the pairs of slot i.
-        np.cumsum(np.bincount(positions, minlength=slots.size), out=offsets[1:])
-        columns = [array_of(column) for column in counts.values()]
+    def freeze(self, count: int) -> FrozenColumns:
+        """Return the values of slots below ``count`` as they are now: one column, per slot a list of (value,
+        counts). Pairs, counts and values are copied later.
+        """
+        live_among, frozen_values = slots_at_barrier(self._pairs), self.values.freeze()
+        frozen = self._views.freeze([self._pairs.keys, self._counts], self._pairs.allocated)
+
+        def of(slots: np.ndarray | None) -> Columns:
+            pairs, counts = frozen.copies(None)
+            entries, values = live_among(None), frozen_values(None)
+            owners = pairs[entries] >> _SLOT_BITS
+            if slots is not None:
+                asked = np.zeros(count, np.bool_)
+                asked[slots] = True
+                entries, owners = entries[asked[owners]], owners[asked[owners]]
+            # slot by slot
+            order, starts = counting_sort(owners, count)
+            entries = entries[order]
+
+            def columns(at: np.ndarray) -> list[pa.Array]:
+                its = at if slots is None else slots[at]
+                lengths = starts[its + 1] - starts[its]
+                ends = np.cumsum(lengths)
+                chosen = np.repeat(starts[its + 1] - ends, lengths) + np.arange(lengths.sum())
+                some = entries[chosen]
+                return [self._lists(ends, values(pairs[some] & _VALUE), counts[some])]
+
+            return columns
+
+        return of
+
+    def _lists(self, ends: np.ndarray, values: list[pa.Array], counts: np.ndarray) -> pa.Array:
+        """Return lists of values with their counts, for a checkpoint; ``ends``: of each list among them."""
+        if ends.size and int(ends[-1]) > LIMITS.array_bytes:
+            raise TooLarge(int(ends[-1]))
+        each = counts[:, np.newaxis] if counts.ndim == 1 else counts
+        columns = [array_of(np.ascontiguousarray(column)) for column in each.T]
         return pa.ListArray.from_arrays(
-            pa.array(offsets),
-            pa.StructArray.from_arrays([self.values_of(entries), *columns], names=["value", *counts]),
+            pa.array(np.append(0, ends).astype(np.int32)),
+            pa.StructArray.from_arrays(
+                [self._as_one(values), *columns], names=["value", *self._count_names(len(columns))]
+            ),
         )
+
+    def _count_names(self, width: int) -> list[str]:
+        """Return the names of the counts in a checkpoint."""
+        return ["count"] if self._counts.ndim == 1 else [f"count{k}" for k in range(width)]
 
 
 class ValueCounts(SlotValues):
@@ -168,11 +214,6 @@ class ValueCounts(SlotValues):
         # By value: the numbers of the other's values mean nothing here.
         positions, entries = other.entries(slots)
         return self.add(into[positions], other.values_of(entries), other.counts(entries))
-
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        """Return one column: per slot a list of (value, count)."""
-        positions, entries = self.entries(slots)
-        return [self._lists(slots, entries, positions, {"count": self.counts(entries)})]
 
     def read(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> tuple[np.ndarray, pa.Array, np.ndarray]:
         """Return what to ``add`` for such a column."""
@@ -206,8 +247,11 @@ class CountedPart:
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         self.settle(self._counts.add(*self._counts.read(slots, columns)))
 
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return self._counts.columns(slots)
+    def save(self, slots: np.ndarray) -> None:
+        """Do nothing: counts save themselves."""
+
+    def freeze(self, count: int) -> FrozenColumns:
+        return self._counts.freeze(count)
 
     def clear(self, slots: np.ndarray) -> None:
         self._counts.clear(slots)

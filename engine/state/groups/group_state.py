@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.operator import TrackedState
-from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
-from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys, pieces_of_copies
-from penstock.engine.state.frozen_arrays import FrozenViews
+from penstock.engine.state.entry_table import key_columns, pieces_by_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.state_snapshot import WRITTEN, whole
 from penstock.engine.state.time_to_live import LastWrites, written_column
@@ -38,7 +36,6 @@ class GroupState(TrackedState):
         self._num_keys = len(key_types)
         self._max_parallelism = max_parallelism
         self.changes = SlotChanges()
-        self._frozen = FrozenViews()
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -52,7 +49,7 @@ class GroupState(TrackedState):
     def mark(self, slots: np.ndarray) -> None:
         """Note that slots change. To be called before the first of their aggregates or write times does."""
         self.changes.mark(slots, self.keys.capacity)
-        self._frozen.save(slots)
+        self.accumulators.save(slots)
 
     def remove(self, slots: np.ndarray) -> None:
         """Forget keys and their aggregates."""
@@ -65,50 +62,27 @@ class GroupState(TrackedState):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """The table has key columns k0.., then the accumulators' columns. Numbers are copied later, by the
-        thread that makes the table; ``mark`` saves what changes before. Texts, and aggregates that are more
-        than numbers, are copied now.
+        """The table has key columns k0.., then the accumulators' columns. All is copied later, by the thread
+        that makes the table; ``mark`` saves what changes before.
         """
-        if self._arrays() is not None:
-            return self._pieces_later(slots)
-        live = self.keys.live_slots() if slots is None else self.keys.slots_at_barrier()(slots)
-        return pieces_by_keys(live, self._entries, self._max_parallelism)
-
-    def _arrays(self) -> list[np.ndarray] | None:
-        """Return all that a snapshot has, by slot; ``None`` where that is not only numbers."""
-        words, table = self.keys.words, self.accumulators.table
-        if words is None or table is None:
-            return None
-        return (
-            [words, table] if self.writes is None else [words, table, self.writes.by_id(self.keys.capacity)]
-        )
-
-    def _pieces_later(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        keys, live_among, accumulators = self.keys.reader(), self.keys.slots_at_barrier(), self.accumulators
-        frozen = self._frozen.freeze(lambda: self._arrays() or [], self.keys.allocated)
+        frozen_keys, live_among = self.keys.freeze(), self.keys.slots_at_barrier()
+        frozen_accumulators = self.accumulators.freeze(self.keys.allocated)
+        frozen_writes = None if self.writes is None else self.writes.freeze()
 
         def pieces() -> Iterator[pa.Table]:
             live = live_among(slots)
-            words, table, *written = frozen.copies(None if slots is None else live)
+            # where everything is copied a slot is its own position
+            asked, at = (None, live) if slots is None else (live, np.arange(live.size))
+            keys, accumulators = frozen_keys(asked), frozen_accumulators(asked)
+            written = None if frozen_writes is None else frozen_writes(asked)
 
-            def entries(positions: np.ndarray) -> Mapping[str, pa.Array]:
-                its = live[positions]
-                # where everything was copied a slot is its own position
-                at = its if slots is None else positions
-                columns = key_columns(keys(its, words[at])) | accumulators.columns(at, table)
-                return columns | ({WRITTEN: array_of(written[0][at])} if written else {})
+            def entries(at: np.ndarray) -> Mapping[str, pa.Array]:
+                columns = key_columns(keys(at)) | accumulators(at)
+                return columns if written is None else columns | {WRITTEN: array_of(written(at))}
 
-            of_live = words if live.size == len(words) else words[live]
-            return pieces_of_copies(live, stable_hash(keys(live, of_live)), entries, self._max_parallelism)
+            return pieces_by_keys(live, at, keys, entries, self._max_parallelism)
 
         return pieces
-
-    def _entries(self, slots: np.ndarray) -> Entries:
-        keys = self.keys.keys(slots)
-        columns = key_columns(keys) | self.accumulators.columns(slots)
-        if self.writes is not None:
-            columns[WRITTEN] = array_of(self.writes.of(slots))
-        return keys, columns
 
     def restore(self, part: pa.Table) -> None:
         # k0, k1, ... are the keys, a0, a1, ... the accumulators' columns.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,8 @@ from penstock.engine.api.clock import Clock
 from penstock.engine.api.operator import TrackedState
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
-from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.entry_table import key_columns, pieces_by_keys
+from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
@@ -44,6 +45,8 @@ class PartitionTotals(TrackedState, Mapped):
         self._width = len(partition_types)
         self._max_parallelism = max_parallelism
         self.changes = SlotChanges()
+        # Of rows and groups.
+        self._views = FrozenViews()
 
     def __len__(self) -> int:
         return int(np.count_nonzero(self.rows))
@@ -57,42 +60,62 @@ class PartitionTotals(TrackedState, Mapped):
 
     def add(self, slots: np.ndarray, rows: pa.RecordBatch, group_slots: np.ndarray) -> None:
         """Count rows and groups of peers by slot."""
+        self._mark(slots)
         # ``add.at``, since a slot may be named more than once.
         np.add.at(self.rows, slots, 1)
         np.add.at(self.groups, group_slots, 1)
         self.accumulators.add(slots, rows)
+
+    def _mark(self, slots: np.ndarray) -> None:
+        """Note that slots change, before they do."""
         self.changes.mark(slots, self.rows.size)
+        self._views.save(slots)
+        self.accumulators.save(slots)
 
     def count(self, slots: np.ndarray) -> None:
         # ``group_slots`` would be the same rows: this is the count of operators without frames over groups.
         """Count a row for each slot, which may repeat."""
+        self._mark(slots)
         np.add.at(self.rows, slots, 1)
-        self.changes.mark(slots, self.rows.size)
 
     def clear(self, slots: np.ndarray) -> None:
         """Forget slots."""
+        self._mark(slots)
         self.rows[slots] = self.groups[slots] = 0
         self.accumulators.clear(slots)
-        self.changes.mark(slots, self.rows.size)
 
     def snapshot(self) -> pa.Table:
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Keys and totals are copied."""
+        """All is copied later, by the thread that makes the table; what changes before is saved."""
         # Slots assigned for pending rows only may be beyond the arrays.
         self.reserve()
-        slots = np.flatnonzero(self.rows) if slots is None else slots[slots < self.rows.size]
-        slots = slots[self.rows[slots] != 0]
-        return pieces_by_keys(slots, self._columns, self._max_parallelism)
+        size = self.rows.size
+        asked = None if slots is None else slots[slots < size]
+        frozen_keys, frozen = self._keys.freeze(), self._views.freeze([self.rows, self.groups], size)
+        frozen_accumulators = self.accumulators.freeze(size)
+        written = None if self.writes is None else self.writes.freeze()
 
-    def _columns(self, slots: np.ndarray) -> Entries:
-        keys = self._keys.keys(slots)
-        columns = {"rows": array_of(self.rows[slots]), "groups": array_of(self.groups[slots])}
-        columns |= key_columns(keys) | self.accumulators.columns(slots)
-        if self.writes is not None:
-            columns[WRITTEN] = array_of(self.writes.of(slots))
-        return keys, columns
+        def pieces() -> Iterator[pa.Table]:
+            rows, groups = frozen.copies(asked)
+            at = np.flatnonzero(rows)
+            keys, accumulators = frozen_keys(None), frozen_accumulators(asked)
+
+            def keys_of(at: np.ndarray) -> list[pa.Array]:
+                return keys(at if asked is None else asked[at])
+
+            def entries(at: np.ndarray) -> Mapping[str, pa.Array]:
+                columns = {"rows": array_of(rows[at]), "groups": array_of(groups[at])}
+                columns |= key_columns(keys_of(at)) | accumulators(at)
+                if written is not None:
+                    columns[WRITTEN] = array_of(written(None)(at if asked is None else asked[at]))
+                return columns
+
+            live = at if asked is None else asked[at]
+            return pieces_by_keys(live, at, keys_of, entries, self._max_parallelism)
+
+        return pieces
 
     def restore(self, part: pa.Table) -> None:
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}

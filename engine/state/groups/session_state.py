@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,8 @@ from penstock.engine.api.stream_elements import MAX_WATERMARK_US
 from penstock.engine.kernels import merge_intervals as kernel
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
-from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.entry_table import key_columns, pieces_by_keys
+from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.index.word_index import grown
@@ -36,6 +37,8 @@ class SessionWindowState(TrackedState, Mapped):
         self._num_keys = len(key_types)
         self._max_parallelism = max_parallelism
         self.changes = SlotChanges()
+        # Of keys, starts and ends by session number.
+        self._views = FrozenViews()
         self._of_key = MultiIndex()
         # By session number (dense, reused): start, end (microseconds) and key slot; ``_free`` is a stack of
         # free numbers.
@@ -139,6 +142,7 @@ class SessionWindowState(TrackedState, Mapped):
         """Return the session of each group (undefined unless touched): its first old session, or a new one.
         The group's other old sessions are merged into that.
         """
+        self._save(old_sessions)
         sessions = np.full(keys.size, -1)
         # assigned in reverse, so that the first old session of a group remains
         sessions[groups_of_old[::-1]] = old_sessions[::-1]
@@ -149,9 +153,16 @@ class SessionWindowState(TrackedState, Mapped):
             self._release(old_sessions[extra])
         new = touched[sessions[touched] < 0]
         sessions[new] = self._take(new.size)
+        # a number that was free at a barrier must stay so in its snapshot
+        self._save(sessions[new])
         self._key_slots[sessions[new]] = keys[new]
         self._of_key.link(keys[new], sessions[new])
         return sessions
+
+    def _save(self, sessions: np.ndarray) -> None:
+        """Save sessions for the snapshots that are not copied yet, before they change."""
+        self._views.save(sessions)
+        self.accumulators.save(sessions)
 
     def _take(self, count: int) -> np.ndarray:
         if count > self._free.size:
@@ -171,6 +182,7 @@ class SessionWindowState(TrackedState, Mapped):
 
     def _release(self, sessions: np.ndarray) -> np.ndarray:
         """Free distinct sessions; return the keys that have none left."""
+        self._save(sessions)
         self.accumulators.clear(sessions)
         self._ends[sessions] = MAX_WATERMARK_US
         self.changes.mark(sessions, self._ends.size)
@@ -209,21 +221,30 @@ class SessionWindowState(TrackedState, Mapped):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Keys, bounds and aggregates are copied."""
-        # A free number has the greatest end, so one comparison finds the live ones.
-        live = self._ends < MAX_WATERMARK_US
-        sessions = (
-            np.flatnonzero(live) if slots is None else (tracked := slots[slots < live.size])[live[tracked]]
-        )
-        return pieces_by_keys(sessions, self._columns, self._max_parallelism)
+        """All is copied later, by the thread that makes the table; what changes before is saved."""
+        frozen_keys = self.keys.freeze()
+        frozen = self._views.freeze([self._ends, self._starts, self._key_slots], self._ends.size)
+        frozen_accumulators = self.accumulators.freeze(self._ends.size)
+        # a session may have been tracked while there were more of them
+        asked = None if slots is None else slots[slots < self._ends.size]
 
-    def _columns(self, sessions: np.ndarray) -> Entries:
-        keys = self.key_columns(sessions)
-        columns = key_columns(keys) | {
-            "start": array_of(self._starts[sessions]),
-            "end": array_of(self._ends[sessions]),
-        }
-        return keys, columns | self.accumulators.columns(sessions)
+        def pieces() -> Iterator[pa.Table]:
+            ends, starts, key_slots = frozen.copies(asked)
+            # A free number has the greatest end, so one comparison finds the live ones.
+            at = np.flatnonzero(ends < MAX_WATERMARK_US)
+            keys, accumulators = frozen_keys(None), frozen_accumulators(asked)
+
+            def keys_of(at: np.ndarray) -> list[pa.Array]:
+                return keys(key_slots[at])
+
+            def entries(at: np.ndarray) -> Mapping[str, pa.Array]:
+                columns = {"start": array_of(starts[at]), "end": array_of(ends[at])}
+                return key_columns(keys_of(at)) | columns | accumulators(at)
+
+            live = at if asked is None else asked[at]
+            return pieces_by_keys(live, at, keys_of, entries, self._max_parallelism)
+
+        return pieces
 
     def restore(self, part: pa.Table) -> None:
         """Add sessions of a snapshot."""

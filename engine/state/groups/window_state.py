@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,14 @@ from penstock.engine.api.operator import KeyGroups, TrackedState
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
-from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.entry_table import key_columns, pieces_by_keys
+from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.direct_index import DirectIndex
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex
+from penstock.engine.state.index.word_index import slots_at_barrier
 from penstock.engine.state.state_snapshot import whole
 from penstock.engine.state.watermark_state import KeyGroupWatermarkState
 from penstock.engine.windowing import window_arithmetic
@@ -68,6 +70,8 @@ class WindowState(TrackedState):
         self._of_slice = MultiIndex()
         self.closed = KeyGroupWatermarkState(groups)
         self.changes = SlotChanges()
+        # Of the words of entries.
+        self._views = FrozenViews()
         # Whether some entry missed a window: only then does the operator look at ``missed``.
         self.some_missed = False
 
@@ -94,8 +98,13 @@ class WindowState(TrackedState):
             self._of_slice.link(self._slice_of(fresh), fresh)
             self._uses.retain(self.key_slots(fresh), self.keys.capacity)
             self.accumulators.reserve(self._entries.capacity)
-        self.changes.mark(entries, self._entries.capacity)
+        self._mark(entries)
         return entries
+
+    def _mark(self, entries: np.ndarray) -> None:
+        """Note that entries change, before the first of their aggregates does."""
+        self.changes.mark(entries, self._entries.capacity)
+        self.accumulators.save(entries)
 
     def _slice_slots(self, assigned: AssignedRows) -> np.ndarray:
         """Return the slice of each row; rows often share one, which is then looked up once."""
@@ -147,7 +156,8 @@ class WindowState(TrackedState):
         _, entries = self.entries_of(slices)
         if entries.size:
             # Everything that reads an entry's word comes before the entry is removed.
-            self.changes.mark(entries, self._entries.capacity)
+            self._mark(entries)
+            self._views.save(entries)
             key_slots = self.key_slots(entries)
             self._of_slice.unlink(entries)
             self.accumulators.clear(entries)
@@ -163,25 +173,38 @@ class WindowState(TrackedState):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Keys, slices and aggregates are copied."""
-        entries = self._entries.live_slots()
-        if slots is not None:
-            is_live = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
-            is_live[entries] = True
-            entries = slots[is_live[slots]]
-        return pieces_by_keys(entries, self._columns, self._max_parallelism)
+        """Slices are copied; keys and aggregates later, by the thread that makes the table. What changes
+        before is saved.
+        """
+        live_among, frozen_keys = slots_at_barrier(self._entries), self.keys.freeze()
+        frozen = self._views.freeze([self._entries.keys], self._entries.allocated)
+        frozen_accumulators = self.accumulators.freeze(self._entries.allocated)
+        bounds, closed_us = self._slices.keys[: self._slices.allocated].copy(), self.closed.us
 
-    def _columns(self, entries: np.ndarray) -> Entries:
-        ends, starts = self._slices.keys[self._slice_of(entries)].T
-        # A window that was emitted must not be emitted again after a restore: it counts as missed.
-        missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
-        keys = self.keys.keys(self.key_slots(entries))
-        columns = key_columns(keys) | {
-            "slice_end": array_of(ends.copy()),
-            "slice_start": array_of(starts.copy()),
-            "missed": array_of(missed),
-        }
-        return keys, columns | self.accumulators.columns(entries)
+        def pieces() -> Iterator[pa.Table]:
+            live = live_among(slots)
+            asked, at = (None, live) if slots is None else (live, np.arange(live.size))
+            keys, accumulators = frozen_keys(None), frozen_accumulators(asked)
+            (words,) = frozen.copies(asked)
+
+            def keys_of(at: np.ndarray) -> list[pa.Array]:
+                return keys((words[at] >> _NEAR_BITS) & _KEY)
+
+            def entries(at: np.ndarray) -> Mapping[str, pa.Array]:
+                panes = _panes(words[at])
+                ends, starts = bounds[panes // self._fan].T
+                # A window that was emitted must not be emitted again after a restore: it counts as missed.
+                missed = self._missed_until(panes % self._fan, ends, np.full(at.size, closed_us))
+                columns = key_columns(keys_of(at)) | {
+                    "slice_end": array_of(ends.copy()),
+                    "slice_start": array_of(starts.copy()),
+                    "missed": array_of(missed),
+                }
+                return columns | accumulators(at)
+
+            return pieces_by_keys(live, at, keys_of, entries, self._max_parallelism)
+
+        return pieces
 
     def _missed_until(self, missed: np.ndarray, ends: np.ndarray, closed_us: np.ndarray) -> np.ndarray:
         """Return how many windows are missed when those are that had ended by some time as well."""

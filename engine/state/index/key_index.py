@@ -8,7 +8,7 @@ which of those are NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,12 @@ import pyarrow as pa
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.frozen_arrays import Columns, FrozenColumns, FrozenViews
 from penstock.engine.state.index.direct_index import DirectIndex
 from penstock.engine.state.index.nested_index import NestedIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
-from penstock.engine.state.index.word_index import slots_in_use
+from penstock.engine.state.index.word_index import slots_at_barrier
 
 # Of an int64 word, for sizes.
 _WORD_BYTES = 8
@@ -80,19 +81,9 @@ class KeyIndex:
         """Return the key columns of slots."""
         return self._index.keys(slots)
 
-    @property
-    def words(self) -> np.ndarray | None:
-        """The words of each slot's key, by slot; those of a live slot never change. ``None`` where keys are
-        texts or nested values, or where there are no key columns.
-        """
-        return self._index.words
-
-    def reader(self) -> Callable[[np.ndarray, np.ndarray], list[pa.Array]]:
-        """Return what makes the key columns of slots that are live now from their ``words``, later and in any
-        thread.
-        """
-        assert not isinstance(self._index, _StringKeys)
-        return self._index.reader()
+    def freeze(self) -> FrozenColumns:
+        """Return the key columns of slots as they are now, to be copied later."""
+        return self._index.freeze()
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
         """Return about how many bytes the first key column of each slot is, without making it."""
@@ -111,20 +102,7 @@ class KeyIndex:
         """Return what returns, later and in any thread, those of ascending slots that are live now; all of
         them for ``None``.
         """
-        allocated, free = self.allocated, self._index.slots.free_slots().copy()
-
-        def live(slots: np.ndarray | None) -> np.ndarray:
-            if slots is None:
-                return slots_in_use(allocated, free)
-            # a slot may have been tracked while there were more of them
-            slots = slots[slots < allocated]
-            if not free.size:
-                return slots
-            is_free = np.zeros(allocated, np.bool_)
-            is_free[free] = True
-            return slots[~is_free[slots]]
-
-        return live
+        return slots_at_barrier(self._index.slots)
 
     def key_groups(self, slots: np.ndarray, max_parallelism: int) -> np.ndarray:
         """Return the key group of each slot's key, uint16; group 0 when there are no key columns."""
@@ -139,6 +117,7 @@ class _WordKeys:
     def __init__(self, kind: pa.DataType | None) -> None:
         self._kind = kind
         self.slots = DirectIndex()
+        self._views = FrozenViews()
 
     def _words(self, columns: Sequence[pa.Array], num_rows: int) -> tuple[np.ndarray, np.ndarray]:
         if self._kind is None:
@@ -153,25 +132,28 @@ class _WordKeys:
         return self.slots.lookup(*self._words(columns, num_rows))
 
     def remove(self, slots: np.ndarray) -> None:
+        self._views.save(slots)
         self.slots.remove(slots)
 
-    @property
-    def words(self) -> np.ndarray | None:
-        return None if self._kind is None else self.slots.keys
+    def freeze(self) -> FrozenColumns:
+        null = self.slots.null_slot
+        frozen = self._views.freeze([self.slots.keys], self.slots.allocated)
 
-    def reader(self) -> Callable[[np.ndarray, np.ndarray], list[pa.Array]]:
-        # The NULL key has a slot but no word.
-        null, kind = self.slots.null_slot, self._kind
-        assert kind is not None
+        def of(slots: np.ndarray | None) -> Columns:
+            (words,) = frozen.copies(slots)
+            return lambda at: self._columns(words[at], at if slots is None else slots[at], null)
 
-        def columns(slots: np.ndarray, words: np.ndarray) -> list[pa.Array]:
-            valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
-            return [col.array_of_words(words, valid, kind)]
-
-        return columns
+        return of
 
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
-        return [] if self._kind is None else self.reader()(slots, self.slots.keys[slots])
+        return self._columns(self.slots.keys[slots], slots, self.slots.null_slot)
+
+    def _columns(self, words: np.ndarray, slots: np.ndarray, null: int) -> list[pa.Array]:
+        if self._kind is None:
+            return []
+        # The NULL key has a slot but no word.
+        valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
+        return [col.array_of_words(words, valid, self._kind)]
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
         return np.full(slots.size, _WORD_BYTES)
@@ -179,8 +161,6 @@ class _WordKeys:
 
 class _StringKeys:
     """One string column."""
-
-    words = None
 
     def __init__(self, kind: pa.DataType) -> None:
         self.slots = StringIndex(kind)
@@ -193,6 +173,15 @@ class _StringKeys:
 
     def remove(self, slots: np.ndarray) -> None:
         self.slots.remove(slots)
+
+    def freeze(self) -> FrozenColumns:
+        frozen = self.slots.freeze()
+
+        def of(slots: np.ndarray | None) -> Columns:
+            strings = frozen(slots)
+            return lambda at: [strings(at)]
+
+        return of
 
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
         return [self.slots.keys(slots)]
@@ -237,6 +226,7 @@ class _RowKeys:
             if col.is_bytes(kind) or pa.types.is_nested(kind)
         }
         self.slots = RowIndex(width + (len(self._types) + 63) // 64)
+        self._views = FrozenViews()
 
     def _rows(self, columns: Sequence[pa.Array], num_rows: int, insert: bool) -> np.ndarray:
         rows = np.zeros((num_rows, self.slots.width), np.int64)
@@ -267,21 +257,26 @@ class _RowKeys:
         return self.slots.lookup(self._rows(columns, num_rows, False))
 
     def remove(self, slots: np.ndarray) -> None:
+        self._views.save(slots)
         # Before the rows: they name the values.
         for i, interned in self._strings.items():
             interned.release(self.slots.keys[slots, self._first_word[i]])
         self.slots.remove(slots)
 
-    @property
-    def words(self) -> np.ndarray | None:
-        # Words that are slots of other indexes say nothing by themselves.
-        return None if self._strings else self.slots.keys
+    def freeze(self) -> FrozenColumns:
+        frozen = self._views.freeze([self.slots.keys], self.slots.allocated)
+        interned = {i: strings.values.freeze() for i, strings in self._strings.items()}
 
-    def reader(self) -> Callable[[np.ndarray, np.ndarray], list[pa.Array]]:
-        return lambda slots, rows: [self._column(i, rows) for i in range(len(self._types))]
+        def of(slots: np.ndarray | None) -> Columns:
+            (rows,) = frozen.copies(slots)
+            values = {i: of_values(None) for i, of_values in interned.items()}
+            return lambda at: self._columns(rows[at], values)
+
+        return of
 
     def keys(self, slots: np.ndarray) -> list[pa.Array]:
-        return self.reader()(slots, self.slots.keys[slots])
+        values = {i: strings.values.keys for i, strings in self._strings.items()}
+        return self._columns(self.slots.keys[slots], values)
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
         # A fixed-width first column.
@@ -289,11 +284,17 @@ class _RowKeys:
             return np.full(slots.size, _WORD_BYTES * (2 if col.is_wide(self._types[0]) else 1))
         return self._strings[0].values.widths(np.ascontiguousarray(self.slots.keys[slots, 0]))
 
-    def _column(self, i: int, rows: np.ndarray) -> pa.Array:
+    def _columns(
+        self, rows: np.ndarray, values: Mapping[int, Callable[[np.ndarray], pa.Array]]
+    ) -> list[pa.Array]:
+        """Return the key columns of rows of words; ``values`` makes those of a string or nested column."""
+        return [self._column(i, rows, values.get(i)) for i in range(len(self._types))]
+
+    def _column(self, i: int, rows: np.ndarray, values: Callable[[np.ndarray], pa.Array] | None) -> pa.Array:
         first, kind = self._first_word[i], self._types[i]
         low = np.ascontiguousarray(rows[:, first])
-        if i in self._strings:
-            return self._strings[i].values.keys(low)
+        if values is not None:
+            return values(low)
         # The column's bit in its word of NULL bits.
         null = (rows[:, self._mask + i // 64] >> (i % 64)) & 1
         valid = (null == 0).view(np.uint8) if null.any() else col.NO_BYTES

@@ -110,6 +110,11 @@ class MultiIndex(_RowLists):
         self._linked -= ids.size
         return emptied[:count]
 
+    @property
+    def owners_by_id(self) -> np.ndarray:
+        """One more than the slot that each row id is listed in; it is another array after ``link``."""
+        return self._owners
+
     def owners(self, ids: np.ndarray) -> np.ndarray:
         """Return the slots that linked row ids are listed in."""
         return self._owners[ids] - 1

@@ -4,11 +4,14 @@ themselves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.kernels.nested_text import canonical_text
+from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.tagged_index import StringIndex
 from penstock.engine.state.rows.row_store import RowStore
 
@@ -22,6 +25,7 @@ class NestedIndex:
         self._values = RowStore(self._schema)
         # By slot: the row id of the value in the row store, -1 for none.
         self._rows = np.full(self._texts.capacity, -1, np.int64)
+        self._views = FrozenViews()
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -55,12 +59,24 @@ class NestedIndex:
         """Return the values of slots."""
         return self._values.take(self._rows[slots]).column(0)
 
+    def freeze(self) -> Callable[[np.ndarray | None], Callable[[np.ndarray], pa.Array]]:
+        """Return the values of slots as they are now, to be copied later."""
+        frozen = self._views.freeze([self._rows], self._texts.allocated)
+        values = self._values.freeze(None)
+
+        def of(slots: np.ndarray | None) -> Callable[[np.ndarray], pa.Array]:
+            (rows,) = frozen.copies(slots)
+            return lambda at: values.take(rows[at]).column(0)
+
+        return of
+
     def widths(self, slots: np.ndarray) -> np.ndarray:
         """Return about how many bytes the values of slots are: as many as their texts."""
         return self._texts.widths(slots)
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their values."""
+        self._views.save(slots)
         # Each value is stored with weight 1, so this removes its row.
         self._values.add_weights(self._rows[slots], np.full(slots.size, -1, np.int64))
         self._rows[slots] = -1

@@ -4,6 +4,8 @@ the hash.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,8 +13,9 @@ from penstock.engine.kernels import arrow_views as col
 from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
 from penstock.engine.kernels.index import tagged_index as kernel
 from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL, ORIGIN, PASSED
+from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index import word_index
-from penstock.engine.state.index.word_index import grown, pays_to_rebuild, slots_in_use, slots_of
+from penstock.engine.state.index.word_index import emptied, grown, pays_to_rebuild, slots_in_use, slots_of
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.storage.spill_files import zeros_beside
 
@@ -207,6 +210,7 @@ class StringIndex(Mapped):
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
         self._slots = TaggedSlots()
+        self._views = FrozenViews()
         self._reset()
 
     def _reset(self) -> None:
@@ -277,34 +281,43 @@ class StringIndex(Mapped):
 
     def _compact(self) -> None:
         live = self._slots.live_slots()
-        offsets, data = self._gather(live)
-        # The copy was gathered before it overwrites the arena.
+        offsets, data = _gather(self.spans[live], self.arena)
+        # New arrays: a snapshot may still read the others. Pages of the arena that hold nothing cost nothing.
+        self.arena, self.spans = emptied(self.arena, self.arena.size), emptied(self.spans, len(self.spans))
         self.arena[: data.size] = data
-        self.spans[live, 0] = offsets[:-1]
+        self.spans[live, 0], self.spans[live, 1] = offsets[:-1], np.diff(offsets)
         self._slots.state[kernel.USED] = data.size
         self._slots.state[kernel.GARBAGE] = 0
-
-    def _gather(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        starts, lengths = np.ascontiguousarray(self.spans[slots].T)
-        offsets = np.zeros(slots.size + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        data = np.empty(int(offsets[-1]), np.uint8)
-        kernel.gather_strings(starts, lengths, self.arena, data)
-        return offsets, data
 
     def widths(self, slots: np.ndarray) -> np.ndarray:
         """Return how many bytes the strings of slots are."""
         return self.spans[slots, 1]
 
+    def freeze(self) -> Callable[[np.ndarray | None], Callable[[np.ndarray], pa.Array]]:
+        """Return the strings of slots as they are now, to be copied later. Bytes in the arena never change:
+        only where they are is copied.
+        """
+        arena, null = self.arena, self._slots.null_slot
+        frozen = self._views.freeze([self.spans], self.allocated)
+
+        def of(slots: np.ndarray | None) -> Callable[[np.ndarray], pa.Array]:
+            (spans,) = frozen.copies(slots)
+            return lambda at: self._strings(spans[at], arena, at if slots is None else slots[at], null)
+
+        return of
+
     def keys(self, slots: np.ndarray) -> pa.Array:
         """Return the strings of slots."""
-        offsets, data = self._gather(slots)
-        null = self._slots.null_slot
+        return self._strings(self.spans[slots], self.arena, slots, self._slots.null_slot)
+
+    def _strings(self, spans: np.ndarray, arena: np.ndarray, slots: np.ndarray, null: int) -> pa.Array:
+        offsets, data = _gather(spans, arena)
         valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
         return col.array_of_strings(offsets, data, valid, self._kind)
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their strings."""
+        self._views.save(slots)
         if slots.size == len(self):
             self._reset()
             return
@@ -324,3 +337,13 @@ class StringIndex(Mapped):
     def live_slots(self) -> np.ndarray:
         """Return the slots of all strings, ascending."""
         return self._slots.live_slots()
+
+
+def _gather(spans: np.ndarray, arena: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return offsets and bytes of the strings at (start, length) pairs of an arena."""
+    starts, lengths = np.ascontiguousarray(spans.T)
+    offsets = np.zeros(len(spans) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    data = np.empty(int(offsets[-1]), np.uint8)
+    kernel.gather_strings(starts, lengths, arena, data)
+    return offsets, data

@@ -4,6 +4,9 @@ grow.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 import numpy as np
 
 from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
@@ -46,6 +49,37 @@ def slots_in_use(allocated: int, free: np.ndarray) -> np.ndarray:
     live = np.ones(allocated, np.bool_)
     live[free] = False
     return np.flatnonzero(live)
+
+
+class AssignedSlots(Protocol):
+    """The slots that an index has assigned."""
+
+    @property
+    def allocated(self) -> int:
+        """The bound of the slots assigned so far."""
+
+    def free_slots(self) -> np.ndarray:
+        """Return the slots below ``allocated`` that no key has, a view."""
+
+
+def slots_at_barrier(index: AssignedSlots) -> Callable[[np.ndarray | None], np.ndarray]:
+    """Return what returns, later and in any thread, those of ascending slots that are live now; all of them
+    for ``None``.
+    """
+    allocated, free = index.allocated, index.free_slots().copy()
+
+    def live(slots: np.ndarray | None) -> np.ndarray:
+        if slots is None:
+            return slots_in_use(allocated, free)
+        # a slot may have been tracked while there were more of them
+        slots = slots[slots < allocated]
+        if not free.size:
+            return slots
+        is_free = np.zeros(allocated, np.bool_)
+        is_free[free] = True
+        return slots[~is_free[slots]]
+
+    return live
 
 
 def pays_to_rebuild(removed: int, live: int) -> bool:
@@ -204,8 +238,15 @@ def grown(array: np.ndarray, size: int) -> np.ndarray:
         return wider
     if (pages := pages_of(array)) is not None:
         return pages.files.copied(array, size)
-    shape = (size, *array.shape[1:])
-    reserved = reserve_zeros(shape, array.dtype)
-    wider = np.zeros(shape, array.dtype) if reserved is None else reserved
+    wider = emptied(array, size)
     wider[: len(array)] = array
     return wider
+
+
+def emptied(array: np.ndarray, size: int) -> np.ndarray:
+    """Return zeros to use in the place of an array, with ``size`` first elements: in a mapped file where the
+    array is, and able to grow where it is when they are many.
+    """
+    shape = (size, *array.shape[1:])
+    reserved = reserve_zeros(shape, array.dtype) if pages_of(array) is None else None
+    return zeros_beside(array, shape) if reserved is None else reserved

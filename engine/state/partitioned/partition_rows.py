@@ -13,8 +13,8 @@ from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.key_groups import groups_of_hashes
 from penstock.engine.api.operator import TrackedState
 from penstock.engine.api.row_pieces import batches_of, in_halves
-from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.change_tracking import SlotChanges
+from penstock.engine.state.entry_table import hashes_of_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
@@ -39,6 +39,10 @@ class PartitionKeys:
     def of(types: Sequence[pa.DataType], max_parallelism: int) -> PartitionKeys:
         """Return no partitions yet."""
         return PartitionKeys(KeyIndex(types), tuple(types), max_parallelism)
+
+
+# The frozen numbers that say which partition a row is of, one more than its slot.
+_OWNER = "owner"
 
 
 class PartitionRows(TrackedState, Mapped):
@@ -109,6 +113,8 @@ class PartitionRows(TrackedState, Mapped):
     def drop(self, ids: np.ndarray) -> None:
         """Forget distinct rows by id."""
         if ids.size:
+            # before the links go: a snapshot reads which partition a row is of
+            self._store.save(ids)
             self._links.unlink(ids)
             self._store.drop(ids)
 
@@ -130,34 +136,36 @@ class PartitionRows(TrackedState, Mapped):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Rows are shared with their chunks, which never change; keys and times are copied."""
-        ids = self._store.live_ids() if slots is None else self._store.live_among(slots)
-        owners, partitions = self._links.owners(ids), self._partitions
-        # keys are read now, of fewer rows at once where they are more than an array holds
-        keys = in_halves(lambda some: (some, partitions.keys.keys(owners[some])), np.arange(ids.size))
-        rows = self._store.frozen(ids)
-        beside = {}
-        if (arrived := self._store.arrived(ids)) is not None:
-            beside[ARRIVED] = arrived
-        if self.writes is not None:
-            beside[WRITTEN] = self.writes.of(owners)
+        """Rows are shared with their chunks, which never change; keys and numbers are copied later, by the
+        thread that makes the tables. What changes before is saved.
+        """
+        partitions, numbered = self._partitions, self._store.numbered
+        rows = self._store.freeze(slots, {_OWNER: self._links.owners_by_id})
+        frozen_keys = partitions.keys.freeze()
+        written = None if self.writes is None else self.writes.freeze()
         names = [f"k{i}" for i in range(len(partitions.types))]
         values = [f"v{i}" for i in range(len(self.schema))]
 
+        def more(some: np.ndarray, owners: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+            """Yield the columns behind the row's own."""
+            if numbered:
+                yield ARRIVED, rows.numbers(ARRIVED, some)
+            if written is not None:
+                yield WRITTEN, written(None)(owners)
+
         def pieces() -> Iterator[pa.Table]:
-            tables = [pa.table(columns, names=names) for _, columns in keys] if names else []
-            groups = np.zeros(ids.size, np.uint16)
-            if names and ids.size:
-                hashes = [stable_hash(list(columns)) for _, columns in keys]
-                groups = groups_of_hashes(np.concatenate(hashes), partitions.max_parallelism)
-            order, first = by_group(groups, ids)
-            of_keys = pa.concat_tables(tables) if tables else None
+            keys = frozen_keys(None)
+            owners = rows.numbers(_OWNER, np.arange(len(rows))) - 1
+            groups = groups_of_hashes(hashes_of_keys(keys, owners), partitions.max_parallelism)
+            order, first = by_group(groups, rows.ids)
             for start, some, batch in rows.pieces(order):
                 marks = [column.slice(start, some.size) for column in first]
-                own = [] if of_keys is None else of_keys.take(array_of(some)).columns
-                rest = [array_of(numbers[some]) for numbers in beside.values()]
+                of_keys = pa.concat_tables(
+                    pa.table(columns, names=names) for columns in in_halves(keys, owners[some])
+                )
+                beside = dict(more(some, owners[some]))
                 yield pa.table(
-                    [*marks, *own, *batch.columns, *rest],
+                    [*marks, *of_keys.columns, *batch.columns, *map(array_of, beside.values())],
                     names=["key_group", SLOT, *names, *values, *beside],
                 )
 

@@ -40,17 +40,11 @@ class BatchBuffer(TrackedState):
         marked = zip(self._spilled.batches, self._spilled_marks, strict=True)
         return [*(Batch(rows, weights, behind) for rows, (weights, behind) in marked), *self._batches]
 
-    def _numbered(self) -> list[tuple[np.ndarray, Batch]]:
-        """Return all batches with the numbers of their rows. Numbers are positions in order of arrival: all
-        batches are released at once.
+    def _row_numbers(self) -> list[np.ndarray] | None:
+        """Return the numbers of the rows of each batch. ``None``: they are positions in order of arrival, for
+        all batches are released at once.
         """
-        batches = self._all()
-        # Row 0 is the first row of the first batch; ``ends`` is where each batch ends, counted through.
-        ends = np.cumsum([batch.num_rows for batch in batches])
-        return [
-            (np.arange(end - batch.num_rows, end), batch)
-            for end, batch in zip(ends.tolist(), batches, strict=True)
-        ]
+        return None
 
     def spillable_bytes(self) -> int:
         """Return the bytes of the rows in memory."""
@@ -82,16 +76,14 @@ class BatchBuffer(TrackedState):
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Rows are shared with their batches; slots are their numbers."""
         # Batches never change, so holding references is enough: nothing is copied at the barrier.
-        chosen = self._numbered()
-        if slots is not None:
-            chosen = [
-                chosen_rows
-                for numbers, batch in chosen
-                if (chosen_rows := _among(slots, numbers, batch)) is not None
-            ]
+        batches, kept = self._all(), self._row_numbers()
 
         # Called by the writer's thread, possibly after the buffer has released its rows.
         def pieces() -> Iterator[pa.Table]:
+            chosen = list(zip(_counted(batches) if kept is None else kept, batches, strict=True))
+            if slots is not None:
+                among = (_among(slots, numbers, batch) for numbers, batch in chosen)
+                chosen = [chosen_rows for chosen_rows in among if chosen_rows is not None]
             rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema)
             numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
             weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for _, b in chosen]
@@ -137,6 +129,12 @@ class BatchBuffer(TrackedState):
         # NULL is on time: no watermark is before the least one.
         late = None if behind.null_count == len(behind) else numbers_of(behind.fill_null(-(2**63)))
         self.add(Batch(rows[0], None if (weights == 1).all() else weights, late))
+
+
+def _counted(batches: Sequence[Batch]) -> list[np.ndarray]:
+    """Return the positions of the rows of each batch among all rows."""
+    ends = np.cumsum([batch.num_rows for batch in batches])
+    return [np.arange(end - batch.num_rows, end) for end, batch in zip(ends.tolist(), batches, strict=True)]
 
 
 def _among(slots: np.ndarray, numbers: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch] | None:

@@ -43,8 +43,8 @@ class EventTimeBuffer(BatchBuffer):
         self._times: list[np.ndarray] = []
         self._bounds: list[tuple[int, int]] = []
 
-    def _numbered(self) -> list[tuple[np.ndarray, Batch]]:
-        return list(zip(self._numbers, self._batches, strict=True))
+    def _row_numbers(self) -> list[np.ndarray] | None:
+        return list(self._numbers)
 
     def add(self, batch: Batch) -> None:
         if not batch.num_rows:

@@ -25,7 +25,6 @@ from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.operator import KeyGroups, TrackedState
 from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
-from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import AppendOnlyMultiIndex, MultiIndex
@@ -34,6 +33,9 @@ from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.state.state_snapshot import ARRIVED, BEHIND, SLOT, WRITTEN, by_group, whole
 from penstock.engine.state.time_to_live import LastWrites, written_column
+
+# The frozen numbers that say which key slot a row is listed in, one more than it.
+_OWNER = "owner"
 
 
 class JoinSide(TrackedState, Mapped):
@@ -321,61 +323,65 @@ class JoinSide(TrackedState, Mapped):
 
     def match(self, ids: np.ndarray, changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Change the match counts of distinct rows; return them as they were and as they are."""
+        self.store.save(ids)
         before = self.matches[ids]
         after = self.matches[ids] = before + changes
         self.changes.mark(ids, self.store.capacity)
         return before, after
 
-    def _owners(self, ids: np.ndarray) -> np.ndarray:
-        assert isinstance(self.links, MultiIndex)
-        return self.links.owners(ids)
-
     def snapshot(self) -> pa.Table:
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Rows are shared with their chunks, which never change; positions, weights and match counts are
-        copied.
+        """Rows are shared with their chunks, which never change; their numbers are copied later, by the
+        thread that makes the tables. What changes before is saved.
         """
-        # All live rows for a whole snapshot; of the changed slots only those that still are rows.
-        ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
-        rows, weights = self.store.frozen(ids), self.store.weights(ids)
-        matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
-        written = None if self.writes is None else self.writes.of(self._owners(ids) if self._by_key else ids)
-        arrived, behind = self.store.arrived(ids), self.behind(ids)
+        beside = {"matches": self.matches} if self.counts else {}
         # The column is written even when all rows are on time, so that parts of one state agree in their
         # columns.
-        if self._lates and behind is None:
-            behind = np.full(ids.size, MIN_WATERMARK_US)
-        keys, own, names = (
-            self.key_columns,
-            self._own,
-            ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]],
-        )
+        if self._behind.size:
+            beside[BEHIND] = self._behind
+        if self.writes is not None and self._by_key:
+            assert isinstance(self.links, MultiIndex)
+            beside[_OWNER] = self.links.owners_by_id
+        rows = self.store.freeze(slots, beside)
+        written = None if self.writes is None else self.writes.freeze()
+        keys, own, lates, counts = self.key_columns, self._own, self._lates, self.counts
+        on_time, numbered = not self._behind.size, self._numbered
+        names = ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
 
-        # Called by the writer's thread: it uses only what was copied above, never the side itself.
+        def more(some: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+            """Yield the optional columns of rows, in the order of OPTIONAL."""
+            if numbered:
+                yield ARRIVED, rows.numbers(ARRIVED, some)
+            if lates:
+                yield (
+                    BEHIND,
+                    np.full(some.size, MIN_WATERMARK_US) if on_time else rows.numbers(BEHIND, some),
+                )
+            if written is not None:
+                of = rows.numbers(_OWNER, some) - 1 if _OWNER in beside else rows.ids[some]
+                yield WRITTEN, written(None)(of)
+
+        # Called by the writer's thread: it uses only what is frozen above, never the side itself.
         def pieces() -> Iterator[pa.Table]:
-            groups = np.zeros(ids.size, np.uint16)
-            if keys and ids.size:
-                groups = groups_of_keys(rows.columns(keys), self._max_parallelism)
+            groups = rows.groups(keys, self._max_parallelism)
             # A side that every subtask stores whole writes only its own key groups, or each row would be
             # stored once per subtask.
             mine = (
-                np.arange(ids.size)
+                np.arange(len(rows))
                 if own is None
                 else np.flatnonzero((groups >= own.start) & (groups < own.end))
             )
-            order, first = by_group(groups[mine], ids[mine])
-            order = mine[order]
-            # On disk: key_group, @slot (row id), weight, matches, c0 ..., then the optional columns in the
-            # order of OPTIONAL.
-            for first_row, some, batch in rows.pieces(order):
+            order, first = by_group(groups[mine], rows.ids[mine])
+            # On disk: key_group, @slot (row id), weight, matches, c0 ..., then the optional columns.
+            for first_row, some, batch in rows.pieces(mine[order]):
                 marks = [column.slice(first_row, some.size) for column in first]
-                piece = pa.table(
-                    [*marks, array_of(weights[some]), array_of(matches[some]), *batch.columns], names=names
-                )
-                for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
-                    piece = piece if values is None else piece.append_column(name, array_of(values[some]))
+                matches = rows.numbers("matches", some) if counts else np.zeros(some.size, np.int64)
+                weights = rows.weights(some)
+                piece = pa.table([*marks, array_of(weights), array_of(matches), *batch.columns], names=names)
+                for name, values in more(some):
+                    piece = piece.append_column(name, array_of(values))
                 yield piece
 
         return pieces

@@ -52,6 +52,7 @@ class MatchRows(TimedRows):
         self._reserve()
         # Only marks that changed: an incremental snapshot writes no row whose mark stayed.
         self.changes.mark(ids[self._marks[ids] != marks], self.store.capacity)
+        self.store.save(ids)
         self._marks[ids] = marks
 
     def _reserve(self) -> None:
@@ -65,8 +66,10 @@ class MatchRows(TimedRows):
         # Number 0 in its match: marks are number * transitions + transition.
         return ids[(marks >= 0) & (marks < self._transitions)]
 
-    def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        return {"mark": self.marks(ids)} | super()._beside(ids)
+    def _beside(self) -> tuple[list[str], dict[str, np.ndarray]]:
+        self._reserve()
+        names, beside = super()._beside()
+        return ["mark", *names], beside | {"mark": self._marks}
 
     def restore(self, part: pa.Table) -> None:
         ids = self._restored(part)

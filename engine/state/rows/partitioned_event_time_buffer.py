@@ -13,7 +13,6 @@ from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.operator import KeyGroups, TrackedState
 from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.kernels import arrow_views as col
-from penstock.engine.kernels.stable_hash import groups_of_keys
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
@@ -23,6 +22,9 @@ from penstock.engine.state.rows.row_store import RowStore
 from penstock.engine.state.state_snapshot import ARRIVED, SLOT, WRITTEN, by_group, whole
 from penstock.engine.state.time_to_live import LastWrites, restore_lives
 from penstock.engine.state.watermark_state import KeyGroupWatermarkState
+
+# The frozen numbers that say which partition a row is of.
+_SLOT = "slot"
 
 
 class TimedRows(TrackedState, Mapped):
@@ -164,42 +166,51 @@ class TimedRows(TrackedState, Mapped):
         return whole(self.freeze(None)())
 
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
-        """Rows are shared with their chunks, which never change; the other columns are copied."""
-        ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
-        rows, partition, width = self.store.frozen(ids), self._partition, len(self.schema)
-        # By row id first, then of the rows chosen: an array look-up for each row instead of a search.
-        waits = np.zeros(self.store.capacity, np.bool_)
-        waits[self.waiting] = True
-        waits = waits[ids]
-        passed_us, beside = self.passed_us, self._beside(ids)
+        """Rows are shared with their chunks, which never change; their numbers are copied later, by the
+        thread that makes the tables. What changes before is saved.
+        """
+        names, beside = self._beside()
+        if self.writes is not None:
+            beside[_SLOT] = self._slots
+        rows, partition, width = self.store.freeze(slots, beside), self._partition, len(self.schema)
+        # never written to: it is replaced
+        waiting, capacity, passed_us = self.waiting, self.store.capacity, self.passed_us
+        written = None if self.writes is None else self.writes.freeze()
+
+        def more(some: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+            """Yield the columns behind the row's own."""
+            for name in names:
+                yield name, rows.numbers(name, some)
+            if written is not None:
+                yield WRITTEN, written(None)(rows.numbers(_SLOT, some))
 
         def pieces() -> Iterator[pa.Table]:
-            groups = np.zeros(ids.size, np.uint16)
-            if partition and ids.size:
-                groups = groups_of_keys(rows.columns(partition), self._max_parallelism)
-            order, first = by_group(groups, ids)
-            # On disk: key_group, @slot (row id), waits, passed_us, c0 ..., then the optional columns and the
-            # subclass's own.
-            names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)], *beside]
+            # By row id first: an array look-up for each row instead of a search.
+            waits = np.zeros(capacity, np.bool_)
+            waits[waiting] = True
+            ids = rows.ids
+            order, first = by_group(rows.groups(partition, self._max_parallelism), ids)
+            # On disk: key_group, @slot (row id), waits, passed_us, c0 ..., then the subclass's own columns
+            # and the optional ones.
             for start, some, batch in rows.pieces(order):
-                marks = [column.slice(start, some.size) for column in first]
+                beside = dict(more(some))
                 columns = [
-                    *marks,
-                    array_of(waits[some]),
+                    *(column.slice(start, some.size) for column in first),
+                    array_of(waits[ids[some]]),
                     array_of(np.full(some.size, passed_us)),
                     *batch.columns,
+                    *map(array_of, beside.values()),
                 ]
-                yield pa.table(
-                    [*columns, *(array_of(values[some]) for values in beside.values())], names=names
-                )
+                own = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)]]
+                yield pa.table(columns, names=[*own, *beside])
 
         return pieces
 
-    def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the columns behind the row's own in snapshots, by name; subclasses add theirs."""
-        arrived = self.store.arrived(ids)
-        beside = {} if arrived is None else {ARRIVED: arrived}
-        return beside if self.writes is None else beside | {WRITTEN: self.writes.of(self._slots[ids])}
+    def _beside(self) -> tuple[list[str], dict[str, np.ndarray]]:
+        """Return the names of the columns behind the row's own in snapshots, and the arrays by row id among
+        them that the store does not have; subclasses add theirs.
+        """
+        return [ARRIVED] if self.store.numbered else [], {}
 
     def restore(self, part: pa.Table) -> None:
         self._restored(part)

@@ -4,22 +4,24 @@ are its rows at a barrier.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.key_groups import groups_of_hashes
-from penstock.engine.api.row_pieces import LIMITS, TooLarge, cut, joined, widest_row
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, cut, in_halves, joined, widest_row
 from penstock.engine.kernels.arrow_views import NO_WORDS
 from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.change_tracking import SlotChanges
-from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.frozen_arrays import FrozenArrays, FrozenViews
+from penstock.engine.state.index.word_index import emptied, grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.chunk_concat import concat_chunks
 from penstock.engine.state.rows.stored_chunks import StoredChunks
+from penstock.engine.state.state_snapshot import ARRIVED
 from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
 
 # Ids reserved in an empty store.
@@ -31,8 +33,11 @@ _ALIKE = 4
 # The most bytes of such a chunk: its rows are gathered as quickly from many chunks. Copying them again and
 # again took a seventh of the time of a query that stores all its rows.
 _MERGED_BYTES = 2 << 20
-# Rows rewritten at a time when a spilled store is compacted: never the whole state in memory.
+# Rows rewritten at a time when a spilled store is compacted, or hashed for a snapshot: never the whole state
+# in memory.
 _ROWS_AT_ONCE = 1 << 18
+# Frozen numbers of rows, where the store has them: where rows are, and their weights.
+_POSITION, _WEIGHT = "position", "weight"
 # Each row read from a file may map a page. After so many the pages are released.
 _UNMAPPED_PAGES_MAX = 1 << 14
 
@@ -64,6 +69,7 @@ class RowStore(Mapped):
         self.changes = SlotChanges() if changes is None else changes
         self.numbered = numbered
         self._append_only = append_only
+        self._views = FrozenViews()
         self._clear()
 
     def _clear(self) -> None:
@@ -101,6 +107,8 @@ class RowStore(Mapped):
         (None: they arrive now, one by one).
         """
         ids = self._take_ids(rows.num_rows)
+        # an id that was free at a barrier must stay so in its snapshot
+        self.save(ids)
         if weights is not None and not self._weights.size and (weights != 1).any():
             self._keep_arrays()
         # The next positions: dead rows have theirs until the store is compacted.
@@ -185,6 +193,7 @@ class RowStore(Mapped):
         removed.
         """
         self._keep_arrays()
+        self.save(ids)
         # ``add.at`` and not ``+=``: of an id named twice both changes count.
         np.add.at(self._weights, ids, changes)
         self.changes.mark(ids, self.capacity)
@@ -195,6 +204,7 @@ class RowStore(Mapped):
     def drop(self, ids: np.ndarray) -> None:
         """Forget distinct live rows whatever their weights."""
         self._keep_arrays()
+        self.save(ids)
         self._weights[ids] = 0
         self.changes.mark(ids, self.capacity)
         self._release(ids)
@@ -235,6 +245,8 @@ class RowStore(Mapped):
             compacted.append(spilled.batches)
             compacted.in_files = len(compacted)
         self._chunks = compacted
+        # A new array: a snapshot may still read the positions in the chunks before.
+        self._positions = emptied(self._positions, self.capacity)
         self._positions[live] = np.arange(live.size)
 
     def live_ids(self) -> np.ndarray:
@@ -318,15 +330,24 @@ class RowStore(Mapped):
         self._chunks.replace(first, self._spilled.batches[first:])
         self._chunks.in_files = len(self._chunks)
 
-    def frozen(self, ids: np.ndarray) -> FrozenRows:
-        """Return these rows as they are now, whatever becomes of the store; chunks are shared."""
-        return FrozenRows(self._chunks.frozen(), self._at(ids), self.widest)
+    def save(self, ids: np.ndarray) -> None:
+        """Save rows for the snapshots that are not copied yet. To be called before an owner changes what it
+        stores beside them.
+        """
+        self._views.save(ids)
 
-    def live_among(self, ids: np.ndarray) -> np.ndarray:
-        """Return the ids that name live rows now."""
-        # An id beyond was assigned before the store became empty and started again.
-        ids = ids[ids < self._allocated]
-        return ids[self._weights[ids] != 0] if self._weights.size else ids
+    def freeze(self, ids: np.ndarray | None, beside: Mapping[str, np.ndarray] | None = None) -> FrozenRows:
+        """Return the rows as they are now, of ascending ``ids`` (``None``: all) those that are live. Chunks
+        are shared, numbers by row id copied later.
+
+        ``beside``: arrays by row id of the owner, who calls ``save`` before it writes to one of them.
+        """
+        arrays = {_WEIGHT: self._weights, _POSITION: self._positions} if self._positions.size else {}
+        if self.numbered:
+            arrays[ARRIVED] = self._arrived
+        arrays |= beside or {}
+        frozen = self._views.freeze(list(arrays.values()), self._allocated)
+        return FrozenRows(self._chunks.frozen(), frozen, list(arrays), ids, self._allocated, self.widest)
 
     def snapshot(self, key_columns: Sequence[int], max_parallelism: int) -> pa.Table:
         """Return all live rows: key_group (of the columns at these positions; none: group 0), weight, then
@@ -351,27 +372,82 @@ class RowStore(Mapped):
 
 
 class FrozenRows:
-    """Rows of a store as they were."""
+    """Rows of a store as they were at a barrier, numbered from 0 in the order of their ids; numbers by row id
+    by their names. Any one thread may read them, later.
+    """
 
-    # The caller's arrays are copies or never change: ``_positions[ids]`` is a new array.
-    def __init__(self, chunks: StoredChunks, positions: np.ndarray, widest: int) -> None:
-        self._chunks, self._positions, self._widest = chunks, positions, widest
+    def __init__(
+        self,
+        chunks: StoredChunks,
+        frozen: FrozenArrays,
+        names: Sequence[str],
+        ids: np.ndarray | None,
+        allocated: int,
+        widest: int,
+    ) -> None:
+        self._chunks, self._frozen, self._names, self._widest = chunks, frozen, names, widest
+        # An id beyond was assigned before the store became empty and started again.
+        self._asked = ids if ids is None else ids[ids < allocated]
+        self._allocated = allocated
+        # of each name the numbers of all that is frozen, and the places of the live rows among them
+        self._copied: tuple[dict[str, np.ndarray], np.ndarray] | None = None
 
-    def columns(self, columns: list[int]) -> pa.Table:
-        """Return some columns of all rows."""
-        whole = np.arange(self._positions.size)
-        return pa.Table.from_batches([rows for *_, rows in self.pieces(whole, columns)])
+    def _copies(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        if self._copied is None:
+            copies = dict(zip(self._names, self._frozen.copies(self._asked), strict=True))
+            count = self._allocated if self._asked is None else self._asked.size
+            # an append-only store has no weights: all rows are live
+            self._copied = copies, np.flatnonzero(copies[_WEIGHT]) if _WEIGHT in copies else np.arange(count)
+        return self._copied
 
-    def pieces(
-        self, wanted_rows: np.ndarray, columns: list[int] | None = None
-    ) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
-        """Yield the rows numbered ``wanted_rows``, in that order: where a piece begins, its numbers, its
-        rows. There is at least one piece.
+    def __len__(self) -> int:
+        return self._copies()[1].size
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids of the rows, ascending."""
+        _, live = self._copies()
+        return live if self._asked is None else self._asked[live]
+
+    def numbers(self, name: str, rows: np.ndarray) -> np.ndarray:
+        """Return ARRIVED or what is beside the rows, by their numbers."""
+        copies, live = self._copies()
+        return copies[name][live[rows]]
+
+    def weights(self, rows: np.ndarray) -> np.ndarray:
+        """Return the weights of rows by their numbers."""
+        return self.numbers(_WEIGHT, rows) if _WEIGHT in self._names else np.ones(rows.size, np.int64)
+
+    def _positions(self, rows: np.ndarray) -> np.ndarray:
+        return self.numbers(_POSITION, rows) if _POSITION in self._names else self.ids[rows]
+
+    def take(self, ids: np.ndarray) -> pa.RecordBatch:
+        """Return rows by id, where all are frozen of a store with arrays."""
+        assert self._asked is None
+        return self._chunks.take(self._copies()[0][_POSITION][ids])
+
+    def groups(self, keys: list[int], max_parallelism: int) -> np.ndarray:
+        """Return the key group of each row, of the columns at these positions; without any it is 0."""
+        groups = np.zeros(len(self), np.uint16)
+        for first in range(0, len(self) if keys else 0, _ROWS_AT_ONCE):
+            some = np.arange(first, min(first + _ROWS_AT_ONCE, len(self)))
+            pieces = in_halves(lambda rows: (rows, self._take(rows, keys)), some)
+            for rows, batch in pieces:
+                groups[rows] = groups_of_hashes(stable_hash(batch.columns), max_parallelism)
+        return groups
+
+    def _take(self, rows: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
+        return self._chunks.take(self._positions(rows), columns)
+
+    def pieces(self, wanted: np.ndarray) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
+        """Yield the rows numbered ``wanted``, in that order: where a piece begins, its numbers, its rows.
+        There is at least one piece.
         """
-        wanted = self._positions[wanted_rows]
         # Even if every row were the widest, one batch could hold them.
         small = wanted.size * self._widest <= LIMITS.batch_bytes
         for first, last in (
-            [(0, wanted.size)] if small else cut(self._chunks.sizes(wanted), wanted.size, LIMITS.batch_bytes)
+            [(0, wanted.size)]
+            if small
+            else cut(self._chunks.sizes(self._positions(wanted)), wanted.size, LIMITS.batch_bytes)
         ):
-            yield first, wanted_rows[first:last], self._chunks.take(wanted[first:last], columns)
+            yield first, wanted[first:last], self._take(wanted[first:last])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +17,22 @@ KEYS = [pa.array([f"key {i}" for i in range(100)]), pa.array([None if i % 9 == 0
 VALUES = pa.array([f"{i}" * 40 for i in range(100)])
 
 
-def entries(slots: np.ndarray) -> Entries:
-    at = pa.array(slots)
-    keys = [column.take(at) for column in KEYS]
-    return keys, key_columns(keys) | {"value": VALUES.take(at)}
+def keys(at: np.ndarray) -> list[pa.Array]:
+    return [column.take(pa.array(at, pa.int64())) for column in KEYS]
 
 
-def check(pieces: Iterator[pa.Table], slots: list[int], groups_of: int) -> int:
+def entries(at: np.ndarray) -> Mapping[str, pa.Array]:
+    return key_columns(keys(at)) | {"value": VALUES.take(pa.array(at, pa.int64()))}
+
+
+def pieces(slots: list[int], made: Entries = entries) -> Iterator[pa.Table]:
+    """Return the tables of slots that are their own positions."""
+    return pieces_by_keys(np.array(slots, np.int64), np.array(slots, np.int64), keys, made, 7)
+
+
+def check(made: Iterator[pa.Table], slots: list[int], groups_of: int) -> int:
     """Compare tables with the entries of slots; return how many tables there are."""
-    tables = list(pieces)
+    tables = list(made)
     assert {tuple(table.schema.names) for table in tables} == {("key_group", SLOT, "k0", "k1", "value")}
     assert [str(kind) for kind in tables[0].schema.types] == ["uint16", "uint32", "string", "int64", "string"]
     whole = pa.concat_tables(tables)
@@ -42,36 +49,34 @@ def check(pieces: Iterator[pa.Table], slots: list[int], groups_of: int) -> int:
 
 def test_entries_are_one_table_in_the_order_of_their_key_groups() -> None:
     slots = [5, 3, 99, 0, 18, 42]
-    assert check(pieces_by_keys(np.array(slots), entries, 7)(), slots, 7) == 1
+    assert check(pieces(slots), slots, 7) == 1
 
 
 def test_entries_larger_than_a_batch_are_several_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMITS, "batch_bytes", 800)
     slots = list(range(100))
-    assert check(pieces_by_keys(np.array(slots), entries, 7)(), slots, 7) > 4
+    assert check(pieces(slots), slots, 7) > 4
 
 
-def test_entries_that_no_array_holds_are_read_in_halves() -> None:
+def test_entries_that_no_array_holds_are_made_in_halves() -> None:
     asked: list[int] = []
 
-    def limited(slots: np.ndarray) -> Entries:
-        asked.append(slots.size)
-        if slots.size > 30:
-            raise TooLarge(slots.size)
-        return entries(slots)
+    def limited(at: np.ndarray) -> Mapping[str, pa.Array]:
+        asked.append(at.size)
+        if at.size > 30:
+            raise TooLarge(at.size)
+        return entries(at)
 
-    slots = list(range(100))
-    check(pieces_by_keys(np.array(slots), limited, 7)(), slots, 7)
-    assert asked[0] == 100 and max(asked[-2:]) <= 30
+    slots = list(range(99))
+    assert check(pieces(slots, limited), slots, 7) == 4
+    assert max(asked[-2:]) <= 30
 
 
-def test_columns_are_read_when_the_state_is_frozen_not_when_they_are_written() -> None:
-    values = np.array([1, 2])
-    pieces = pieces_by_keys(np.arange(2), lambda slots: ([], {"v": pa.array(values[slots])}), 7)
-    values[:] = 0
-    (table,) = pieces()
-    assert table.to_pydict() == {"key_group": [0, 0], SLOT: [0, 1], "v": [1, 2]}
+def test_positions_of_entries_are_not_their_slots() -> None:
+    made = pieces_by_keys(np.array([7, 9]), np.arange(2), lambda at: [], lambda at: {"v": pa.array(at)}, 7)
+    (table,) = made
+    assert table.to_pydict() == {"key_group": [0, 0], SLOT: [7, 9], "v": [0, 1]}
 
 
 def test_no_entries_are_one_empty_table() -> None:
-    assert check(pieces_by_keys(np.zeros(0, np.int64), entries, 7)(), [], 7) == 1
+    assert check(pieces([]), [], 7) == 1

@@ -42,7 +42,7 @@ def test_copies_are_what_was_there_at_the_barrier(asked: bool) -> None:
                 case 0:
                     slots = np.array(sorted(random.sample(range(count), random.randrange(count))), np.int64)
                     taken = slots if asked else None
-                    frozen = owner.views.freeze(owner.arrays, count)
+                    frozen = owner.views.freeze(owner.arrays(), count)
                     now = [array[slots].copy() if asked else array.copy() for array in owner.arrays()]
                     expected.append((frozen, taken, now))
                 case 1:
@@ -66,7 +66,7 @@ def test_copies_are_right_while_the_owner_writes() -> None:
     owner, random = Owner(count), np.random.default_rng(1)
     words, rows = (array.copy() for array in owner.arrays())
     for asked in (None, np.arange(0, count, 3)):
-        frozen = owner.views.freeze(owner.arrays, count)
+        frozen = owner.views.freeze(owner.arrays(), count)
         found: list[list[np.ndarray]] = []
         reader = Thread(target=copy, args=(frozen, asked, found))
         owner.change(random.integers(0, count, 1000))
@@ -81,7 +81,7 @@ def test_copies_are_right_while_the_owner_writes() -> None:
 
 def test_nothing_is_saved_for_a_snapshot_that_was_given_up() -> None:
     owner = Owner(4)
-    frozen = owner.views.freeze(owner.arrays, 4)
+    frozen = owner.views.freeze(owner.arrays(), 4)
     owner.change(np.array([1, 1, 3]))
     assert [slots.tolist() for slots, _ in frozen._saved] == [[1, 1, 3]]
     owner.change(np.array([0, 1]))

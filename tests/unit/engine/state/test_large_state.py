@@ -60,7 +60,7 @@ def test_a_store_merges_no_chunk_past_the_limit_and_says_what_is_too_large() -> 
     store = RowStore(TEXT)
     ids = np.concatenate([store.append(rows(n, 2)) for n in range(10, 90, 2)])
     assert max(chunk.nbytes for chunk in store._chunks.batches) <= LIMITS.chunk_bytes
-    frozen = list(store.frozen(ids).pieces(np.arange(ids.size)))
+    frozen = list(store.freeze(ids).pieces(np.arange(ids.size)))
     assert [k for *_, piece in frozen for k in piece.column(0).to_pylist()] == list(range(10, 90)) and len(
         frozen
     ) > 4

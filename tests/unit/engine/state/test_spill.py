@@ -56,7 +56,7 @@ def test_a_store_on_disk_is_the_store_in_memory(tmp_path: Path) -> None:
         ids = random.permutation(memory.live_ids())[:200]
         assert disk.take(ids).equals(memory.take(ids)) and disk.take(ids, [1]).equals(memory.take(ids, [1]))
         if step == 60:
-            kept = disk.frozen(ids), memory.take(ids)
+            kept = disk.freeze(np.sort(ids)), memory.take(np.sort(ids))
     assert kept is not None and [rows for *_, rows in kept[0].pieces(np.arange(200))] == [kept[1]], (
         "a snapshot outlives compaction"
     )

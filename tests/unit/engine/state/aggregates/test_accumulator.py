@@ -84,7 +84,7 @@ def test_columns_of_a_checkpoint_do_not_share_memory_and_restore_into_other_slot
     part, again = TablePart(2), TablePart(2)
     part.reserve(3)
     part.table[:] = [[1, 2], [3, 4], [5, -(2**63)]]
-    columns = part.columns(np.array([2, 0]))
+    columns = part.freeze(3)(None)(np.array([2, 0]))
     part.table[:] = 0
     again.reserve(9)
     again.restore(np.array([7, 8]), columns)
@@ -95,7 +95,7 @@ def test_a_part_of_floating_point_numbers_writes_them_as_such() -> None:
     part, again = FloatPart(2), FloatPart(2)
     part.reserve(2)
     part.table.view(np.float64)[:] = [[0.5, np.nan], [-0.0, np.inf]]
-    columns = part.columns(np.arange(2))
+    columns = part.freeze(2)(None)(np.arange(2))
     assert [column.type for column in columns] == [pa.float64()] * 2
     assert columns[0].to_pylist() == [0.5, -0.0]
     again.reserve(2)

@@ -406,7 +406,10 @@ def test_retractions_and_checkpoints(data):
         check(accumulators, [0, 1, 2, 3], model)
         if data.draw(st.booleans()):
             slots = np.array([2, 0, 3, 1])
-            columns, accumulators = accumulators.columns(slots), new(False)
+            columns, accumulators = (
+                accumulators.freeze(int(slots.max(initial=0)) + 1)(None)(slots),
+                new(False),
+            )
             accumulators.restore(slots, columns)
             check(accumulators, [0, 1, 2, 3], model)
     leftovers = [(slot, row, -w) for slot in range(4) for row, w in model[slot]]

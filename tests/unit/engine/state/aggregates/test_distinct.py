@@ -67,7 +67,7 @@ def test_each_value_counts_once_among_the_rows_of_its_filter() -> None:
                     model = [Counter({p: n for p, n in c.items() if p[0] != slot}) for c in model]
                 case 1:
                     slots = np.array(random.sample(range(SLOTS), SLOTS))
-                    columns, part = part.columns(slots), distinct()
+                    columns, part = part.freeze(int(slots.max(initial=0)) + 1)(None)(slots), distinct()
                     part.restore(slots, columns)
                 case 2:
                     other, values = distinct(), [Counter() for _ in range(FILTERS)]

@@ -76,7 +76,7 @@ def test_counts_are_those_of_a_counter(kind: pa.DataType) -> None:
                 model = Counter({pair: count for pair, count in model.items() if pair[0] != cleared})
             if random.random() < 0.3:
                 order, again = np.array(random.sample(range(SLOTS), SLOTS)), ValueCounts(kind)
-                again.forget(again.add(*again.read(order, counts.columns(order))).touched)
+                again.forget(again.add(*again.read(order, counts.freeze(SLOTS)(None)(order))).touched)
                 counts = again
             assert stored(counts) == {pair: count for pair, count in model.items() if count}
             assert len(counts) == len(stored(counts))
@@ -105,7 +105,7 @@ def test_rows_without_weights_count_as_one() -> None:
 def test_a_restored_part_goes_on_from_its_counts() -> None:
     part, again = CountedPart(pa.int64()), CountedPart(pa.int64())
     add_rows(part, pa.int64(), [(0, 5, 2), (1, 6, -1)])
-    again.restore(np.array([1, 0]), part.columns(np.array([1, 0])))
+    again.restore(np.array([1, 0]), part.freeze(2)(None)(np.array([1, 0])))
     add_rows(again, pa.int64(), [(0, 5, -2), (1, 6, 2)])
     assert stored(again._counts) == {(1, "6"): 1}
 

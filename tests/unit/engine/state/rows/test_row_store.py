@@ -60,8 +60,9 @@ def test_row_store_like_a_dict(steps, append_only, random):
         assert store.weights(np.array(ids, np.int64)).tolist() == [model[i][1] for i in ids]
         rows = store.snapshot([0], 128).to_pylist()
         assert sorted((row["c0"], row["weight"]) for row in rows) == sorted(map(tuple, model.values()))
-        frozen = store.frozen(store.live_ids())
-        assert frozen.columns([0]).column(0).to_pylist() == [model[i][0] for i in sorted(model)]
+        frozen = store.freeze(None)
+        (piece,) = [rows for *_, rows in frozen.pieces(np.arange(len(frozen)))]
+        assert piece.column(0).to_pylist() == [model[i][0] for i in sorted(model)]
 
 
 def test_append_only_rows_have_no_arrays_until_one_is_removed() -> None:
@@ -70,7 +71,7 @@ def test_append_only_rows_have_no_arrays_until_one_is_removed() -> None:
     store.append(batch(range(100)), np.ones(100, np.int64))
     assert store._positions.size == store._weights.size == 0 and store.capacity >= 200
     store.drop(np.array([7]))
-    assert store.live_among(np.arange(5, 9)).tolist() == [5, 6, 8]
+    assert store.freeze(np.arange(5, 9)).ids.tolist() == [5, 6, 8]
     assert store.append(batch([1000, 1001])).tolist() == [7, 200]
     assert store.take(np.array([6, 7, 200, 107])).column(0).to_pylist() == [6, 1000, 1001, 7]
 
