@@ -19,6 +19,10 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
 from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
+from penstock.engine.kernels.interpreted import interpreted
+
+_INTERPRETED_ROWS = 2_000
+"""Rows that Python runs a kernel for before it is compiled: 20 ms, where compiling takes up to 2 s."""
 
 
 @functools.cache
@@ -54,18 +58,30 @@ class _KernelCache(FunctionCache):
             SLOW_STEPS.announce_compiling()
         return overload
 
+    def is_empty(self) -> bool:
+        """Return whether nothing was ever compiled."""
+        return not Path(self._cache_file._index_path).exists()
+
 
 class Kernel:
     """A compiled loop that loads its machine code at the first call. Only Python calls it; loops shared by
     kernels are plain ``njit``.
+
+    One with ``interpreted_by`` is not compiled for few rows where there is no machine code yet: the lengths
+    of these arguments bound its work.
     """
 
     every: ClassVar[list[Kernel]] = []
     """Those of the modules that are imported."""
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: Any, interpreted_by: tuple[int, ...] = ()
+    ) -> None:
         functools.update_wrapper(self, function)
         self._signature = signature
+        self.interpreted_by = interpreted_by
+        # Rows, or bytes of texts, that it may still be interpreted for.
+        self._interpreted_rows = _INTERPRETED_ROWS if interpreted_by else 0
         self._dispatcher = njit(function, nogil=True)
         self._run: Callable[..., Any] = self._first
         Kernel.every.append(self)
@@ -81,9 +97,9 @@ class Kernel:
             # Another thread has loaded it while this one waited.
             if self._run != self._first:
                 return False
-            with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
+            if (cache := self._cache) is not None:
                 # The cache must be set before the compilation, which looks it up there.
-                self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
+                self._dispatcher._cache = cache
             began_ms = SLOW_STEPS.now_ms()
             self._dispatcher.compile(self._signature)
             # From here on other types raise TypeError instead of compiling another version.
@@ -95,14 +111,31 @@ class Kernel:
                 SLOW_STEPS.ended(SlowStep.KERNELS, began_ms)
             return compiled
 
+    @functools.cached_property
+    def _cache(self) -> _KernelCache | None:
+        with suppress(RuntimeError):
+            return _KernelCache(self._dispatcher.py_func)
+        return None  # no directory can be written to: compiled in every process then
+
+    @functools.cached_property
+    def interpreted(self) -> Callable[..., Any]:
+        """The loop as Python runs it."""
+        return interpreted(self._dispatcher.py_func)
+
     def _first(self, *arguments: Any) -> Any:
+        if self._interpreted_rows > 0:
+            self._interpreted_rows -= max(len(arguments[at]) for at in self.interpreted_by)
+            if self._interpreted_rows >= 0 and (self._cache is None or self._cache.is_empty()):
+                return self.interpreted(*arguments)
         self.load()
         return self._run(*arguments)
 
 
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
-    """Return a decorator that compiles a loop for one signature. The loop runs without the GIL."""
-    return lambda function: Kernel(function, signature)
+def kernel(signature: Any, *, interpreted_by: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]], Kernel]:
+    """Return a decorator that compiles a loop for one signature. The loop runs without the GIL, except while
+    it is interpreted: see ``Kernel``.
+    """
+    return lambda function: Kernel(function, signature, interpreted_by)
 
 
 I64, U64, I32, U8, F64, VOID, BOOL = (

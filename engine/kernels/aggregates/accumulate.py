@@ -13,7 +13,7 @@ from penstock.engine.kernels.kernel import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64,
 _LEAST = -(2**63)
 
 
-@kernel(VOID(IN_I64, IN_I64, SLOTS_I64))
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64), interpreted_by=(0,))
 def count(slots, weights, table):
     """Table: count."""
     if weights.size == 0:
@@ -44,7 +44,7 @@ def _add_word(table, slot, value, carries):
         table[slot, 1] += carries
 
 
-@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64), interpreted_by=(0,))
 def sum_words(slots, values, weights, table):
     """Table: word, carries and, with more than two columns, count. The exact sum is word + carries *
     2**64.
@@ -119,7 +119,7 @@ def merge_pairs(into, slots, other, table):
         table[into[i], 3] += other[slots[i], 3]
 
 
-@kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64))
+@kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64), interpreted_by=(0,))
 def sum_floats(slots, values, weights, table, odd):
     """Table: sum, its rounding error (Neumaier), count. ``odd`` counts +inf, -inf and NaN, which are not
     summed.

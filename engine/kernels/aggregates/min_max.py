@@ -24,7 +24,7 @@ _GREATEST = 2**63 - 1
 _NAN_BITS = 0x7FF8000000000000
 
 
-@kernel(VOID(IN_I64, IN_I64, I64, SLOTS_I64))
+@kernel(VOID(IN_I64, IN_I64, I64, SLOTS_I64), interpreted_by=(0,))
 def best_words(slots, words, flip, table):
     """Table: the least word so far, then whether there is one. With ``flip`` -1 words are complemented, which
     gives the greatest.
@@ -38,7 +38,7 @@ def best_words(slots, words, flip, table):
             table[slot, 1] = 1
 
 
-@kernel(VOID(IN_I64, IN_F64, IN_I64, I64, SLOTS_I64))
+@kernel(VOID(IN_I64, IN_F64, IN_I64, I64, SLOTS_I64), interpreted_by=(0,))
 def best_floats(slots, values, bits, flip, table):
     """Like ``best_words``, for floats (NaN largest, -0.0 as 0.0). ``bits`` are the same floats as
     integers.

@@ -1,7 +1,7 @@
 """Direct index of int64 words: an array has the slot + 1 of each word of a range, 0 where the word is no key.
 
-``places`` int32 by ``word - base``. ``keys``, ``free``, ``state`` and ``fresh`` are those of the hash table, see
-``word_index.py``. A word outside of the range is not looked up: its slot is written as -1.
+``places`` int32 by ``word - base``. ``keys``, ``free``, ``state`` and ``fresh`` are those of the hash table:
+see ``word_index.py``. A word outside of the range is not looked up: its slot is written as -1.
 """
 
 from __future__ import annotations

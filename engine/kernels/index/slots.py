@@ -18,7 +18,7 @@ from penstock.engine.kernels.kernel import (
 _BLOCK = 64
 
 
-@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64))
+@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64), interpreted_by=(0,))
 def distinct(slots, epoch, marks, out):
     """Write each slot once, in the order of first occurrence; return their number. ``marks`` by slot must not
     contain ``epoch`` yet.
@@ -91,7 +91,7 @@ def number_cells(panes, slots, stride, marks, count, into, cells):
     return count
 
 
-@kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64))
+@kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64), interpreted_by=(0,))
 def gather(slots, table, out, first, step):
     """Write table rows as columns: ``out[k, first + i * step] = table[slots[i], k]``.
 

@@ -99,7 +99,10 @@ def _look_ahead_rows(rows, start, end, table, bits, old, state, keys, tags, seen
         seen[i] = keys[seen[i], 0]
 
 
-@kernel(I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
+@kernel(
+    I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
+    interpreted_by=(0,),
+)
 def insert_rows(rows, start, table, bits, old, keys, tags, free, state, insert, out):
     """Write the slot of every row from ``start`` on; return the number of rows done. A new key gets a slot if
     ``insert`` is set, else -1.
@@ -186,7 +189,8 @@ def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena
         OUT_I64,
         I64,
         OUT_I64,
-    )
+    ),
+    interpreted_by=(0, 1),
 )
 def insert_strings(
     offsets, data, valid, start, table, bits, old, arena, spans, tags, free, state, insert, out
@@ -331,7 +335,7 @@ def remove(slots, tags, table, bits, old, state):
             _remove_slot(table, bits, tag, slots[i])
 
 
-@kernel(VOID(IN_I64, IN_I64, IN_U8, OUT_U8))
+@kernel(VOID(IN_I64, IN_I64, IN_U8, OUT_U8), interpreted_by=(0, 3))
 def gather_strings(starts, lengths, arena, out):
     """Copy strings of an arena one after another."""
     used = 0

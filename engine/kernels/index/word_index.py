@@ -114,7 +114,10 @@ def migrate(old, table, bits, state, count):
         state[PASSED] += 1
 
 
-@kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
+@kernel(
+    I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64),
+    interpreted_by=(0,),
+)
 def insert(words, valid, start, table, bits, old, keys, free, state, out, fresh):
     """Write the slot of every row from ``start`` on. New keys get a slot, which is also written to ``fresh``.
     Return the number of rows done, fewer when slots ran out.

@@ -287,17 +287,18 @@ class GroupAggregateOperator(Operator):
             # Without a TTL a negative count is a retraction that came before its row: the group waits for
             # that row. With a TTL the row may have expired, and nothing may ever come.
             empty = counts == 0 if self._state.writes is None else counts <= 0
-            self._state.remove(slots[empty])
+            if empty.any():
+                self._state.remove(slots[empty])
 
     def _batch(self, touched: np.ndarray, results: list[pa.Array], emitted: np.ndarray) -> Batch:
-        rows = pa.RecordBatch.from_arrays(
-            self._state.keys.keys(np.repeat(touched, 2)) + results, schema=self._schema
-        )
         # UPDATE_BEFORE directly followed by its UPDATE_AFTER
-        weights = np.tile([-1, 1], touched.size)
+        slots, weights = np.repeat(touched, 2), np.tile([-1, 1], touched.size)
+        # keys are only read for the rows that are emitted: a new group has no old row
         if not emitted.all():
             positions = np.flatnonzero(emitted)
-            rows, weights = rows.take(array_of(positions)), weights[positions]
+            slots, weights = slots[positions], weights[positions]
+            results = [column.take(array_of(positions)) for column in results]
+        rows = pa.RecordBatch.from_arrays(self._state.keys.keys(slots) + results, schema=self._schema)
         # without any retraction the batch is append-only: None stands for weights of 1
         return Batch(rows, weights if emitted[0::2].any() else None)
 

@@ -26,9 +26,11 @@ from penstock.planner.expressions.nodes import AggregateCall, Expression, Litera
 
 LISTS_VALUES = ("collect_list", "listagg", "histogram")
 """Aggregates whose value is as large as all values of the slot."""
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 8192
 """Rows added to one part before the next: few enough that the lines of their slots stay in the nearer cache.
 """
+_NEAR_BYTES = 1 << 18
+"""A table of so many bytes stays there as a whole."""
 
 Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else
@@ -161,13 +163,16 @@ class Accumulators:
             (part, *source.rows(slots, batch, signed, masks))
             for part, source in zip(self._parts, self._inputs, strict=True)
         ]
-        # Only parts in the shared table gain from pieces; small batches are one piece anyway.
-        together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(inputs))]
-        for (part, its, values, counts), pieces in zip(inputs, together, strict=True):
-            if not pieces:
+        # Only several parts in a large shared table gain from pieces; small batches are one piece anyway.
+        pieces = (
+            len(self._columns) > 1 and slots.size > _ROWS_AT_ONCE and self._table.rows.nbytes > _NEAR_BYTES
+        )
+        together = [pieces and index in self._columns for index in range(len(inputs))]
+        for (part, its, values, counts), later in zip(inputs, together, strict=True):
+            if not later:
                 part.add(its, values, counts)
         # Piece by piece, all parts of a piece before the next piece.
-        for start in range(0, slots.size, _ROWS_AT_ONCE):
+        for start in range(0, slots.size if pieces else 0, _ROWS_AT_ONCE):
             for part, its, values, counts in compress(inputs, together):
                 end = start + _ROWS_AT_ONCE
                 # A filter or NULLs left this part fewer rows than the batch has.
