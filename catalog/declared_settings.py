@@ -154,7 +154,12 @@ SETTINGS: dict[str, Setting] = _declare(
         "longest wait to fill a batch; 0 ships at once",
     ),
     Setting(
-        "execution.batch.max-rows", SettingKind.INT, "131072", "most rows in a batch", least=1, most=10_000_000
+        "execution.batch.max-rows",
+        SettingKind.INT,
+        "131072",
+        "most rows in a batch",
+        least=1,
+        most=10_000_000,
     ),
     # State: how long it is kept, how much is in memory.
     Setting(

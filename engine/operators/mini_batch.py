@@ -10,8 +10,8 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.exchange.batch_concat import concat_batches
 
 # so many full batches are processed together at most
-BATCHES_AT_ONCE = 16
-FEW_AT_ONCE = 4
+BATCHES_AT_ONCE = 8
+FEW_AT_ONCE = 2
 """So many where more would gain nothing: their rows are wide, or hardly two of them change the same group."""
 _WIDE_BYTES = 16 << 20
 """Of ``FEW_AT_ONCE`` full batches or more."""

@@ -23,6 +23,8 @@ CONVERTED_KEYS = 1 << 20
 """Keys that are moved between hash table and array in one step: 10 ms. An index of more stays what it is."""
 OUTLIERS_LEAST = 1_024
 """So many words outside of the range are no reason to give up the array."""
+PLACES_PER_ROW = 4
+"""Places that a row to come may cost where an index begins with an array: each is cleared first."""
 _FIRST_LOOK = 32
 """Keys from which on an index looks whether they are dense, and again after each quarter more."""
 # Slot + 1 must fit into a place, also after the slots have doubled.
@@ -34,9 +36,9 @@ class DirectIndex(WordIndex):
     """A WordIndex with an array of ``places`` by value, slot + 1 of each word, while its words are dense: a
     range of ``PLACES_PER_KEY`` times as many values at most.
 
-    It begins as a hash table, and looks from time to time whether its words are dense. Beside an array the
-    hash table has the outliers, words outside of the range. With too many of them all words are hashed
-    again. ``fresh`` names new words of the range before outliers.
+    It begins as a hash table, unless it is told what to expect, and looks from time to time whether its words
+    are dense. Beside an array the hash table has the outliers, words outside of the range. With too many of
+    them all words are hashed again. ``fresh`` names new words of the range before outliers.
     """
 
     MAPPED = ("_places",)
@@ -48,6 +50,18 @@ class DirectIndex(WordIndex):
         self._outliers = 0
         # Of a hash table: the keys it looks at again. Of an array: the outliers it looks at them all with.
         self._look_at = _FIRST_LOOK
+
+    def expect(self, words: np.ndarray) -> None:
+        """Begin with an array if the index is empty, and the words that come next lie close together.
+
+        For an index that is emptied again and again: most of its rows would come before its first look.
+        """
+        if len(self) or not words.size:
+            return
+        first, size = int(words.min()), int(words.max()) - int(words.min()) + 1
+        if size <= PLACES_PER_ROW * words.size:
+            self._reset(FIRST_BITS)
+            self._places, self._base = np.zeros(size, np.int32), first
 
     def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
         if self._places.size == 0 and self._look_at <= len(self) <= CONVERTED_KEYS:

@@ -17,7 +17,9 @@ _VALUES = {
 }
 _ROWS = [(key, _VALUES[key][i]) for i in range(40) for key in _VALUES]
 _TABLE = pa.table({"k": [key for key, _ in _ROWS], "v": pa.array([value for _, value in _ROWS], pa.int64())})
-_QUERY = "SELECT k, AVG(v) AS mean, AVG(v) FILTER (WHERE v > 0) AS some, COUNT(v) AS n FROM numbers GROUP BY k"
+_QUERY = (
+    "SELECT k, AVG(v) AS mean, AVG(v) FILTER (WHERE v > 0) AS some, COUNT(v) AS n FROM numbers GROUP BY k"
+)
 
 
 def _mean(values: list[int]) -> float | None:
