@@ -67,9 +67,26 @@ for each in kernels:
 assert len(kernels) > 50 and loaded, (len(kernels), loaded)
 """
 
+ONE = """
+import sys
+
+import numpy as np
+
+from penstock.engine.kernels.partition import counting_sort
+
+counting_sort(np.arange(3), 3)
+assert "numba.np.arrayobj" not in sys.modules
+"""
+
 
 def test_all_machine_code_there_is_can_be_loaded_where_nothing_was_compiled():
     """A symbol of it that is not known ends the process."""
     counting_sort(np.arange(3), 3)
     done = subprocess.run([sys.executable, "-c", ALL], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+
+
+def test_machine_code_is_loaded_without_what_numba_compiles():
+    counting_sort(np.arange(3), 3)
+    done = subprocess.run([sys.executable, "-c", ONE], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
