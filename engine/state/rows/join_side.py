@@ -90,7 +90,8 @@ class JoinSide(TrackedState, Mapped):
         self.links: MultiIndex | AppendOnlyMultiIndex = (
             AppendOnlyMultiIndex() if self._append_only else MultiIndex()
         )
-        # By row id, like ``_behind`` and ``_identity_of``; -1 in an index of the other means none.
+        # By row id, like ``_behind`` and ``_identity_of``. An index of the other has one more than it names, and 0
+        # for none: new memory is zero and needs no filling.
         self.matches = np.zeros(self.store.capacity, np.int64)
         self._behind = np.zeros(0, np.int64)
         # While no row has a weight other than 1, the join need not multiply weights.
@@ -98,8 +99,8 @@ class JoinSide(TrackedState, Mapped):
         self._identity = KeyIndex(self.schema.types) if self.retracting else None
         if self.writes is not None:
             self.writes.clear()
-        self._id_of = np.full(0 if self._identity is None else self._identity.capacity, -1, np.int64)
-        self._identity_of = np.full(self.store.capacity, -1, np.int64)
+        self._id_of = np.zeros(0 if self._identity is None else self._identity.capacity, np.int64)
+        self._identity_of = np.zeros(self.store.capacity, np.int64)
 
     def __len__(self) -> int:
         return len(self.store)
@@ -138,7 +139,7 @@ class JoinSide(TrackedState, Mapped):
         """Release identity slots that no stored row has."""
         assert self._identity is not None
         self._fit()
-        self._identity.remove(slots[self._id_of[slots] < 0])
+        self._identity.remove(slots[self._id_of[slots] == 0])
 
     def change(
         self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None = None
@@ -201,7 +202,7 @@ class JoinSide(TrackedState, Mapped):
             return np.full(batch.num_rows, -1)
         self._fit()
         identities = self._identity.lookup(batch.rows.columns, batch.num_rows)
-        return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
+        return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)] - 1, -1)
 
     def without_absent(self, batch: Batch) -> tuple[Batch, int]:
         # A row that is not stored has identity -1: index 0 is read instead, and the result is masked.
@@ -234,14 +235,14 @@ class JoinSide(TrackedState, Mapped):
         self._fit()
         weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
         # Rows that are stored change their weight; new ones are appended.
-        ids = self._id_of[identities]
+        ids = self._id_of[identities] - 1
         known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
         rows = batch.rows.take(array_of(new))
         fresh = self.store.append(rows, weights[new], None if arrived is None else arrived[new])
         self._index(fresh, rows, slots[new], matched[new])
-        self._id_of[identities[new]] = fresh
+        self._id_of[identities[new]] = fresh + 1
         # Both directions are set together: ``_forget`` relies on the pair.
-        self._identity_of[fresh] = identities[new]
+        self._identity_of[fresh] = identities[new] + 1
         self._written(np.concatenate([fresh, ids[known]]))
         if not known.size:
             return np.zeros(0, np.int64)
@@ -253,10 +254,10 @@ class JoinSide(TrackedState, Mapped):
         empty.
         """
         if self._identity is not None:
-            self._identity.remove(self._identity_of[gone])
-            # -1: the identity has no stored row, the row has no identity
-            self._id_of[self._identity_of[gone]] = -1
-            self._identity_of[gone] = -1
+            identities = self._identity_of[gone] - 1
+            self._identity.remove(identities)
+            # the identity has no stored row, the row has no identity
+            self._id_of[identities] = self._identity_of[gone] = 0
         assert isinstance(self.links, MultiIndex)
         return self.links.unlink(gone)
 
@@ -299,13 +300,9 @@ class JoinSide(TrackedState, Mapped):
         if self._identity is None:
             return
         if self._identity_of.size < capacity:
-            used = self._identity_of.size
             self._identity_of = grown(self._identity_of, capacity)
-            self._identity_of[used:] = -1
         if self._id_of.size < self._identity.capacity:
-            used = self._id_of.size
             self._id_of = grown(self._id_of, self._identity.capacity)
-            self._id_of[used:] = -1
 
     def at_once(self, slots: np.ndarray) -> Iterator[np.ndarray]:
         """Yield distinct key slots in pieces whose rows fit one Arrow array; the rows of one slot are not

@@ -35,7 +35,12 @@ class StoredChunks:
         self.schema = schema
         self.batches: list[pa.RecordBatch] = []
         self.in_files = 0
-        self.one_pass = all(_kernel_copies(kind) for kind in schema.types)
+        # By column, asked for with each batch: its type, whether a kernel gathers it, and whether a chunk has, or
+        # had, a NULL in it.
+        self._types = schema.types
+        self._copied = [_kernel_copies(kind) for kind in self._types]
+        self._nulls = [False] * len(self._types)
+        self.one_pass = all(self._copied)
         # By chunk: its first position, and behind the last the number of all rows.
         self._starts = np.zeros(_FIRST_CHUNKS + 1, np.int64)
         self._bytes = np.zeros(_FIRST_CHUNKS, np.int64)
@@ -73,8 +78,10 @@ class StoredChunks:
             self._starts = np.concatenate([self._starts, np.zeros(number, np.int64)])
             self._bytes = np.concatenate([self._bytes, np.zeros(number, np.int64)])
             self._noted = np.concatenate([self._noted, np.zeros_like(self._noted)], axis=2)
-        for noted, array in zip(self._noted, batch.columns, strict=True):
-            noted[:, number] = _addresses(array)
+        for i, array in enumerate(batch.columns):
+            if self._copied[i]:
+                addresses = self._noted[i, :, number] = _addresses(array)
+                self._nulls[i] = self._nulls[i] or addresses[_VALIDITY] != 0
         self.batches.append(batch)
         self._bytes[number] = batch.nbytes
         self._starts[number + 1] = self._starts[number] + batch.num_rows
@@ -93,6 +100,7 @@ class StoredChunks:
         twin._starts = self._starts[: count + 1].copy()
         twin._bytes = self._bytes[:count].copy()
         twin._noted = self._noted[:, :, :count].copy()
+        twin._nulls = list(self._nulls)
         return twin
 
     def take(self, positions: np.ndarray, columns: Sequence[int] | None = None) -> pa.RecordBatch:
@@ -105,9 +113,7 @@ class StoredChunks:
             assert not positions.size
             return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
         places = self._places(positions)
-        gathered = [
-            self._gather(i, places) if _kernel_copies(self.schema.field(i).type) else None for i in chosen
-        ]
+        gathered = [self._gather(i, places) if self._copied[i] else None for i in chosen]
         nested = [i for i, column in zip(chosen, gathered, strict=True) if column is None]
         by_chunk = iter(self._by_chunk(nested, positions) if nested else [])
         arrays = [next(by_chunk) if column is None else column for column in gathered]
@@ -119,10 +125,10 @@ class StoredChunks:
         if not self.batches:
             return sizes
         places, nested = self._places(positions), []
-        for i, kind in enumerate(self.schema.types):
+        for i, kind in enumerate(self._types):
             if col.is_bytes(kind):
-                kernel.add_text_sizes(places, self._of(i, _OFFSETS), sizes)
-            elif _kernel_copies(kind):
+                kernel.add_text_sizes(places, self._noted[i, _OFFSETS], sizes)
+            elif self._copied[i]:
                 sizes += -(-kind.bit_width // 8)
             else:
                 nested.append(i)
@@ -130,9 +136,6 @@ class StoredChunks:
             for chunk, order, inside in self._parts(positions):
                 sizes[order] += row_sizes(self.batches[chunk].select(nested), inside)
         return sizes
-
-    def _of(self, column: int, noted: int) -> np.ndarray:
-        return self._noted[column, noted, : len(self.batches)]
 
     def _places(self, positions: np.ndarray) -> np.ndarray:
         # Kernels read memory by address: a position that is none must not reach them.
@@ -155,19 +158,18 @@ class StoredChunks:
         return self._guided
 
     def _gather(self, column: int, places: np.ndarray) -> pa.Array:
-        kind = self.schema.field(column).type
-        data, validity, bits = (self._of(column, noted) for noted in (_DATA, _VALIDITY, _BIT))
-        valid = col.NO_BYTES
-        if validity.any():
+        kind, noted = self._types[column], self._noted[column]
+        data, valid = noted[_DATA], col.NO_BYTES
+        if self._nulls[column]:
             valid = np.empty(places.size, np.uint8)
-            kernel.gather_bits(places, validity, bits, valid)
+            kernel.gather_bits(places, noted[_VALIDITY], noted[_BIT], valid)
             # the chunks with NULLs may not be among those of these rows
             valid = col.NO_BYTES if valid.all() else valid
         if col.is_bytes(kind):
-            buffers = _texts(places, self._of(column, _OFFSETS), data)
+            buffers = _texts(places, noted[_OFFSETS], data)
         elif pa.types.is_boolean(kind):
             truths = np.empty(places.size, np.uint8)
-            kernel.gather_bits(places, data, bits, truths)
+            kernel.gather_bits(places, data, noted[_BIT], truths)
             buffers = [np.packbits(truths, bitorder="little")]
         else:
             width = kind.bit_width // 8
@@ -212,9 +214,8 @@ def _kernel_copies(kind: pa.DataType) -> bool:
 
 
 def _addresses(array: pa.Array) -> tuple[int, int, int, int]:
+    """Return what is noted of a column that a kernel gathers."""
     kind, first = array.type, array.offset
-    if not _kernel_copies(kind):
-        return 0, 0, 0, 0
     valid, values, *rest = array.buffers()
     # files have a bitmap for each column that may be NULL, mostly with all bits set
     validity = 0 if valid is None or array.null_count == 0 else valid.address
