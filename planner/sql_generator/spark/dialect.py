@@ -26,7 +26,7 @@ from penstock.catalog.types import (
     holds,
     to_spark,
 )
-from penstock.planner.expressions.nodes import AggregateCall, Literal
+from penstock.planner.expressions.nodes import AggregateCall, Call, Expression, Literal
 from penstock.planner.expressions.python_calls import PythonAggregateCall
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.dialect import (
@@ -103,6 +103,14 @@ class SparkFlavour(Flavour):
             case int() if str(kind) == "INT":
                 return integer(value)
         return cast(text(literal_text(value)), self.kind(kind))
+
+    def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
+        """get_json_object by anything but names is refused: of an element that is null Spark makes the text
+        'null', where a field that is null is NULL.
+        """
+        if call.function == "get_json_object" and not _has_names_only(call.args[1]):
+            raise self.refusal("get_json_object of an element", call.span)
+        return super().spell(call, args)
 
     def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
         """A Python aggregate is an Arrow function of the sorted array of a group's rows; the others are
@@ -197,6 +205,10 @@ def _with_months(kind: DataType, months: DataType) -> exp.DataType:
         return kind
 
     return _as_written(to_spark(replaced(kind)))
+
+
+def _has_names_only(path: Expression) -> bool:
+    return isinstance(path, Literal) and "[" not in str(path.value)
 
 
 def _as_written(name: str) -> exp.DataType:

@@ -17,6 +17,7 @@ from tests.generated.queries.generated.queries import generated
 from tests.generated.queries.generated.report import report
 from tests.generated.queries.generated.trial import Arena, Manner, outcome
 from tests.generated.queries.soak import Counts, compare_streams
+from tests.harness.direct import job
 from tests.harness.length import of_length
 
 QUERIES = int(os.environ.get("QUERIES", of_length("100", "150")))
@@ -154,6 +155,17 @@ def test_a_wrong_prefix_is_seen(arenas: list[Arena]) -> None:
         theirs="SELECT CASE WHEN count(*) > 10 THEN min(id) END AS m FROM u",
     )
     assert outcome(arenas[0], late, replace(Manner(), cuts=(2,))).startswith("Wrong after 2 changes")
+
+
+def test_a_row_of_state_that_a_restore_loses_is_seen(
+    arenas: list[Arena], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = made("query", "SELECT k, count(*) AS n FROM t GROUP BY k")
+    manner = Manner(2, 9, (10,), 1)
+    assert outcome(arenas[0], query, manner) == "same"
+    whole = job._copied
+    monkeypatch.setattr(job, "_copied", lambda table: whole(table.slice(0, table.num_rows - 1)))
+    assert outcome(arenas[0], query, manner).startswith("Wrong at the end")
 
 
 def test_reports_are_small(arenas: list[Arena]) -> None:

@@ -39,6 +39,7 @@ from penstock.planner.logical.windows import (
 )
 from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
 from penstock.planner.sql_generator.spark.dialect import SparkFlavour, spark_sql
+from penstock.planner.sql_generator.support import speaks
 
 SCHEMA = Schema((Field("year", INT), Field("a`b", STRING), Field("ts", TIMESTAMP)))
 TABLE = CatalogTable("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t"})
@@ -143,6 +144,14 @@ def test_a_refusal_says_what_and_what_else() -> None:
     assert caught.value.code == "BND-5101"
     assert caught.value.message == "function initcap has no spelling on the bounded backend duckdb"
     assert "execution.runtime-mode" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(("path", "spelled"), [("$.a.b", True), ("$.a[0]", False), ("$.a[0].b", False)])
+def test_spark_is_not_asked_for_an_element_of_json(path: str, spelled: bool) -> None:
+    """Of a null element its get_json_object gives the text 'null'."""
+    args = (Column(STRING, True, index=0), Literal(STRING, False, value=path))
+    plan = Project(SCAN, (Call(STRING, True, function="get_json_object", args=args),), ("v",))
+    assert speaks(plan, "spark") == spelled
 
 
 @pytest.mark.parametrize(

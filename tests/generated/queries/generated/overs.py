@@ -99,6 +99,32 @@ class Overs:
             r=self.queries.distinct_times(),
         )
 
+    def matches(self) -> Piece:
+        """MATCH_RECOGNIZE of two or three rows that follow one another; others look back with lag."""
+        name = self.dice.alias()
+        sign, key = self.dice.one(">", "<", "<>", "="), self.dice.one("k", "s")
+        three = self.dice.feature("match", {"two rows": lambda: False, "three rows": lambda: True})
+        pattern, define = "A B", f"B AS B.v {sign} A.v"
+        found = f"v {sign} lag(v) OVER w"
+        if three:
+            pattern, define = "A B C", f"{define}, C AS C.x IS NOT NULL"
+            found = f"x IS NOT NULL AND lag(v) OVER w {sign} lag(v, 2) OVER w"
+        last, other = ("C", "s" if key == "k" else "k") if three else ("B", "s" if key == "k" else "k")
+        measures = f"A.{other} AS {other}, B.v AS v, {last}.x AS x, {last}.ts AS ts"
+        back = "2" if three else "1"
+        items = (
+            f"{key}, lag({other}, {back}) OVER w AS {other}, {'lag(v) OVER w' if three else 'v'} AS v, x, ts"
+        )
+        return made(
+            "relation",
+            f"(SELECT k, s, v, x, ts FROM (SELECT * FROM {{r}} WHERE ts IS NOT NULL) MATCH_RECOGNIZE (PARTITION BY {key}"
+            f" ORDER BY ts MEASURES {measures} ONE ROW PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern})"
+            f" DEFINE {define}) AS {name})",
+            theirs=f"(SELECT k, s, v, x, ts FROM (SELECT {items} FROM {{r}} WHERE ts IS NOT NULL"
+            f" WINDOW w AS (PARTITION BY {key} ORDER BY ts) QUALIFY {found}))",
+            r=self.dice.one("t", "e"),
+        )
+
     def exclude(self) -> str:
         return self.dice.one("", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES")
 
@@ -142,6 +168,16 @@ class Overs:
                 "shares": lambda: (
                     f"CASE WHEN {self.dice.one('percent_rank', 'cume_dist')}() OVER (PARTITION BY k ORDER BY v NULLS FIRST)"
                     " > 0.4 THEN 1 ELSE 0 END"
+                ),
+                "filtered": lambda: (
+                    f"sum(v) FILTER (WHERE k > 1) OVER (PARTITION BY s ORDER BY {order} ROWS UNBOUNDED PRECEDING)"
+                ),
+                "distinct": lambda: f"{self.dice.one('count', 'sum')}(DISTINCT v) OVER (PARTITION BY k)",
+                "distance": lambda: (
+                    "sum(v) OVER (PARTITION BY s ORDER BY k NULLS FIRST RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
+                ),
+                "two windows": lambda: (
+                    f"count(v) OVER (PARTITION BY k) * 100 + row_number() OVER (PARTITION BY s ORDER BY {order})"
                 ),
                 "tiles": lambda: f"ntile({self.dice.one('2', '3')}) OVER (PARTITION BY s ORDER BY {order})",
                 "rank": lambda: "rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST)",

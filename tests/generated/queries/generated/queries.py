@@ -119,6 +119,8 @@ class Queries:
                 "window semi join": self.windows.semi,
                 "as of": self.nested.as_of,
                 "in time": self._in_time,
+                "window words": self.windows.in_other_words,
+                "matches": self.over.matches,
             }
         return self.dice.feature("relation", ways)
 

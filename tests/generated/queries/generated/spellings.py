@@ -111,7 +111,7 @@ class Spellings:
         groups = f"(SELECT s, k, count(*) AS n, max(v) AS v FROM {{r}} AS {name} WHERE k IS NOT NULL GROUP BY s, k)"
         text = "SELECT s, {call} AS j FROM {groups} GROUP BY s".replace("{groups}", groups)
         absent = "json_objectagg(KEY k VALUE v ABSENT ON NULL)"
-        pairs = """'{' || coalesce(string_agg('"' || k || '":' || v, ',' ORDER BY k::VARCHAR), '') || '}'"""
+        pairs = """'{' || coalesce(string_agg('"' || k || '":' || v, ',' ORDER BY k), '') || '}'"""
         whole = pairs.replace("|| v,", "|| coalesce(v::VARCHAR, 'null'),")
         items = "'[' || coalesce(string_agg(v::VARCHAR, ',' ORDER BY v), '') || ']'"
         ways = {

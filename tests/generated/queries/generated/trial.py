@@ -21,6 +21,7 @@ from penstock.planner.logical.emit import Emit
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
+from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from tests.generated.queries.generated.data import feeds
@@ -145,9 +146,9 @@ def waits(plan: LogicalPlan) -> bool:
     """Whether some rows come out only when time has passed them, or so many others have come."""
     facts = PlanFacts()
     for node in plan.walk():
-        if isinstance(node, WindowAggregate | CountWindowAggregate | TemporalJoin | Emit) or (
-            isinstance(node, Over) and facts.is_settled_by_time(node)
-        ):
+        if isinstance(
+            node, WindowAggregate | CountWindowAggregate | TemporalJoin | MatchRecognize | Emit
+        ) or (isinstance(node, Over) and facts.is_settled_by_time(node)):
             return True
         if isinstance(node, PartitionTop) and facts.insert_only(node):
             return True

@@ -194,6 +194,45 @@ class Windows:
             r=right,
         )
 
+    def in_other_words(self) -> Piece:
+        """Groups of windows as Flink had them in GROUP BY, as Spark and as RisingWave have them."""
+        a = self.dice.alias()
+        items = "k, max(s) AS s, {v} AS v, {x} AS x"
+        start = f"time_bucket(INTERVAL '10 seconds', {a}.ts)"
+        tumbled = f"(SELECT {items}, {start}{{more}} AS ts FROM {{r}} AS {a} WHERE ts IS NOT NULL GROUP BY {start}, k)"
+        from_start, from_end = (tumbled.replace("{more}", more) for more in ("", " + INTERVAL '10 seconds'"))
+        hop = f"({start.replace('10', '5')} - to_seconds(n.i * 5))"
+        hopped = f"(SELECT {items}, {hop} AS ts FROM {{r}} AS {a}, range(2) AS n(i) WHERE ts IS NOT NULL GROUP BY {hop}, k)"
+        grouped, rows = (
+            f"(SELECT {items}, {{t}} AS ts FROM {{r}} AS {a} GROUP BY {{g}}, k)",
+            self.queries.timed(),
+        )
+        words = {
+            "tumble of flink": (
+                "TUMBLE_END(ts, INTERVAL '10' SECOND)",
+                "TUMBLE(ts, INTERVAL '10' SECOND)",
+                from_end,
+            ),
+            "hop of flink": (
+                "HOP_START(ts, INTERVAL '5' SECOND, INTERVAL '10' SECOND)",
+                "HOP(ts, INTERVAL '5' SECOND, INTERVAL '10' SECOND)",
+                hopped,
+            ),
+            "window of spark": ("window.start", "window(ts, '10 seconds')", from_start),
+            "sliding window of spark": ("window.start", "window(ts, '10 seconds', '5 seconds')", hopped),
+        }
+        texts = {
+            way: (grouped.replace("{t}", time).replace("{g}", group), theirs)
+            for way, (time, group, theirs) in words.items()
+        }
+        ours = f"(SELECT {items}, window_end AS ts FROM TUMBLE({{n}}, ts, INTERVAL '10 SECONDS') AS {a} GROUP BY window_start, window_end, k)"
+        texts["tumble of risingwave"] = (ours, from_end.replace("{r}", "{n}"))
+        text, theirs = self.dice.feature(
+            "window words", {way: lambda pair=pair: pair for way, pair in texts.items()}
+        )
+        aggregates = {column: self.queries.aggregate(column, a) for column in ("v", "x")}
+        return made("relation", text, theirs=theirs, r=rows, n=self.dice.one("t", "e", "c"), **aggregates)
+
     def emitted(self) -> Piece:
         """Results of windows as they change, or once they are closed: in the end the same."""
         emit = self.dice.feature(
