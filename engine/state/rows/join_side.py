@@ -90,8 +90,8 @@ class JoinSide(TrackedState, Mapped):
         self.links: MultiIndex | AppendOnlyMultiIndex = (
             AppendOnlyMultiIndex() if self._append_only else MultiIndex()
         )
-        # By row id, like ``_behind`` and ``_identity_of``. An index of the other has one more than it names, and 0
-        # for none: new memory is zero and needs no filling.
+        # By row id, like ``_behind`` and ``_identity_of``. An index of the other has one more than it names,
+        # and 0 for none: new memory is zero and needs no filling.
         self.matches = np.zeros(self.store.capacity, np.int64)
         self._behind = np.zeros(0, np.int64)
         # While no row has a weight other than 1, the join need not multiply weights.

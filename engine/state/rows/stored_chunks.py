@@ -35,8 +35,8 @@ class StoredChunks:
         self.schema = schema
         self.batches: list[pa.RecordBatch] = []
         self.in_files = 0
-        # By column, asked for with each batch: its type, whether a kernel gathers it, and whether a chunk has, or
-        # had, a NULL in it.
+        # By column, asked for with each batch: its type, whether a kernel gathers it, and whether a chunk
+        # has, or had, a NULL in it.
         self._types = schema.types
         self._copied = [_kernel_copies(kind) for kind in self._types]
         self._nulls = [False] * len(self._types)
