@@ -81,6 +81,26 @@ def mapped_bytes() -> int:
         return 0
 
 
+def pages_are_many(least: int) -> bool:
+    """Return whether more than ``least`` bytes of mapped files are resident, and more than a quarter of the
+    memory that is available.
+
+    Pages that are evicted must be mapped again when they are needed: after each batch that took half of the
+    time. They stay while memory is there, for the system takes them when it has none left.
+    """
+    mapped = mapped_bytes()
+    return mapped > least and mapped > _available_bytes() // 4
+
+
+def _available_bytes() -> int:
+    """Return how many bytes the system could give to processes; 0 where ``/proc`` is missing."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").split("\n")
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")), 0)
+
+
 @dataclass(frozen=True)
 class SpillFiles:
     """Creates files in a directory (None: the system's directory for temporary files)."""

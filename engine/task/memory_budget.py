@@ -14,7 +14,14 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.storage.spill_files import ArrayPages, SpilledRows, SpillFiles, evict_pages, mapped_bytes
+from penstock.engine.storage.spill_files import (
+    ArrayPages,
+    SpilledRows,
+    SpillFiles,
+    evict_pages,
+    mapped_bytes,
+    pages_are_many,
+)
 
 # a part below limit / 32 is not spilled
 _LEAST_PART = 32
@@ -110,7 +117,8 @@ class MemoryBudget:
     """``limit`` bytes for the state of one slot's tasks. A part is spilled only when it is at least a
     thirty-second of it, so that files stay few.
 
-    As many bytes of mapped files again may be resident before pages are evicted.
+    As many bytes of mapped files again may be resident, and more where the system has much memory available,
+    before pages are evicted.
     """
 
     def __init__(self, limit: int, files: SpillFiles) -> None:
@@ -125,8 +133,8 @@ class MemoryBudget:
         """Measure the state of one operator and keep the slot within its budget; STA-3050 when that fails."""
         states = list(states)
         size = self._measured(index, states)
-        # 1. mapped files: their pages are clean, so dropping them costs only reads
-        if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:
+        # 1. mapped files: their pages are of files, so releasing them loses nothing
+        if any(self._pages.values()) and pages_are_many(self._mapped_by_others + self.limit):
             evict_pages([pages for mapped in self._pages.values() for pages in mapped])
         # 2. within the budget of the slot, all its operators together
         if sum(self._resident.values()) <= self.limit:

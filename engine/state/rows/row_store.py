@@ -22,7 +22,7 @@ from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.chunk_concat import concat_chunks
 from penstock.engine.state.rows.stored_chunks import StoredChunks
 from penstock.engine.state.state_snapshot import ARRIVED
-from penstock.engine.storage.spill_files import SpilledRows, SpillFiles
+from penstock.engine.storage.spill_files import SpilledRows, SpillFiles, pages_are_many
 
 # Ids reserved in an empty store.
 _FIRST_IDS = 64
@@ -38,7 +38,7 @@ _MERGED_BYTES = 2 << 20
 _ROWS_AT_ONCE = 1 << 18
 # Frozen numbers of rows, where the store has them: where rows are, and their weights.
 _POSITION, _WEIGHT = "position", "weight"
-# Each row read from a file may map a page. After so many the pages are released.
+# Each row read from a file may map a page. After so many it is looked whether the pages are too many.
 _UNMAPPED_PAGES_MAX = 1 << 14
 
 
@@ -289,14 +289,15 @@ class RowStore(Mapped):
         return self._chunks.take(self._at(ids), columns)
 
     def _evict_pages(self, rows: int) -> None:
-        """Release the pages of mapped files after so many rows were read. They fill memory, which the budget
-        does not count.
+        """After so many rows were read, release the pages of mapped files where they fill much of the memory:
+        the budget does not count them.
         """
         if self._files is not None:
             self._unmapped += rows
             if self._unmapped > _UNMAPPED_PAGES_MAX:
                 self._unmapped = 0
-                self._spilled.evict_pages()
+                if pages_are_many(0):
+                    self._spilled.evict_pages()
 
     def beside(
         self, ids: np.ndarray, rows: pa.RecordBatch, at: np.ndarray

@@ -93,7 +93,9 @@ def _in_memory(query: str) -> Folded:
 
 
 @pytest.mark.parametrize(
-    ("query", "ttl"), zip(QUERIES, ("0", "1 h", "0", "1 h", "1 h"), strict=True), ids=list(QUERIES)
+    ("query", "ttl"),
+    list(zip(QUERIES, ("0", "1 h", "0", "1 h", "1 h"), strict=True)),
+    ids=list(QUERIES),
 )
 def test_the_same_answer_from_memory_and_from_disk(query: str, ttl: str, tmp_path: Path, disk: Disk) -> None:
     wanted, folded = _in_memory(query), Folded()

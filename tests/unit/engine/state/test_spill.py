@@ -186,3 +186,17 @@ def test_pages_of_arrays_are_given_back(tmp_path: Path) -> None:
     assert pages is not None and full - before > 50 << 20
     evict_pages([pages])
     assert full - mapped_bytes() > 50 << 20 and (array == 5).all()
+
+
+def test_pages_stay_while_much_memory_is_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = KeyIndex([pa.int64()])
+    keys = [pa.array(np.arange(1_000_000))]
+    index.lookup_or_insert(keys)
+    budget = MemoryBudget(8 << 20, SpillFiles(tmp_path))
+    budget.settle("op", "keys", len(index), [index])
+    for available, stay in ((1 << 40, True), (0, False)):
+        monkeypatch.setattr(spill_files, "_available_bytes", lambda available=available: available)
+        index.lookup(keys)
+        full = mapped_bytes()
+        budget.settle("op", "keys", len(index), [index])
+        assert (full - mapped_bytes() < 1 << 20) == stay, "pages are released where memory is short"
