@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 import sys
 import time
 from collections import Counter
@@ -103,10 +104,11 @@ def arenas(first: int, last: int) -> Iterator[tuple[Arena, Iterator[Generated]]]
         begin = end
 
 
-def compare_streams(first: int, last: int) -> Counts:
+def compare_streams(first: int, last: int, counts: Counts | None = None) -> Counts:
     """Run queries as jobs on streams, and hold them against DuckDB."""
-    counts = Counts()
+    counts = counts or Counts()
     for arena, queries in arenas(first, last):
+        arena.unanswered = counts.unanswered
         for query in queries:
             manner = Manner.soaked(query.seed)
             told = outcome(arena, query.tree, manner)
@@ -115,13 +117,12 @@ def compare_streams(first: int, last: int) -> Counts:
             counts.add(query, name or "wrong")
             if name is None and counts.add_failure(told):
                 print(f"\nseed {query.seed}\n{report(arena, query.tree, manner, told)}", flush=True)
-        counts.unanswered.update(arena.unanswered)
     return counts
 
 
-def compare_backend(first: int, last: int, backend: str) -> Counts:
+def compare_backend(first: int, last: int, backend: str, counts: Counts | None = None) -> Counts:
     """Ask queries of a backend, as bounded queries, and hold them against DuckDB's answers to its own words."""
-    counts = Counts()
+    counts = counts or Counts()
     for arena, queries in arenas(first, last):
         session = bounded_session(arena.tables, backend)
         for query in queries:
@@ -179,7 +180,15 @@ def main(arguments: Sequence[str]) -> int:
     gc.set_threshold(50_000, 20, 100)
     first, last = int(arguments[0]), int(arguments[1])
     backend = next((word.removeprefix("--") for word in arguments[2:]), None)
-    counts = compare_streams(first, last) if backend is None else compare_backend(first, last, backend)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    counts = Counts()
+    try:
+        if backend is None:
+            compare_streams(first, last, counts)
+        else:
+            compare_backend(first, last, backend, counts)
+    except KeyboardInterrupt:
+        print(f"stopped after {counts.outcomes.total()} queries")
     counts.print()
     counts.print_table()
     return 1 if counts.wrong else 0
