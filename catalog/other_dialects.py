@@ -11,7 +11,6 @@ _FUNCTIONS = {
     "timestamp_diff timediff": "write timestampdiff(SECOND, a, b)",
     "datepart datename": "write EXTRACT(HOUR FROM time), or date_format(time, 'EEEE')",
     "to_unixtime unixepoch epoch": "write unix_timestamp(time)",
-    "time_bucket date_bin": "write date_trunc('HOUR', time)",
     "group_concat": "write string_agg(x, ', ')",
     "list array_aggregate": "write array_agg(x)",
     "approx_distinct uniq": "write approx_count_distinct(x)",
@@ -19,6 +18,7 @@ _FUNCTIONS = {
     "sum_if sumif": "write SUM(x) FILTER (WHERE condition)",
     "arbitrary": "write any_value(x)",
     "to_number tonumber toint64 int": "write CAST(x AS DECIMAL(10, 2)), or TRY_CAST",
+    "multiset": "write ARRAY[1, 2, 3]",
     "convert safe_cast try_convert": "write CAST(x AS INT), or TRY_CAST for NULL where it cannot be read",
     "tostring str": "write CAST(x AS STRING)",
     "strpos charindex position": "write instr(text, part)",
@@ -50,7 +50,7 @@ _TABLE_FUNCTIONS = {
     "parquet_scan read_orc": "write read_parquet('orders.parquet')",
     "read_json_auto read_ndjson json_scan": "write read_json('orders.json')",
     "glob read_text": "a pattern names files: FROM 'logs/*.csv'",
-    "flatten json_array_elements": "write UNNEST(array) AS t (x)",
+    "flatten json_array_elements": "write CROSS JOIN UNNEST(array) AS t (x)",
 }
 
 _TYPES = {
@@ -72,6 +72,13 @@ _TYPES = {
     "OBJECT_MAP DICT HSTORE": "write MAP<STRING, STRING>",
 }
 
+_COLUMNS = {
+    "stream": "leave STREAM out: a query over a stream is one",
+    "multiset": "write ARRAY[1, 2, 3]",
+    "second minute hour day week month quarter year": "a unit is a text and first: date_trunc('MONTH', ts)",
+    "integer int bigint smallint tinyint double float varchar string boolean": "write CAST(x AS INT)",
+}
+
 _CONNECTORS = {
     "file files fs s3 hdfs gcs local hive": "write 'connector' = 'filesystem' and 'path' = '..'",
     "jdbc mysql": "there is postgres, sqlite, duckdb; connector 'spark' reads what Spark's JDBC reads",
@@ -91,6 +98,8 @@ FUNCTION_HINTS = _by_name(_FUNCTIONS)
 """Hints by the names of functions, in lower case."""
 TABLE_FUNCTION_HINTS = _by_name(_TABLE_FUNCTIONS)
 """Hints by the names of table functions, in lower case."""
+COLUMN_HINTS = _by_name(_COLUMNS)
+"""Hints by words that are read as columns, in lower case."""
 TYPE_HINTS = _by_name(_TYPES)
 """Hints by the names of types, in upper case."""
 CONNECTOR_HINTS = _by_name(_CONNECTORS)

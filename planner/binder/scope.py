@@ -12,6 +12,7 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.other_dialects import COLUMN_HINTS
 from penstock.catalog.schema import Field, Schema, without_event_time
 from penstock.catalog.types import Foreign
 from penstock.planner.expressions.nodes import Expression
@@ -221,7 +222,9 @@ class Scope:
         within = [c.field.name for c in named if table is None or (c.table or "").lower() == table.lower()]
         where = f" in {table}" if table else f" in {self.tables[0]}" if len(self.tables) == 1 else ""
         if not self.columns:
-            hint: str | None = "there is no FROM, so no column can be read"
+            hint: str | None = COLUMN_HINTS.get(name.lower(), "there is no FROM, so no column can be read")
+            if part.args.get("quoted"):
+                hint = f"text is in single quotes: '{name}'"
         else:
             hint = _column_hint(part, within, qualified=table is not None)
         return PenstockError(
@@ -245,6 +248,8 @@ def _column_hint(part: exp.Identifier, known: Sequence[str], *, qualified: bool)
         return hint or did_you_mean(name, known, others=True)
     if name.lower() in ("window_start", "window_end", "window_time"):
         return "a window function has it: FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)"
+    if name.lower() in COLUMN_HINTS:
+        return COLUMN_HINTS[name.lower()]
     # item;price: the header was read as one column
     for column in known:
         mark = next((mark for mark in _DELIMITERS if name in column.split(mark)), name)

@@ -183,6 +183,7 @@ _COMMANDS = (
     _Rule("DESC|DESCRIBE FUNCTION", "<word>", "write SHOW FUNCTIONS LIKE '{here}'"),
     _Rule("ALTER TABLE <word> SET", "TBLPROPERTIES", "write SET ('key' = 'value')"),
     _Rule("OVERWRITE DIRECTORY", "<string>", "write CREATE TABLE t WITH ('path' = '..') AS SELECT .."),
+    _Rule("<any>", "CASCADE|RESTRICT", "leave {here} out", first="DROP"),
     _Rule("SHOW", "SCHEMAS", "write SHOW DATABASES"),
     _Rule("SHOW", "VARIABLES|ALL|PARAMETERS|CONFIG", "SET alone lists all settings"),
     _Rule("SHOW", "PROCESSLIST|QUERIES|STREAMS", "SHOW JOBS lists what runs"),
@@ -200,6 +201,7 @@ _QUERIES = (
     _Rule("*", "*", "write power(a, b)"),
     _Rule("<any>", "~", "write RLIKE for a regular expression, LIKE or ILIKE for % and _"),
     _Rule("<any>", "@", "write the value; a program writes ? and passes it: cursor.execute('SELECT ?', [1])"),
+    _Rule("<any>", "- > >", "write json_value({last}, '$.a'), a text"),
     _Rule("<any>", "->", "write get_json_object(x, '$.a') for a field of JSON; x -> .. is a lambda"),
     _Rule("<any>", ": =", "write => and the argument, or named_struct('a', 1) for a struct"),
     _Rule("<any>", ": <number>", "write slice(array, 1, 2): the first element and how many"),
@@ -211,6 +213,12 @@ _QUERIES = (
     ),
     _Rule("STREAM *", "FROM", "leave STREAM out: a query over a stream is one"),
     _Rule("<any>", "ON CONFLICT", "leave it out: a table with a PRIMARY KEY keeps the last row of a key"),
+    _Rule("MULTISET [ <any>", ",", "write ARRAY[1, 2, 3]"),
+    _Rule(
+        "<any>", "WITH CONDITIONAL", "leave WITH CONDITIONAL ARRAY WRAPPER out: the value is JSON as it is"
+    ),
+    _Rule("U &", "<string>", "write E and \\u: E'\\u0061'"),
+    _Rule("_UTF8|_UTF16|_UTF32|_LATIN1", "<string>", "leave {last} out: texts are UTF-8"),
     _Rule("<word>", "EXISTS", "write {last} IN (SELECT ..), or EXISTS (SELECT ..) alone"),
     _Rule("KEEP", "(", "write max_by(value, order), or min_by"),
     _Rule("<any>", "WITH", "leave it out: SUBSCRIBE begins with the rows that are there", first="SUBSCRIBE"),

@@ -39,6 +39,7 @@ from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.binder.expressions.json import variant_get
 from penstock.planner.binder.expressions.number_formats import to_number
 from penstock.planner.binder.expressions.overloads import overloaded
+from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, Reference, set_span, span_of
@@ -571,6 +572,7 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "bit_length": lambda args, call, span: call(
         "multiply", [call("octet_length", args, span), _whole(8)], span
     ),
+    **TIME_BUCKETS,
     "convert_tz": _in_zone,
     "elt": _nth,
     "equal_null": lambda args, call, span: call("null_safe_equal", args, span),

@@ -14,7 +14,7 @@ from penstock.catalog.functions.registry import can_cast, is_aggregate, resolve
 from penstock.catalog.functions.table import is_table_function
 from penstock.catalog.process_table_functions import PythonProcessTable
 from penstock.catalog.python_functions import PythonScalar, PythonTable
-from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, DataType, Null, Variant
+from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, DataType, Null
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.composed_functions import composed_function, composed_tree
@@ -25,6 +25,7 @@ from penstock.planner.binder.expressions.function_rewrites import (
     CAST_FUNCTIONS,
     GROUPING,
     GroupingMark,
+    cast_hint,
     decoded,
     extracted,
     resolve_unit_function,
@@ -552,8 +553,7 @@ class ExpressionBinder:
         # only whether the types fit; whether this value does is known when the row is there
         if not can_cast(value.type, kind):
             message = f"{value.type} cannot be cast to {kind}"
-            through = isinstance(value.type, Variant) or isinstance(kind, Variant)
-            hint = "CAST it to STRING first" if through else None
+            hint = cast_hint(value.type, kind)
             raise PenstockError("SQL-1106", message, hint=hint, span=span, sqlstate="42846")
         # TRY_CAST is NULL where CAST raises.
         return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)

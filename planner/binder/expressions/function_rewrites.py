@@ -27,9 +27,13 @@ from penstock.catalog.types import (
     TINYINT,
     DataType,
     Date,
+    DayTimeInterval,
     Decimal,
+    String,
     Timestamp,
     TimestampLtz,
+    Variant,
+    YearMonthInterval,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.expressions.implicit_casts import coerced
@@ -66,6 +70,25 @@ CAST_FUNCTIONS: dict[str, DataType] = {
     "string": STRING,
 }
 """Types that are functions of one argument, as in Spark: float(x) is CAST(x AS FLOAT)."""
+
+
+def cast_hint(source: DataType, target: DataType) -> str | None:
+    """Return what to write in place of a CAST that does not exist."""
+    if isinstance(source, Variant) or isinstance(target, Variant):
+        return "CAST it to STRING first"
+    if isinstance(target, DayTimeInterval):
+        several = isinstance(source, String)
+        return "write make_dt_interval(days, hours)" if several else "write x * INTERVAL '1' SECOND"
+    if isinstance(target, YearMonthInterval):
+        several = isinstance(source, String)
+        return "write make_ym_interval(years, months)" if several else "write x * INTERVAL '1' MONTH"
+    if isinstance(source, DayTimeInterval):
+        return "write timestampdiff(SECOND, ts, ts + x), or EXTRACT(DAY FROM x)"
+    return (
+        "write EXTRACT(YEAR FROM x) * 12 + EXTRACT(MONTH FROM x)"
+        if isinstance(source, YearMonthInterval)
+        else None
+    )
 
 
 def resolve_unit_function(name: str, arguments: int) -> str:

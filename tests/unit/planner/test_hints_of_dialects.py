@@ -1,0 +1,42 @@
+"""Hints for words of other dialects: what a hint says to write is accepted when it is written."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+
+CASES = [
+    ("SELECT MULTISET[1, 2]", "write ARRAY[1, 2, 3]", "SELECT ARRAY[1, 2]"),
+    ("SELECT STREAM x FROM (VALUES (1)) AS t (x)", "leave STREAM out", "SELECT x FROM (VALUES (1)) AS t (x)"),
+    ("SELECT date_trunc(TIMESTAMP '2026-01-01 00:00:00', MONTH)", "date_trunc('MONTH', ts)",
+     "SELECT date_trunc('MONTH', TIMESTAMP '2026-01-01 00:00:00')"),
+    ("SELECT p ->> 'a' FROM (VALUES ('{}')) AS t (p)", "json_value(p, '$.a')",
+     "SELECT json_value(p, '$.a') FROM (VALUES ('{}')) AS t (p)"),
+    ('SELECT "one"', "'one'", "SELECT 'one'"),
+    ("DROP TABLE IF EXISTS rt CASCADE", "leave CASCADE out", "DROP TABLE IF EXISTS rt"),
+    ("SELECT JSON_QUERY('{}', '$.a' WITH CONDITIONAL ARRAY WRAPPER)", "leave WITH CONDITIONAL ARRAY WRAPPER out",
+     "SELECT JSON_QUERY('{}', '$.a')"),
+    ("SELECT _UTF16'a'", "leave _UTF16 out", "SELECT 'a'"),
+    ("SELECT CONVERT('12', INTEGER)", "CAST(x AS INT)", "SELECT CAST('12' AS INT)"),
+    ("SELECT CAST(3 AS INTERVAL DAY)", "x * INTERVAL '1' SECOND", "SELECT 3 * INTERVAL '1' SECOND"),
+    ("SELECT CAST(INTERVAL '3' DAY AS BIGINT)", "EXTRACT(DAY FROM x)", "SELECT EXTRACT(DAY FROM INTERVAL '3' DAY)"),
+    ("SELECT CAST('1' AS INTERVAL DAY TO SECOND)", "make_dt_interval(days, hours)", "SELECT make_dt_interval(1, 2)"),
+    ("SELECT CAST('1' AS INTERVAL YEAR)", "make_ym_interval(years, months)", "SELECT make_ym_interval(1, 2)"),
+    ("SELECT CAST(INTERVAL '3' YEAR AS INT)", "EXTRACT(YEAR FROM x) * 12",
+     "SELECT EXTRACT(YEAR FROM INTERVAL '3' YEAR) * 12 + EXTRACT(MONTH FROM INTERVAL '3' YEAR)"),
+    ("SELECT v FROM (SELECT ARRAY[1] AS a) AS t, LATERAL FLATTEN(a) AS f (v)", "CROSS JOIN UNNEST",
+     "SELECT v FROM (SELECT ARRAY[1] AS a) AS t CROSS JOIN UNNEST(a) AS f (v)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "hint", "mended"), CASES, ids=[case[1] for case in CASES])
+def test_a_hint_leads_to_what_runs(text: str, hint: str, mended: str) -> None:
+    with closing(Session({"bounded.backend": "duckdb"})) as session:
+        with pytest.raises(PenstockError) as refused:
+            session.execute(text)
+        assert hint in str(refused.value.hint)
+        session.execute(mended)
