@@ -36,7 +36,7 @@ from penstock.optimizer.rules.remove_redundant import remove_redundant
 from penstock.optimizer.rules.runtime_filters import runtime_filters
 from penstock.optimizer.rules.share_scans import share_sources
 from penstock.optimizer.rules.simplify_predicates import simplify_predicates
-from penstock.optimizer.rules.two_phase_aggregates import split_aggregates, split_averages
+from penstock.optimizer.rules.two_phase_aggregates import split_aggregates
 from penstock.optimizer.rules.window_best_filters import window_best_filters
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.recursive_query import RecursiveQuery
@@ -87,7 +87,6 @@ RULES: tuple[Rule, ...] = (
     # After pruning: readers of one table then differ in their columns.
     Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),
-    Rule(split_averages, only="parallel"),
     # The rules above leave projections over projections.
     Rule(merge_projects, in_terms=True),
     Rule(remove_redundant, in_terms=True),

@@ -39,7 +39,7 @@ class PlannerOptions:
         disabled = [name.strip() for name in names if name.strip()]
         # the switch of a rule is the same as its name in the list
         if not settings.get("optimizer.split-aggregates"):
-            disabled += ["split_aggregates", "split_averages"]
+            disabled.append("split_aggregates")
         if not settings.get("optimizer.runtime-filters"):
             disabled.append("runtime_filters")
         return cls(

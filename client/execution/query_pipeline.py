@@ -18,7 +18,6 @@ from penstock.optimizer.history_subplans import history_option, no_stream
 from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.rules.prune_columns import NEWER_THAN_STATE, drop_unread_watermarks
-from penstock.optimizer.rules.two_phase_aggregates import split_averages
 from penstock.optimizer.scan_validation import check_alignment
 from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.planner.binder.binder import Binder
@@ -171,8 +170,7 @@ class QueryPipeline:
     def _plan_as_before(self, query: OptimizedQuery) -> PlannedQuery:
         """Plan a query without the rules that older checkpoints do not know: their state has more columns."""
         mode, backend = query.options.mode, query.options.backend
-        newer = (*NEWER_THAN_STATE, split_averages.__name__)
-        optimized = self.optimize(query.bound, mode=mode, backend=backend, without=newer)
+        optimized = self.optimize(query.bound, mode=mode, backend=backend, without=NEWER_THAN_STATE)
         return self.plan_physical(optimized)
 
     def run_bound(self, bound: LogicalPlan) -> Result:

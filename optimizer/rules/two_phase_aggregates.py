@@ -44,21 +44,10 @@ def split_aggregates(plan: LogicalPlan) -> LogicalPlan:
     either, since their last digits would depend on where batches are cut.
     """
     facts = PlanFacts()
-    return plan.transform(lambda node: _rewrite(node, facts, _split_call))
+    return plan.transform(lambda node: _rewrite(node, facts))
 
 
-def split_averages(plan: LogicalPlan) -> LogicalPlan:
-    """Split aggregates as ``split_aggregates`` does, those with an AVG of BIGINT too.
-
-    A rule of its own, for checkpoints that were written before it have the state of the whole AVG.
-    """
-    facts = PlanFacts()
-    return plan.transform(lambda node: _rewrite(node, facts, _split_average))
-
-
-def _rewrite(
-    node: LogicalPlan, facts: PlanFacts, split_call: Callable[[AggregateCall], _Parts | None]
-) -> LogicalPlan:
+def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     # What the rule made has another phase: a second pass changes nothing.
     if not isinstance(node, Aggregate | WindowAggregate) or node.phase is not Phase.SINGLE:
         return node
@@ -68,7 +57,7 @@ def _rewrite(
     # MIN and MAX cannot retract from a partial, and few rows gain nothing.
     if not facts.insert_only(node.input) or _already_small(node.input):
         return node
-    parts = [split_call(call) for call in node.aggregates]
+    parts = [_split_call(call) for call in node.aggregates]
     known = [part for part in parts if part is not None]
     return _split(node, known) if len(known) == len(parts) else node
 
@@ -111,22 +100,10 @@ def _split_call(call: AggregateCall) -> _Parts | None:
         return _Parts((call,), (call.function,))
     # avg is sum / count, computed above the merge.
     if call.function == "avg" and call.args[0].type in _SMALL_INTEGERS and call.type == DOUBLE:
-        return _sum_and_count(call, BIGINT)
+        total = replace(call, function="sum", type=BIGINT, nullable=True)
+        count = replace(call, function="count", type=BIGINT, nullable=False)
+        return _Parts((total, count), ("sum", "sum0"), _quotient)
     return None
-
-
-def _split_average(call: AggregateCall) -> _Parts | None:
-    plain = call.function == "avg" and call.args[0].type == BIGINT and not call.distinct
-    if not plain or not all(is_deterministic(e) for e in (*call.args, call.filter) if e is not None):
-        return _split_call(call)
-    # BIGINT would overflow where the mean does not: 38 digits hold the sum of 10**18 values
-    return _sum_and_count(call, Decimal(38, 0))
-
-
-def _sum_and_count(call: AggregateCall, total_type: DataType) -> _Parts:
-    total = replace(call, function="sum", type=total_type, nullable=True)
-    count = replace(call, function="count", type=BIGINT, nullable=False)
-    return _Parts((total, count), ("sum", "sum0"), _quotient)
 
 
 def _quotient(columns: tuple[Column, ...]) -> Expression:

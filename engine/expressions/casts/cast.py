@@ -211,17 +211,10 @@ _EXACT_SCALE = 22
 def _decimals_to_floats(column: pa.Array) -> pa.Array:
     """Return the nearest float of each decimal. Arrow's own cast is sometimes off by a digit."""
     precision, scale = column.type.precision, column.type.scale
-    # an empty column may have no buffer
-    if not len(column):
-        return column.cast(pa.float64())
-    # a decimal128 is two words of 64 bits; with 15 digits the low one has the value
-    pairs = np.frombuffer(column.buffers()[1], "<i8", count=2 * len(column), offset=16 * column.offset)
-    low, high = pairs[::2], pairs[1::2]
     if precision <= _EXACT_DIGITS and scale <= _EXACT_SCALE:
-        return array_of(low / 10.0**scale, nulls_of(column), pa.float64())
-    # the conversion of one word rounds right
-    if scale == 0 and np.array_equal(high, low >> 63):
-        return array_of(low.astype(np.float64), nulls_of(column), pa.float64())
+        # a decimal128 is two words of 64 bits; with 15 digits the low one has the value
+        pairs = np.frombuffer(column.buffers()[1], "<i8", count=2 * len(column), offset=16 * column.offset)
+        return array_of(pairs[::2] / 10.0**scale, nulls_of(column), pa.float64())
     return column.cast(pa.string()).cast(pa.float64())
 
 

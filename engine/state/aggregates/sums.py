@@ -81,12 +81,10 @@ class ExactSum(TablePart):
             if not fits.all():
                 raise OutOfRange
             return _decimals(low, high, valid, kind)
-        # the nearest float, as a cast from DECIMAL gives it: so does an AVG that was split in two phases
-        total = low.astype(np.float64)
-        wide = high != low >> 63
-        if wide.any():
-            decimals = _decimals(low[wide], high[wide], col.NO_BYTES, pa.decimal128(38, 0))
-            total[wide] = decimals.cast(pa.string()).cast(pa.float64()).to_numpy()
+        # As floating point, with one rounding for each half; exact first where 64 bits suffice.
+        total = low.view(np.uint64).astype(np.float64) + high.astype(np.float64) * 2.0**64
+        narrow = high == low >> 63
+        total[narrow] = low[narrow]
         with np.errstate(divide="ignore", invalid="ignore"):
             return array_of(total / counts, empty)
 
