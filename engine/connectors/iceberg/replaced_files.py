@@ -14,17 +14,20 @@ def partition_filter(partitions: pa.Table | None, columns: list[str]) -> Any:
     """Return the library's test of some partitions, of all rows for ``None``; ``columns``: their names in the
     table.
     """
-    from pyiceberg.expressions import AlwaysFalse, AlwaysTrue, And, EqualTo, IsNull, Or
+    from pyiceberg import expressions
 
+    # its terms are written for names, too
+    library: Any = expressions
     if partitions is None:
-        return AlwaysTrue()
-    found: Any = AlwaysFalse()
+        return library.AlwaysTrue()
+    found = library.AlwaysFalse()
     # a row a partition: they are few
     for row in zip(*(column.to_pylist() for column in partitions.columns), strict=True):
-        parts: Any = AlwaysTrue()
+        parts = library.AlwaysTrue()
         for name, value in zip(columns, row, strict=True):
-            parts = And(parts, IsNull(name) if value is None else EqualTo(name, value))
-        found = Or(found, parts)
+            same = library.IsNull(name) if value is None else library.EqualTo(name, value)
+            parts = library.And(parts, same)
+        found = library.Or(found, parts)
     return found
 
 

@@ -30,6 +30,10 @@ CASES = [
      "SELECT EXTRACT(YEAR FROM INTERVAL '3' YEAR) * 12 + EXTRACT(MONTH FROM INTERVAL '3' YEAR)"),
     ("SELECT v FROM (SELECT ARRAY[1] AS a) AS t, LATERAL FLATTEN(a) AS f (v)", "CROSS JOIN UNNEST",
      "SELECT v FROM (SELECT ARRAY[1] AS a) AS t CROSS JOIN UNNEST(a) AS f (v)"),
+    ("SELECT sentences('a. b')", "split(text, '[.!?] *')", "SELECT split('a. b', '[.!?] *')"),
+    ("SELECT json_type('1')", "schema_of_variant(parse_json(text))", "SELECT schema_of_variant(parse_json('1'))"),
+    ("SELECT json_keys('{}')", "json_object_keys(text)", "SELECT json_object_keys('{}'), json_array_length('[]')"),
+    ("SELECT from_csv('1,2', 'a INT, b INT')", "split(text, ',')", "SELECT CAST(split('1,2', ',')[1] AS INT)"),
 ]  # fmt: skip
 
 
