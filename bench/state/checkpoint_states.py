@@ -1,4 +1,4 @@
-"""The states whose checkpoints ``bench.state.checkpoints`` measures: each with what touches keys of it, and how
+"""The states whose checkpoints ``bench.state.checkpoints`` and ``bench.state.snapshot_pauses`` measure: each with what touches keys of it, and how
 many keys make 10 MB.
 """
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from penstock.engine.operators.over.over import EventTimeOverOperator
 from penstock.engine.operators.window.session_aggregate import SessionAggregateOperator
 from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
 from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.partitioned.partition_rows import KeyedRows, PartitionKeys
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.expressions.nodes import AggregateCall, Column, Literal, SortKey
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
@@ -86,23 +88,25 @@ KEYS: dict[str, tuple[tuple[DataType, ...], Callable[[np.ndarray], list[pa.Array
     "one number": ((BIGINT,), _numbers),
     "one text": ((STRING,), _texts),
     "two columns": ((BIGINT, BIGINT), _pairs),
+    "number, text": ((BIGINT, STRING), lambda keys: [pa.array(keys % 7), *_texts(keys)]),
 }
 """The keys of an aggregate, and what makes their columns from numbers."""
 
 
-def aggregate(kind: str = "one number") -> Measured:
-    """Return a group aggregate by one of KEYS."""
+def aggregate(kind: str = "one number", calls: tuple[AggregateCall, ...] = _CALLS) -> Measured:
+    """Return a group aggregate by one of KEYS, planned for rows that may be retracted."""
     types, columns_of = KEYS[kind]
     keys = tuple(Field(f"k{i}", type_) for i, type_ in enumerate(types))
     source = Schema((Field("u", BIGINT), Field("v", BIGINT), *keys))
-    schema = Schema((*keys, Field("a0", BIGINT), Field("a1", BIGINT)))
+    names = tuple(f"a{i}" for i in range(len(calls)))
+    schema = Schema((*keys, *(Field(name, BIGINT) for name in names)))
     by = tuple(range(2, 2 + len(keys)))
     operator = GroupAggregateOperator(
         OperatorSpec(
             "op",
             "group",
             schema,
-            Aggregate(InputSchema(source), by, _CALLS, ("a0", "a1")),
+            Aggregate(InputSchema(source), by, calls, names),
             PartitionFacts((False,)),
         ),
         JobOptions(),
@@ -117,11 +121,11 @@ def aggregate(kind: str = "one number") -> Measured:
     return Measured(operator.keyed_states(), touch, STATE_BYTES // 40)
 
 
-def join_side() -> Measured:
-    """Return the rows of a join's side."""
+def join_side(*, retracting: bool = False) -> Measured:
+    """Return the rows of a join's side; where they may be retracted an equal row adds to a weight."""
     schema = pa.schema([("k", pa.int64()), ("name", pa.string()), ("v", pa.int64())])
     index = KeyIndex([pa.int64()])
-    side = JoinSide(schema, [0], index, 128, retracting=False, counts=True)
+    side = JoinSide(schema, [0], index, 128, retracting=retracting, counts=True)
 
     def touch(keys: np.ndarray) -> None:
         names = pa.array([f"customer {key}" for key in keys.tolist()])
@@ -171,6 +175,20 @@ def over() -> Measured:
     return Measured(operator.keyed_states(), touch, STATE_BYTES // 90)
 
 
+def partition_rows() -> Measured:
+    """Return the rows of partitions, as of a Top-N or of the last row of a key: a later row replaces one."""
+    schema = pa.schema([("name", pa.string()), ("v", pa.int64())])
+    partitions = PartitionKeys.of([pa.string()], 128)
+    rows = KeyedRows(schema, partitions, lambda batch: [])
+
+    def touch(keys: np.ndarray) -> None:
+        (names,) = _texts(keys)
+        slots = partitions.keys.lookup_or_insert([names])
+        rows.put(slots, pa.RecordBatch.from_arrays([names, pa.array(keys)], schema=schema))
+
+    return Measured({"rows": rows}, touch, STATE_BYTES // 60)
+
+
 STATES: dict[str, Callable[[], Measured]] = {
     "group aggregate": aggregate,
     "join side": join_side,
@@ -179,3 +197,20 @@ STATES: dict[str, Callable[[], Measured]] = {
     "sessions": lambda: windows(SessionWindow),
     "OVER in time": over,
 }
+
+
+_DISTINCT = AggregateCall("count", (_V,), BIGINT, distinct=True)
+_RETRACTED = AggregateCall("min", (_V,), BIGINT)
+
+LARGE_STATES: dict[str, Callable[[], Measured]] = {
+    **{f"groups by {kind}": partial(aggregate, kind) for kind in KEYS},
+    "DISTINCT": partial(aggregate, calls=(_DISTINCT,)),
+    "MIN with retraction": partial(aggregate, calls=(_RETRACTED,)),
+    "windows": lambda: windows(TumbleWindow),
+    "sessions": lambda: windows(SessionWindow),
+    "join side": join_side,
+    "join side, retracted": partial(join_side, retracting=True),
+    "OVER in time": over,
+    "rows of partitions": partition_rows,
+}
+"""The kinds of state that ``bench.state.snapshot_pauses`` makes large."""
