@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ _FIRST = 64
 class _RowLists(Mapped):
     """Lists of row ids by slot, and how they are read."""
 
-    MAPPED = ("_heads", "_counts", "_nexts")
+    MAPPED: ClassVar[tuple[str, ...]] = ("_heads", "_counts", "_nexts")
 
     def __init__(self) -> None:
         self._linked = 0

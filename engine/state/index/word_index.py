@@ -5,7 +5,7 @@ grow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class WordIndex(Mapped):
     ``fresh`` are the slots that the last ``lookup_or_insert`` assigned to new keys.
     """
 
-    MAPPED = ("_table", "_old", "keys", "_free")
+    MAPPED: ClassVar[tuple[str, ...]] = ("_table", "_old", "keys", "_free")
 
     def __init__(self) -> None:
         self._reset(FIRST_BITS)
