@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.connectors.filesystem import object_scheme
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.client.execution.planned_query import PlannedQuery
 from penstock.client.execution.session_state import SessionState
@@ -34,6 +35,15 @@ def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptio
     sink = query.plan
     assert isinstance(sink, Sink) and sink.table is not None and sink.overwrite is not None
     assert query.graph is not None
+    if options.deployment == "spark" and sink.table.connector != "filesystem":
+        # executors of another machine would write them where this one does not look
+        raise PenstockError(
+            "SQL-1601",
+            f"INSERT OVERWRITE of {sink.table.name} is not supported on Spark: its rows wait in temporary files "
+            "of this machine",
+            hint="SET 'deployment' = 'processes' runs it here",
+            sqlstate="0A000",
+        )
     replacement = _replacement(sink.table, dict(sink.overwrite))
     try:
         graph = _written_to(query.graph, replacement.table)

@@ -134,3 +134,11 @@ def test_a_table_with_a_key_is_refused(session: Session) -> None:
     with pytest.raises(PenstockError, match=r"SQL-1601.*are merged") as refused:
         session.execute("INSERT OVERWRITE k VALUES (1, 'a')")
     assert "without PRIMARY KEY" in str(refused.value.hint)
+
+
+def test_on_spark_it_is_refused(session: Session) -> None:
+    """Executors of another machine would write where the client does not look."""
+    session.execute("SET 'deployment' = 'spark'")
+    with pytest.raises(PenstockError, match="temporary files of this machine") as caught:
+        session.execute("INSERT OVERWRITE t VALUES (1, 'a')")
+    assert caught.value.code == "SQL-1601" and "'processes'" in str(caught.value.hint)
