@@ -39,8 +39,8 @@ def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptio
         # executors of another machine would write them where this one does not look
         raise PenstockError(
             "SQL-1601",
-            f"INSERT OVERWRITE of {sink.table.name} is not supported on Spark: its rows wait in temporary files "
-            "of this machine",
+            f"INSERT OVERWRITE of {sink.table.name} is not supported on Spark: its rows wait in temporary "
+            "files of this machine",
             hint="SET 'deployment' = 'processes' runs it here",
             sqlstate="0A000",
         )

@@ -95,8 +95,17 @@ class ReplacementDirectory:
             (self.path / self._emptied).mkdir(parents=True)
         for partition in partitions:
             self._refuse_others(self._root / partition)
+        self._try_exchange()
         _write_intent(self.path, partitions)
         _carry_out(self.path, self._root)
+
+    def _try_exchange(self) -> None:
+        """Raise DAT-4616 where the file system exchanges no names: an intent could never be carried out."""
+        first, second = self.path / ".first", self.path / ".second"
+        first.mkdir()
+        second.mkdir()
+        if (cause := _swap(first, second)) is not None:
+            raise _not_exchanged(self._root, cause) from cause
 
     def _refuse_others(self, directory: Path) -> None:
         """Refuse to delete what is no file of the table: DAT-4615."""
@@ -195,6 +204,12 @@ def _put(staged: Path, target: Path) -> None:
 
 def exchange(first: Path, second: Path) -> None:
     """Let two directories change their names, in one step. DAT-4616 where the file system cannot."""
+    if (cause := _swap(first, second)) is not None:
+        raise _not_exchanged(second, cause) from cause
+
+
+def _swap(first: Path, second: Path) -> OSError | None:
+    """Exchange two names; return why the system cannot."""
     library = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(first), os.fsencode(second)
     if sys.platform == "darwin":
@@ -202,15 +217,17 @@ def exchange(first: Path, second: Path) -> None:
     else:
         at_working_directory = -100
         failed = library.renameat2(at_working_directory, names[0], at_working_directory, names[1], _EXCHANGE)
-    if failed:
-        cause = OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-        raise PenstockError(
-            "DAT-4616",
-            f"{second} cannot be replaced in one step: {cause.strerror}",
-            hint="write to a directory of a local file system, such as ext4 or xfs",
-            kind=Kind.EXTERNAL,
-            sqlstate="58030",
-        ) from cause
+    return OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())) if failed else None
+
+
+def _not_exchanged(place: Path, cause: OSError) -> PenstockError:
+    return PenstockError(
+        "DAT-4616",
+        f"{place} cannot be replaced in one step: {cause.strerror}",
+        hint="write to a directory of a local file system, such as ext4 or xfs",
+        kind=Kind.EXTERNAL,
+        sqlstate="58030",
+    )
 
 
 def _delete_abandoned(within: Path, prefix: str) -> None:

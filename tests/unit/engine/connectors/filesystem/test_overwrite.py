@@ -137,6 +137,21 @@ def test_each_partition_is_old_or_new_when_the_disk_fails(
     assert hidden(tmp_path) == []
 
 
+def test_a_file_system_that_exchanges_no_names_begins_nothing(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An intent that nobody can carry out would be in the way of every later INSERT."""
+    before = rows(session, "SELECT * FROM p")
+    with monkeypatch.context() as patched:
+        patched.setattr(overwrite, "_swap", lambda first, second: OSError(22, "Invalid argument"))
+        with pytest.raises(PenstockError) as refused:
+            session.execute("INSERT OVERWRITE p SELECT id + 10, day, hr FROM p")
+    assert refused.value.code == "DAT-4616"
+    assert rows(session, "SELECT * FROM p") == before and hidden(tmp_path) == []
+    session.execute("INSERT INTO p VALUES (9, DATE '2026-01-02', 1)")
+    assert len(rows(session, "SELECT * FROM p")) == len(before) + 1
+
+
 class Died(BaseException):
     """The end of a process."""
 
