@@ -66,7 +66,7 @@ def test_every_construct_is_met() -> None:
         and groups["window"] == 4
         and groups["set"] == 6
         and groups["subquery"] >= 10
-        and groups["over"] >= 7
+        and groups["over"] >= 6
     )
 
 
