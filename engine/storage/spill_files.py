@@ -159,7 +159,7 @@ def _mapped(size: int, directory: Path | None, first: np.ndarray) -> ArrayPages:
         make_private(directory)
     with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory, buffering=0) as file:
         os.posix_fallocate(file.fileno(), 0, size)
-        piece = np.empty(min(size, _PIECE), np.uint8)
+        piece: np.ndarray = np.empty(min(size, _PIECE), np.uint8)
         for start in range(0, size, _PIECE):
             # Copied first: of memory that nobody has touched yet the system writes small pages only.
             some, piece = first[start : start + _PIECE], piece[: size - start]
