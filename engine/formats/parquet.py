@@ -236,7 +236,10 @@ class ParquetReader:
             use_threads=False,
         )
         while (batch := self._read(batches)) is not None:
-            yield from self._texts.expanded(batch) if self._texts.names else (batch,)
+            try:
+                yield from self._texts.expanded(batch) if self._texts.names else (batch,)
+            except pa.ArrowIndexError as error:
+                raise unreadable(self._task.path, error) from error
 
     def _rows_at_once(self) -> int:
         """Return how many rows of a group to decode at once: each batch has costs of its own."""
@@ -306,7 +309,7 @@ class DictionaryTexts:
 
     def expanded(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Yield a valid batch with texts instead of indexes: in pieces where its texts are more than an array
-        holds.
+        holds. Raise ArrowIndexError for an index beyond its dictionary, which is decoded without a look.
         """
         longest = max((self._valid[name][1] for name in self.names), default=0)
         at_once = _TEXT_BYTES // max(1, longest)
@@ -318,7 +321,6 @@ class DictionaryTexts:
 
     def _as_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
-            # an index beyond the dictionary raises
             column.dictionary.take(column.indices) if isinstance(column, pa.DictionaryArray) else column
             for column in batch.columns
         ]

@@ -366,3 +366,20 @@ def test_parquet_texts_with_an_invalid_one(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": values}), tmp_path / "a.parquet", use_dictionary=False)
     with pytest.raises(PenstockError, match=r"DAT-4206.*column a"):
         read(table_of({"a": STRING}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")}))
+
+
+def test_a_parquet_file_with_any_byte_changed_is_read_or_refused(tmp_path: Path) -> None:
+    """Among them is an index beyond its dictionary, which the library decodes."""
+    path = tmp_path / "a.parquet"
+    values = [f"value{i * 7 % 5}" for i in range(300)]
+    pq.write_table(pa.table({"a": values}), path, compression="none", write_statistics=False)
+    whole, refused = path.read_bytes(), []
+    table = table_of({"a": STRING}, {"connector": "filesystem", "path": str(path)})
+    # the pages, without the footer
+    for at in range(4, whole.index(b"schema")):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        try:
+            read(table)
+        except PenstockError as error:
+            refused.append(error.message + str(error.detail))
+    assert any("out of bounds" in text for text in refused) and len(refused) > 20
