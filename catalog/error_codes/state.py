@@ -142,4 +142,8 @@ STATE: dict[str, tuple[str, str]] = {
         "The table has rows of later checkpoints than the one the job resumes from.",
         "Resume from the checkpoint it names, or start the job under another name and empty the table.",
     ),
+    "STA-3506": (
+        "Rows are staged in the database that a later commit of their writer has passed over.",
+        "Report a defect with the log. The rows are in the table penstock_staged.",
+    ),
 }

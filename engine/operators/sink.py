@@ -109,8 +109,9 @@ class SinkOperator(Operator, ListState):
         context = self._context
         failpoint("R2")
         # each item is committed by one subtask, whatever the parallelism was before
-        for item in items[context.subtask :: context.parallelism]:
-            self._writer.commit(item["items"])
+        for writer in _by_writer(items)[context.subtask :: context.parallelism]:
+            for item in writer:
+                self._writer.commit(item["items"])
         failpoint("R2b")
 
     def on_restored(self) -> None:
@@ -190,6 +191,21 @@ class SinkOperator(Operator, ListState):
         if not self._started:
             self._started = True
             self._writer.recover([])
+
+
+def _by_writer(items: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the pending items of all subtasks, those of one subtask together and in order.
+
+    A target may record the last commit of a writer: of two that are committed at once by two subtasks, the
+    earlier one would pass for done. The items of a subtask follow each other, and their checkpoints ascend.
+    """
+    writers: list[list[dict[str, Any]]] = []
+    for item in items:
+        if writers and writers[-1][-1]["checkpoint"] < item["checkpoint"]:
+            writers[-1].append(item)
+        else:
+            writers.append([item])
+    return writers
 
 
 def _inserts(batch: Batch, spec: OperatorSpec[Sink, SinkFacts]) -> Batch:

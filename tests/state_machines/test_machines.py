@@ -72,7 +72,7 @@ def test_state_on_disk_is_state_in_memory(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(
         spill_files,
         "_mapped",
-        lambda size, folder, make=spill_files._mapped: made.append(size) or make(size, folder),
+        lambda size, folder, first, make=spill_files._mapped: made.append(size) or make(size, folder, first),
     )
     kind = type("OnDisk", (machine(name, SUBJECTS[name]),), {"files": SpillFiles(tmp_path)})
     tried(kind, of_length(2, 3) * _TIMES)

@@ -135,7 +135,7 @@ class StagedTransactions:
 
     def commit(self, items: list[Committable], move: Callable[[pa.RecordBatch], None]) -> int:
         """Move the rows of staged transactions within one database transaction and return how many were
-        moved. Transactions that were moved before are skipped.
+        moved. Transactions that were moved before are skipped. Those of a subtask come in order: STA-3506.
         """
         moved = 0
         with self._database.transaction():
@@ -151,13 +151,22 @@ class StagedTransactions:
             database.locked(f"SELECT committed FROM penstock_epochs WHERE {_OWN} AND subtask = ?"),
             (*sink, subtask),
         )
-        # committed before: a repeated commit does nothing
-        if committed and committed[0][0] >= number:
-            return 0
         staged = database.run(
             f"SELECT payload FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?",
             (*sink, subtask, number),
         )
+        if committed and committed[0][0] >= number:
+            # committed before: a repeated commit does nothing
+            if not staged:
+                return 0
+            raise PenstockError(
+                "STA-3506",
+                f"the rows staged for checkpoint {item['checkpoint']} by subtask {subtask} are not committed, "
+                "but later ones are",
+                hint="the rows are in the table penstock_staged; report a defect with the log",
+                kind=Kind.INTERNAL,
+                sqlstate="XX000",
+            )
         if not staged:
             message = (
                 f"the rows staged for checkpoint {item['checkpoint']} are gone from penstock_staged; "

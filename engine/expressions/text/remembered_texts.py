@@ -35,7 +35,8 @@ class RememberedTexts:
         if self._pass:
             self._pass -= 1
             return self._compute(column)
-        known = pa.array([], column.type) if self._texts is None else self._texts
+        # no array of a list: pyarrow imports pandas to look at that
+        known = column.slice(0, 0) if self._texts is None else self._texts
         places = pc.index_in(column, value_set=known)
         # all are NULL or known
         if places.null_count == column.null_count and self._results is not None:

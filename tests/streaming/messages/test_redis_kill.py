@@ -30,7 +30,7 @@ def filled(server: RedisProcess) -> None:
         many.execute()
 
 
-@pytest.mark.parametrize("failpoint", ["S5=kill@5", "C12=kill@2"])
+@pytest.mark.parametrize("failpoint", ["S5=kill@3", "C12=kill@2"])
 def test_killed_between_two_steps_of_a_commit(failpoint: str, tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir()
     with redis_server(tmp_path / "redis") as server:

@@ -96,6 +96,18 @@ def test_what_a_checkpoint_holds_is_committed_again_by_one_of_the_subtasks(log: 
     assert log == [recovered, ("commit", [0]), ("commit", [2]), recovered, ("commit", [1])]
 
 
+def test_what_one_subtask_has_prepared_is_committed_again_by_one_and_in_order(log: list[Any]) -> None:
+    """Its target may note the last commit alone: a later one of another subtask would pass over an earlier
+    one.
+    """
+    checkpoints = [("a", 1), ("a", 2), ("b", 1), ("c", 1), ("c", 2), ("c", 3)]
+    items = [{"checkpoint": number, "items": [{"rows": f"{who}{number}"}]} for who, number in checkpoints]
+    for subtask, expected in enumerate((["a1", "a2", "c1", "c2", "c3"], ["b1"])):
+        log.clear()
+        sink(subtask=subtask, parallelism=2).restore_items(items)
+        assert log[1:] == [("commit", rows) for rows in expected]
+
+
 def test_a_table_that_only_appends_gets_copies_and_no_retraction(log: list[Any]) -> None:
     operator = sink()
     write(operator, ((1,), 1), ((2,), 3))

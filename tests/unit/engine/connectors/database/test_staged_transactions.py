@@ -166,3 +166,13 @@ def test_the_record_of_a_subtask_is_deleted_when_nobody_can_need_it(
         commit(database, transactions, items)
     transactions.retire()
     assert database.run("SELECT COUNT(*) FROM penstock_epochs") == [(left,)]
+
+
+def test_rows_that_a_later_commit_has_passed_over_are_not_lost_in_silence(database: WritableDatabase) -> None:
+    transactions = staging(database)
+    transactions.take_over([])
+    first, second = (of_checkpoint(n, transactions.stage(rows(n))) for n in (1, 2))
+    assert commit(database, transactions, second) == 1
+    with pytest.raises(PenstockError) as refused:
+        commit(database, transactions, first)
+    assert refused.value.code == "STA-3506"
