@@ -161,8 +161,8 @@ class StagedTransactions:
                 return 0
             raise PenstockError(
                 "STA-3506",
-                f"the rows staged for checkpoint {item['checkpoint']} by subtask {subtask} are not committed, "
-                "but later ones are",
+                f"the rows staged for checkpoint {item['checkpoint']} by subtask {subtask} are not "
+                "committed, but later ones are",
                 hint="the rows are in the table penstock_staged; report a defect with the log",
                 kind=Kind.INTERNAL,
                 sqlstate="XX000",
