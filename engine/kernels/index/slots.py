@@ -99,7 +99,8 @@ def gather(slots, table, out, first, step):
     the columns are written one after another.
     """
     seen = 0
-    for start in range(0, slots.size, _BLOCK):
+    # rows without words, as of DISTINCT, have nothing to touch
+    for start in range(0, slots.size if table.shape[1] else 0, _BLOCK):
         end = min(start + _BLOCK, slots.size)
         for i in range(start, end):
             seen |= table[slots[i], 0]

@@ -73,9 +73,9 @@ def with_group_window(tree: exp.Select) -> exp.Select:
 
 
 def _window_call(group: exp.Expr) -> FunctionCall | None:
-    calls = [
-        node for node in group.walk() if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS
-    ]
+    # the window of a subquery is its own
+    nodes = group.walk(prune=lambda node: isinstance(node, exp.Query))
+    calls = [node for node in nodes if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS]
     # The same window may occur in several grouping sets; two different ones may not.
     for other in calls[1:]:
         if not _same(other, calls[0]):
@@ -155,12 +155,12 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
             isinstance(node, Reference)
             and function in _SPARK
             and len(node.expressions) == 2
-            and node.find_ancestor(exp.Subquery) is None
+            and node.find_ancestor(exp.Query) is None
         ):
             # Spark: window.start, window.end
             table, part = (identifier.name.lower() for identifier in node.expressions)
             return _column(part, node) if table == function and part in ("start", "end") else node
-        if not isinstance(node, FunctionCall) or node.find_ancestor(exp.Subquery) is not None:
+        if not isinstance(node, FunctionCall) or node.find_ancestor(exp.Query) is not None:
             return node
         # SELECT TUMBLE(ts, ..): a window is two columns, not a value
         name = str(node.this).lower()

@@ -90,3 +90,17 @@ def test_grouping_sets_in_windows(session: Session) -> None:
         expected = Counter(connection.execute(oracle).fetchall())
     for parallelism in (1, 2):
         assert answer(session, query, parallelism) == expected
+
+
+@pytest.mark.parametrize(
+    "window", ["HOP(ts, INTERVAL '5' MINUTE, INTERVAL '10' MINUTE)", "window(ts, '10 minutes', '5 minutes')"]
+)
+def test_the_window_of_a_subquery_is_not_that_of_the_query_around_it(session: Session, window: str) -> None:
+    """Were it, each row would be counted in two windows."""
+    most = f"(SELECT max(n) FROM (SELECT count(*) AS n FROM e GROUP BY {window}) AS w)"
+    query = f"SELECT count(*), sum(v) FROM e GROUP BY {most} HAVING {most} > 0"
+    with duckdb.connect() as connection:
+        connection.register("e", EVENTS)
+        expected = Counter(connection.execute("SELECT count(*), sum(v) FROM e").fetchall())
+    for parallelism in (1, 2):
+        assert answer(session, query, parallelism) == expected

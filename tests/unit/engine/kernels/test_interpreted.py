@@ -10,6 +10,7 @@ import pytest
 
 from penstock.catalog.types import BIGINT, DOUBLE
 from penstock.engine.kernels import kernel as module
+from penstock.engine.kernels.index import slots
 from penstock.engine.kernels.interpreted import interpreted
 from penstock.engine.kernels.kernel import I64, IN_I64, Kernel
 from penstock.engine.kernels.precompile import every_kernel
@@ -79,6 +80,12 @@ def test_python_computes_what_machine_code_does(
             monkeypatch.setattr(each, "_run", run)
     assert results(kinds, insert_only) == compiled
     assert len(used) >= 5
+
+
+def test_rows_without_words_are_gathered() -> None:
+    """As of DISTINCT. Machine code would read behind the table, Python refuses."""
+    out = np.zeros((0, 2), np.int64)
+    slots.gather.interpreted(np.array([3, 5]), np.zeros((40, 0), np.int64), out, 0, 1)
 
 
 def test_few_rows_are_interpreted_until_something_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
