@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.nexmark_events import KINDS, files_ddl, written
-from bench.nexmark_sides import SideProcess, Timed, compile_modules, interleaved
+from bench.nexmark_sides import SideProcess, Timed, compile_modules, interleaved, into_blackhole
 from penstock.catalog.connectors.generated import NEXMARK_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "queries" / "nexmark"
@@ -76,17 +76,7 @@ def prepared(query: str, folder: Path, form: str, slots: int) -> Iterator[Callab
         before, select = statements(query)
         for statement in before:
             connection.execute(statement)
-
-        def run() -> None:
-            job = connection.execute(
-                f"CREATE TEMPORARY TABLE nexmark_sink WITH ('connector' = 'blackhole') AS {select}"
-            ).job
-            job.wait()
-            if job.error is not None:
-                raise job.error
-            connection.execute("DROP TEMPORARY TABLE nexmark_sink")
-
-        yield run
+        yield into_blackhole(connection, select)
 
 
 def ours(query: str, folder: Path, form: str, slots: int) -> None:

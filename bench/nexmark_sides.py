@@ -112,6 +112,23 @@ def _ours(request: dict[str, Any]) -> Iterator[Callable[[], None]]:
         yield run
 
 
+def into_blackhole(connection: Any, select: str) -> Callable[[], None]:
+    """Return what runs a query from submit to the end of its job, result into a blackhole. It raises the job's
+    error.
+    """
+
+    def run() -> None:
+        job = connection.execute(
+            f"CREATE TEMPORARY TABLE bench_sink WITH ('connector' = 'blackhole') AS {select}"
+        ).job
+        job.wait()
+        if job.error is not None:
+            raise job.error
+        connection.execute("DROP TEMPORARY TABLE bench_sink")
+
+    return run
+
+
 @contextmanager
 def _duckdb(request: dict[str, Any]) -> Iterator[Callable[[], None]]:
     """Yield a run on one thread that hands out all batches. The process imports nothing of ours, for its

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.nexmark_sides import Timed, compile_modules, interleaved
+from bench.nexmark_sides import Timed, compile_modules, interleaved, into_blackhole
 
 _SIDES = ("l", "r")
 _SELECT = "SELECT l.k, l.v, r.v AS w FROM l JOIN r ON l.k = r.k"
@@ -36,7 +36,9 @@ def written(folder: Path, rows: int, spread: int) -> Path:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         keys = np.random.default_rng(seed).permutation(rows)
-        pq.write_table(pa.table({"k": keys * spread, "v": keys * 3}), path, row_group_size=_ROWS_AT_ONCE)
+        begun = path.with_suffix(".inprogress")
+        pq.write_table(pa.table({"k": keys * spread, "v": keys * 3}), begun, row_group_size=_ROWS_AT_ONCE)
+        begun.rename(path)
     return target
 
 
@@ -55,17 +57,7 @@ def prepared(query: str, folder: Path, form: str, slots: int) -> Iterator[Callab
                 f"CREATE TABLE {side} (k BIGINT, v BIGINT) WITH ('connector' = 'filesystem', "
                 f"'path' = '{folder / side}', 'format' = '{form}')"
             )
-
-        def run() -> None:
-            job = connection.execute(
-                f"CREATE TEMPORARY TABLE sink WITH ('connector' = 'blackhole') AS {query}"
-            ).job
-            job.wait()
-            if job.error is not None:
-                raise job.error
-            connection.execute("DROP TEMPORARY TABLE sink")
-
-        yield run
+        yield into_blackhole(connection, query)
 
 
 def _requests(folder: Path) -> dict[str, dict[str, Any]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.catalog.tables import CatalogTable
     from penstock.engine.api.job_options import JobOptions
     from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
-    from penstock.engine.connectors.lakehouse.staged_rows import StagedOverwrite
+    from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
 
 
 def overwrites(query: PlannedQuery) -> bool:
@@ -78,7 +78,7 @@ def _replacement(table: CatalogTable, constants: dict[str, str]) -> ReplacementD
         from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
 
         return ReplacementDirectory(table, constants)
-    from penstock.engine.connectors.lakehouse.staged_rows import StagedOverwrite
+    from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
 
     if table.connector == "delta":
         from penstock.engine.connectors.delta.target import DeltaTarget

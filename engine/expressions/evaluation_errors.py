@@ -103,8 +103,8 @@ def _reading_hint(value: object, kind: str) -> str:
             return f"write {reading.format(kind=kind)} for the column x, or TRY_CAST to get NULL"
     if value in LIKELY_NULL_LITERALS:
         return (
-            "write TRY_CAST to get NULL; 'csv.null-literal' = "
-            f"'{value}' of its table, or nullstr => '{value}' of read_csv, reads it as NULL"
+            "write TRY_CAST to get NULL; in csv 'csv.null-literal' = "
+            f"'{value}' of the table, or nullstr => '{value}' of read_csv, reads it as NULL"
         )
     return "write TRY_CAST to get NULL for what cannot be read"
 

@@ -14,7 +14,7 @@ BATCHES_AT_ONCE = 8
 FEW_AT_ONCE = 2
 """So many where more would gain nothing: their rows are wide, or hardly two of them change the same group."""
 _WIDE_BYTES = 16 << 20
-"""Of ``FEW_AT_ONCE`` full batches or more."""
+"""With so many bytes buffered, ``FEW_AT_ONCE`` full batches are enough."""
 # a batch with less than this part of a full one is small
 _SMALL = 8
 _TAKEN_WITHIN_MS = 1.0

@@ -50,7 +50,7 @@ from penstock.engine.connectors.lakehouse.commit_conflicts import (
     conflicts_persist,
     superseded,
 )
-from penstock.engine.connectors.lakehouse.staged_rows import RowReader
+from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 # the library's error when another commit came between that this one contradicts

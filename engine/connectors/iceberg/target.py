@@ -46,7 +46,7 @@ from penstock.engine.connectors.lakehouse.commit_conflicts import (
     conflicts_persist,
     superseded,
 )
-from penstock.engine.connectors.lakehouse.staged_rows import RowReader
+from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 EPOCH, ATTEMPT = "penstock.epoch.", "penstock.attempt."

@@ -12,22 +12,15 @@ from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index import direct_index, word_index
 from penstock.engine.state.index.direct_index import PLACES_LEAST, DirectIndex
 from penstock.engine.storage.spill_files import SpillFiles
+from tests.unit.engine.state.index import word_models
+from tests.unit.engine.state.index.word_models import Word, arrays
 
-Word = int | None
 FAR = [2**63 - 1, -(2**63), 1 << 40, -1 - (1 << 40)]
 
 
-def arrays(words: list[Word]) -> tuple[np.ndarray, np.ndarray]:
-    valid = np.array([word is not None for word in words], np.uint8)
-    return np.array([word or 0 for word in words], np.int64), valid
-
-
 def insert(index: DirectIndex, model: dict[Word, int], words: list[Word]) -> None:
-    new = [word for word in dict.fromkeys(words) if word not in model]
-    slots = index.lookup_or_insert(*arrays(words)).tolist()
-    for word, slot in zip(words, slots, strict=True):
-        assert model.setdefault(word, slot) == slot
-    assert sorted(index.fresh.tolist()) == sorted(model[word] for word in new)
+    new = word_models.insert(index, model, words)
+    assert sorted(index.fresh.tolist()) == sorted(new)
 
 
 def remove(index: DirectIndex, model: dict[Word, int], words: list[Word]) -> None:
@@ -35,14 +28,7 @@ def remove(index: DirectIndex, model: dict[Word, int], words: list[Word]) -> Non
 
 
 def check(index: DirectIndex, model: dict[Word, int]) -> None:
-    assert len(index) == len(model) == len(set(model.values()))
-    assert index.live_slots().tolist() == sorted(model.values())
-    assert all(slot < index.capacity for slot in model.values())
-    assert index.null_slot == model.get(None, -1)
-    for word, slot in model.items():
-        assert word is None or index.keys[slot] == word
-    asked: list[Word] = [*model, *FAR, None, 77, -3, 10**6]
-    assert index.lookup(*arrays(asked)).tolist() == [model.get(word, -1) for word in asked]
+    word_models.check(index, model, [*model, *FAR, None, 77, -3, 10**6])
 
 
 def dense(count: int = 500, first: int = 0) -> list[Word]:

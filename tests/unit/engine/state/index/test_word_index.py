@@ -13,33 +13,19 @@ from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index import word_index
 from penstock.engine.state.index.word_index import WordIndex, grown, pays_to_rebuild, slots_of
 from penstock.engine.storage.spill_files import SpillFiles, pages_of
+from tests.unit.engine.state.index import word_models
+from tests.unit.engine.state.index.word_models import Word
 
 WORDS = [0, 1, -1, 2**63 - 1, -(2**63), 1 << 32, *range(100, 400)]
-Word = int | None
-
-
-def arrays(words: list[Word]) -> tuple[np.ndarray, np.ndarray]:
-    valid = np.array([word is not None for word in words], np.uint8)
-    return np.array([word or 0 for word in words], np.int64), valid
 
 
 def insert(index: WordIndex, model: dict[Word, int], words: list[Word]) -> None:
-    new = [word for word in dict.fromkeys(words) if word not in model]
-    slots = index.lookup_or_insert(*arrays(words)).tolist()
-    for word, slot in zip(words, slots, strict=True):
-        assert model.setdefault(word, slot) == slot
-    assert index.fresh.tolist() == [model[word] for word in new]
+    new = word_models.insert(index, model, words)
+    assert index.fresh.tolist() == new
 
 
 def check(index: WordIndex, model: dict[Word, int]) -> None:
-    assert len(index) == len(model) == len(set(model.values()))
-    assert index.live_slots().tolist() == sorted(model.values())
-    assert all(slot < index.capacity for slot in model.values())
-    assert index.null_slot == model.get(None, -1)
-    for word, slot in model.items():
-        assert word is None or index.keys[slot] == word
-    asked: list[Word] = [*WORDS, None, 77]
-    assert index.lookup(*arrays(asked)).tolist() == [model.get(word, -1) for word in asked]
+    word_models.check(index, model, [*WORDS, None, 77])
 
 
 @pytest.mark.parametrize("gradual", [False, True])

@@ -1,0 +1,36 @@
+"""A WordIndex of any kind beside a dict: words and NULL to slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.engine.state.index.word_index import WordIndex
+
+Word = int | None
+
+
+def arrays(words: Sequence[Word]) -> tuple[np.ndarray, np.ndarray]:
+    valid = np.array([word is not None for word in words], np.uint8)
+    return np.array([word or 0 for word in words], np.int64), valid
+
+
+def insert(index: WordIndex, model: dict[Word, int], words: list[Word]) -> list[int]:
+    """Look words up in both; return the slots of the new ones, in their order."""
+    new = [word for word in dict.fromkeys(words) if word not in model]
+    slots = index.lookup_or_insert(*arrays(words)).tolist()
+    for word, slot in zip(words, slots, strict=True):
+        assert model.setdefault(word, slot) == slot
+    return [model[word] for word in new]
+
+
+def check(index: WordIndex, model: dict[Word, int], asked: list[Word]) -> None:
+    """Hold everything the index says against the dict, of the words ``asked`` too."""
+    assert len(index) == len(model) == len(set(model.values()))
+    assert index.live_slots().tolist() == sorted(model.values())
+    assert all(slot < index.capacity for slot in model.values())
+    assert index.null_slot == model.get(None, -1)
+    for word, slot in model.items():
+        assert word is None or index.keys[slot] == word
+    assert index.lookup(*arrays(asked)).tolist() == [model.get(word, -1) for word in asked]
