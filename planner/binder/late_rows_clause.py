@@ -43,7 +43,7 @@ def with_late_rows(sink: Sink, table: CatalogTable, clause: exp.Expr) -> Stateme
     SQL-1042.
     """
     # By identity: a shared subplan is walked several times but is one window.
-    windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable)}
+    windows = {id(node): node for node in sink.walk() if isinstance(node, WindowTable) and node.closes}
     if len(windows) != 1:
         count = "none" if not windows else str(len(windows))
         hint = f"the query reads rows through one window function, {window_functions_text('or')}"

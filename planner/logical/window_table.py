@@ -9,7 +9,7 @@ from functools import cached_property
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.types import BOOLEAN
+from penstock.catalog.types import BOOLEAN, is_timestamp
 from penstock.planner.expressions.expression_properties import select_in_turn, without
 from penstock.planner.expressions.nodes import (
     Call,
@@ -53,7 +53,8 @@ class WindowTable(PassThroughNode):
     """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
     window_time appended.
 
-    Rows whose time is NULL are dropped and counted.
+    Rows whose time is NULL are dropped and counted. Over a column that is no event time, as of rows that
+    others replace, the windows never close: their bounds are plain columns, and a GROUP BY of them updates.
     """
 
     no_history = None
@@ -61,26 +62,33 @@ class WindowTable(PassThroughNode):
     window: Windowing
 
     def __post_init__(self) -> None:
+        time = self.input.schema[self.window.time_column]
         demand(
-            self.input.schema[self.window.time_column].is_event_time,
-            "a window on a column that is no time attribute",
+            time.is_event_time or (is_timestamp(time.type) and not self.window.merging),
+            "a window on a column that is no time",
         )
 
     @property
+    def closes(self) -> bool:
+        """Whether the watermark closes the windows."""
+        return self.input.schema[self.window.time_column].is_event_time
+
+    @property
     def goes_by_time(self) -> bool:
-        return True
+        return self.closes
 
     @cached_property
     def schema(self) -> Schema:
         # TIMESTAMP or TIMESTAMP_LTZ, as the column that the windows are cut on
         kind = self.input.schema[self.window.time_column].type
-        return Schema(
-            fields_in_windows(self.input.schema.fields, self.window)
-            + tuple(replace(f, type=kind) for f in window_fields())
-        )
+        bounds = tuple(replace(f, type=kind) for f in window_fields())
+        if not self.closes:
+            bounds = tuple(replace(f, role=None) for f in bounds)
+        return Schema(fields_in_windows(self.input.schema.fields, self.window) + bounds)
 
     def text(self) -> str:
-        return f"WindowTable {window_text(self.window, self.input.schema)}"
+        closing = "" if self.closes else ", never closed"
+        return f"WindowTable {window_text(self.window, self.input.schema)}{closing}"
 
     def operator_name(self) -> str:
         return f"{self.window.name} windows"
@@ -146,7 +154,7 @@ class WindowTable(PassThroughNode):
 
     @property
     def history_needs_time(self) -> bool:
-        return True
+        return self.closes
 
 
 @dataclass(frozen=True)

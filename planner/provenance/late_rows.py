@@ -49,7 +49,7 @@ def drop_late_rows(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _drop_late(node: LogicalPlan) -> LogicalPlan:
-    if not isinstance(node, WindowTable) or node.window.merging:
+    if not isinstance(node, WindowTable) or node.window.merging or not node.closes:
         return node
     wide = _with_watermark(node.input)
     if wide is None:

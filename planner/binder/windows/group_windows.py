@@ -20,7 +20,7 @@ from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColu
 from penstock.planner.binder.windows.window_functions import (
     WindowArguments,
     attach_time_attribute,
-    no_time,
+    check_window_time,
     windowing,
 )
 from penstock.planner.expressions.nodes import Column
@@ -100,21 +100,39 @@ def _same(one: FunctionCall, other: FunctionCall) -> bool:
 def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
     """Replace the window in GROUP BY by its start and its end."""
 
+    def bounds(key: exp.Expr) -> list[exp.Expr]:
+        # one key of the text becomes two: a window is its start and its end
+        if isinstance(key, FunctionCall) and _same(key, call):
+            return [_column("window_start", key), _column("window_end", key)]
+        return [key]
+
+    return _map_keys(group, bounds)
+
+
+def _with_window_time(group: exp.Expr) -> exp.Expr:
+    """Group by the time of a window beside its end: groups that no watermark closes do not append it."""
+
+    def with_time(key: exp.Expr) -> list[exp.Expr]:
+        return [key, _column("window_time", key)] if key == _column("window_end", key) else [key]
+
+    return _map_keys(group, with_time)
+
+
+def _map_keys(group: exp.Expr, mapped: Callable[[exp.Expr], list[exp.Expr]]) -> exp.Expr:
+    """Return a copy of GROUP BY, each of whose keys is replaced by those that ``mapped`` returns."""
+
     def replaced(keys: list[exp.Expr]) -> list[exp.Expr]:
         parts: list[exp.Expr] = []
         for key in keys:
-            # one key of the text becomes two: a window is its start and its end
-            if isinstance(key, FunctionCall) and _same(key, call):
-                parts += [_column("window_start", key), _column("window_end", key)]
             # ((TUMBLE(..), k), k): keys inside grouping sets
-            elif isinstance(key, exp.Tuple):
+            if isinstance(key, exp.Tuple):
                 parts.append(with_span_of(exp.Tuple(expressions=replaced(key.expressions)), key))
             elif isinstance(key, GroupingSets):
                 changed = key.copy()
                 changed.set("expressions", replaced(key.expressions))
                 parts.append(changed)
             else:
-                parts.append(key)
+                parts += mapped(key)
         return parts
 
     changed = group.copy()
@@ -249,7 +267,10 @@ def _interval(value: exp.Expr) -> exp.Expr:
 def windowed(
     source: FromClause, tree: exp.Select, fields: Sequence[Field], context: BindContext
 ) -> FromClause:
-    """Return FROM under the window of GROUP BY. Raises SQL-1701 for a time that is an expression."""
+    """Return FROM under the window of GROUP BY. Raises SQL-1701 for a time that is an expression.
+
+    GROUP BY of ``tree``, a copy that the window made, is changed where the watermark does not close windows.
+    """
     call = tree.args["group_window"]
     kind, values = window_arguments(call)
     binder = ExpressionBinder(source.scope, context, kind)
@@ -267,14 +288,15 @@ def windowed(
             sqlstate="42804",
         )
     rows = Relation(source.plan, tuple(fields))
-    if not fields[time.index].is_time:
-        raise no_time(fields[time.index], rows, time.span)
+    check_window_time(fields[time.index], rows, WINDOW_FUNCTIONS[kind], context, time.span)
     merging = WINDOW_FUNCTIONS[kind].merging
     # A session belongs to one value of the other keys; other windows do not depend on keys.
     keys = _partition(tree, binder) if merging else ()
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
     timed = attach_time_attribute(rows, time.index)
     plan = WindowTable(timed.plan, window)
+    if not plan.closes:
+        tree.set("group", _with_window_time(tree.args["group"]))
     # Processing-time and session windows emit rows after their event time.
     shown = source.scope if timed is rows and not merging else source.scope.without_roles()
     return FromClause(plan, Scope(shown.columns + _columns(plan)))

@@ -12,8 +12,7 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.schema import Field, without_event_time
-from penstock.catalog.tables import CatalogTable
+from penstock.catalog.schema import Field, Role, without_event_time
 from penstock.catalog.types import is_timestamp
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
@@ -84,7 +83,7 @@ def bind_window(
     consume(data, "this", "partition")
     source = bind_source(data.this, context)
     relation: Relation = source.relation
-    time = _time_column(arguments, relation)
+    time = _time_column(arguments, relation, context)
     keys = _partition(arguments.function, data, source.scope)
     relation = attach_time_attribute(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
@@ -141,7 +140,7 @@ def _arguments(tree: WindowTableFunction) -> WindowArguments:
     return WindowArguments(function, values, span_of(tree))
 
 
-def _time_column(arguments: WindowArguments, relation: Relation) -> int:
+def _time_column(arguments: WindowArguments, relation: Relation, context: BindContext) -> int:
     descriptor = arguments.need("TIMECOL")
     if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
         hint = f"write {arguments.kind.usage}"
@@ -154,19 +153,46 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
         )
     identifier = descriptor.expressions[0]
     column, _ = Scope.of(relation, None).resolve([identifier])
-    if not column.field.is_time:
-        raise no_time(column.field, relation, span_of(identifier))
+    check_window_time(column.field, relation, arguments.kind, context, span_of(identifier))
     return column.index
 
 
 def attach_time_attribute(relation: Relation, time: int) -> Relation:
     """Return a relation driven by one of its time attributes: by the watermark for event time, by the clock
-    for processing time.
+    for processing time. Nothing drives the windows of a column that is neither.
     """
     # An event time already advances by its watermark.
-    if relation.fields[time].is_event_time:
+    if relation.fields[time].role is not Role.PROCESSING_TIME:
         return relation
     return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
+
+
+def check_window_time(
+    field: Field, relation: Relation, kind: type[Windowing], context: BindContext, span: Span | None
+) -> None:
+    """Raise SQL-1701 for a column that windows cannot be cut on. Beside time attributes they are cut on a
+    TIMESTAMP of rows that are updated or deleted: such windows never close, and each change updates its own.
+    """
+    if field.is_time:
+        return
+    if not is_timestamp(field.type) or _inserts_only(relation.plan):
+        raise no_time(field, relation, span)
+    # a row that goes may split a session that has been emitted
+    if kind.merging:
+        raise PenstockError(
+            "SQL-1701",
+            f'sessions of rows that are updated cannot be cut on "{field.name}"',
+            span=span,
+            hint="write TUMBLE, HOP or CUMULATE, or cut the sessions in the query that reads the table",
+            sqlstate="0A000",
+        )
+    context.note(
+        f"the rows are updated, so windows on {field.name} never close: each change updates its window"
+    )
+
+
+def _inserts_only(plan: LogicalPlan) -> bool:
+    return plan.insert_only(tuple(map(_inserts_only, plan.inputs)))
 
 
 def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
@@ -178,15 +204,16 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
         hint = f"the time attribute{'s are' if len(times) > 1 else ' is'} {', '.join(times)}"
     # a TIMESTAMP without a watermark, or one whose time ended on its way through the query
     elif is_timestamp(field.type):
-        # the hint can name a table only if there is one
-        table = _only_table(relation.plan)
-        if table is not None and table.watermark is not None:
+        tables = [node.table for node in relation.plan.walk() if isinstance(node, Scan)]
+        timed = [table for table in tables if table.watermark is not None]
+        if timed:
+            of = timed[0].name if len(tables) == 1 else "tables"
             hint = (
-                f"the time of {table.name} ends where it is computed with, or rows are grouped, joined "
-                "or ranked: window them before that"
+                f"the time of {of} ends where it is computed with, or rows are grouped or joined: "
+                f"window them before that, or GROUP BY time_bucket(INTERVAL '1' MINUTE, {field.name})"
             )
         else:
-            to = "" if table is None else f" {table.name}"
+            to = f" {tables[0].name}" if len(tables) == 1 else ""
             hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{to}"
     else:
         hint = (
@@ -194,11 +221,6 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
             f"{field.name} is {field.type}"
         )
     return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
-
-
-def _only_table(plan: LogicalPlan) -> CatalogTable | None:
-    tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
-    return tables[0] if len(tables) == 1 else None
 
 
 def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, ...]:

@@ -31,7 +31,7 @@ SELECT * FROM TUMBLE(TABLE (SELECT ts + INTERVAL '1' DAY AS ts FROM bid), DESCRI
 error[SQL-1701]: "ts" is no time attribute, so no window can be cut on it
   1 | SELECT * FROM TUMBLE(TABLE (SELECT ts + INTERVAL '1' DAY AS ts FROM bid), DESCRIPTOR(ts), INTERVAL '1' MINUTE)
     |                                                                                      ^^
-hint: the time of bid ends where it is computed with, or rows are grouped, joined or ranked: window them before that
+hint: the time of bid ends where it is computed with, or rows are grouped or joined: window them before that, or GROUP BY time_bucket(INTERVAL '1' MINUTE, ts)
 ====
 SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts))
 ---
