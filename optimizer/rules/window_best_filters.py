@@ -1,5 +1,5 @@
-"""The join of a stream with the MAX or MIN of its own windows: rows worse than the best so far need not wait
-for the window's end.
+"""The MAX or MIN of windows, and the join of a stream with that of its own windows: rows worse than the best
+so far need neither travel nor wait for the window's end.
 """
 
 from __future__ import annotations
@@ -9,22 +9,26 @@ from dataclasses import replace
 from penstock.catalog.types import DataType, Timestamp, is_integer
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.rules.runtime_filters import PRUNABLE
-from penstock.planner.expressions.nodes import Column
+from penstock.planner.expressions.nodes import Call, Column, Expression, conjuncts
 from penstock.planner.logical.aggregate import Phase, WindowAggregate
-from penstock.planner.logical.joins.interval_join import IntervalJoin, WindowBest
+from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.time_attributes import WatermarkAssign
-from penstock.planner.logical.windows import ON_CLOSE, Windowing
+from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, WindowBest, Windowing
 
 _BEST = {"max": True, "min": False}
+# Conditions under which a row joins no MAX, or no MIN, that is better than itself; and read from the right.
+_REACHES = {True: "greater_equal", False: "less_equal"}
+_FLIPPED = {"greater_equal": "less_equal", "less_equal": "greater_equal"}
 # With more windows a row hardly ever is below all of them.
 _WINDOWS_MOST = 8
 
 
 def window_best_filters(plan: LogicalPlan) -> LogicalPlan:
-    """Have rows of a join dropped early that cannot be the MAX or MIN of a window they may join.
+    """Have rows dropped early that cannot be the MAX or MIN of their window, before that aggregate and before
+    a join with it.
 
     The rows of one side are read by the windows of the other side, all of them, under the same watermark. So
     the final MAX of a window is never less than that of the rows which a subtask has seen. Left as it is
@@ -33,13 +37,110 @@ def window_best_filters(plan: LogicalPlan) -> LogicalPlan:
     facts = PlanFacts()
 
     def rewrite(node: LogicalPlan) -> LogicalPlan:
-        if not isinstance(node, IntervalJoin) or facts.bounded_ports(node):
+        if isinstance(node, WindowAggregate):
+            best = _attached_best(node, facts)
+        elif isinstance(node, IntervalJoin) and not facts.bounded_ports(node):
+            ports = [port for port in (0, 1) if node.kind in PRUNABLE[port]]
+            found = (make(node, port, facts) for make in (_best, _best_of_attached) for port in ports)
+            best = next((one for one in found if one is not None), None)
+        else:
             return node
-        found = (_best(node, port, facts) for port in (0, 1) if node.kind in PRUNABLE[port])
-        best = next((one for one in found if one is not None), None)
         return node if best is None else replace(node, best=best)
 
     return plan.transform(rewrite)
+
+
+def _attached_best(aggregate: WindowAggregate, facts: PlanFacts) -> WindowBest | None:
+    """Return the filter for the rows of an aggregate that is nothing but the MAX or MIN of windows which
+    windows below have emitted.
+    """
+    window = aggregate.window
+    if aggregate.phase is not Phase.SINGLE or aggregate.emission != ON_CLOSE or aggregate.keys:
+        return None
+    if not isinstance(window, AttachedWindow) or len(aggregate.aggregates) != 1:
+        return None
+    call = aggregate.aggregates[0]
+    value = call.args[0] if call.args else None
+    if call.function not in _BEST or call.filter is not None or not isinstance(value, Column):
+        return None
+    below, columns = _columns_below(aggregate.input, filters=True)
+    own = _emitted_once(below)
+    if own is None or not facts.insert_only(aggregate.input) or not _comparable(value.type):
+        return None
+    assert isinstance(below, WindowAggregate)
+    bounds = (columns[window.start_column], columns[window.end_column])
+    if bounds != _bounds(below):
+        return None
+    return WindowBest.of_attached(0, value.index, window.end_column, own, _BEST[call.function])
+
+
+def _best_of_attached(join: IntervalJoin, port: int, facts: PlanFacts) -> WindowBest | None:
+    """Return the filter for the rows of a port that windows have emitted, if the other side is the MAX or MIN
+    of all rows of the same windows, and a row must reach it.
+    """
+    rows, aggregated = join.inputs[port], join.inputs[1 - port]
+    aggregate, places = _columns_below(aggregated, filters=True)
+    if not isinstance(aggregate, WindowAggregate) or aggregate.best is None or not aggregate.best.attached:
+        return None
+    # a filter below the aggregate would hide rows from it that the join sees
+    source, taken = _columns_below(aggregate.input, filters=False)
+    below, columns = _columns_below(rows, filters=True)
+    if below != source or not isinstance(source, WindowAggregate) or not facts.insert_only(rows):
+        return None
+    own, best = _emitted_once(source), aggregate.best
+    pairs = [pair if port == 0 else pair[::-1] for pair in _pairs(join)]
+    ends = [mine for mine, theirs in pairs if places[theirs] == 2 and columns[mine] == _bounds(source)[1]]
+    # the aggregate's one result is its first column, its window's bounds follow
+    values = [mine for mine, theirs in pairs + _reaching(join, port, best.greatest) if places[theirs] == 0]
+    value = next((mine for mine in values if columns[mine] == taken[best.value_column]), None)
+    if own is None or not ends or value is None or columns[value] is None:
+        return None
+    return WindowBest.of_attached(port, value, ends[0], own, best.greatest)
+
+
+def _pairs(join: IntervalJoin) -> list[tuple[int, int]]:
+    return list(zip(join.left_keys, join.right_keys, strict=True))
+
+
+def _reaching(join: IntervalJoin, port: int, greatest: bool) -> list[tuple[int, int]]:
+    """Return the pairs of columns, of a port and of the other side, where a match must be at least as great
+    as the other side's value, or as small for a MIN.
+    """
+    width, found = len(join.left.schema), []
+    for part in () if join.residual is None else conjuncts(join.residual):
+        left, function, right = _comparison(part)
+        if left is None or right is None:
+            continue
+        # columns of the right side are behind those of the left one
+        if (left >= width) == (right >= width):
+            continue
+        if (left < width) != (port == 0):
+            left, right, function = right, left, _FLIPPED.get(function, function)
+        if function == _REACHES[greatest]:
+            found.append((left - width if port else left, right if port else right - width))
+    return found
+
+
+def _comparison(part: Expression) -> tuple[int | None, str, int | None]:
+    """Return the columns that a condition compares, and how; None where it compares something else."""
+    if not isinstance(part, Call) or len(part.args) != 2:
+        return None, "", None
+    left, right = (arg.index if isinstance(arg, Column) else None for arg in part.args)
+    return left, part.function, right
+
+
+def _emitted_once(node: LogicalPlan) -> Windowing | None:
+    """Return the windows of an aggregate that emits each of them once, when it ends; None for all else."""
+    if not isinstance(node, WindowAggregate) or not isinstance(node.window, Windowing):
+        return None
+    whole = node.phase is not Phase.LOCAL and node.emission == ON_CLOSE and not node.window.merging
+    return node.window if whole else None
+
+
+def _bounds(aggregate: WindowAggregate) -> tuple[int, int]:
+    """Return the positions of the bounds of an aggregate's windows."""
+    start = len(aggregate.keys) + len(aggregate.aggregates)
+    return start, start + 1
 
 
 def _best(join: IntervalJoin, port: int, facts: PlanFacts) -> WindowBest | None:

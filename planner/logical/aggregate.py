@@ -5,7 +5,7 @@ two.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -44,6 +44,7 @@ from penstock.planner.logical.windows import (
     ON_CLOSE,
     AttachedWindow,
     Emission,
+    WindowBest,
     Windowing,
     demand,
     window_fields,
@@ -223,6 +224,8 @@ class WindowAggregate(UnaryNode):
     names: tuple[str, ...]
     phase: Phase = Phase.SINGLE
     emission: Emission = ON_CLOSE
+    # not hashed: it changes no row
+    best: WindowBest | None = field(default=None, kw_only=True)
 
     @property
     def goes_by_time(self) -> bool:
@@ -242,7 +245,9 @@ class WindowAggregate(UnaryNode):
         return Schema(fields + tuple(replace(f, type=source[time].type) for f in window_fields()))
 
     def text(self) -> str:
-        return _text(self, f" {window_text(self.window, self.input.schema)}{emission_text(self.emission)}")
+        best = "" if self.best is None else f", {self.best.text(self.input.schema)}"
+        window = window_text(self.window, self.input.schema)
+        return _text(self, f" {window}{emission_text(self.emission)}") + best
 
     def operator_name(self) -> str:
         if isinstance(self.window, AttachedWindow):

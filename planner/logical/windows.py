@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.schema import Field, Role, without_event_time
+from penstock.catalog.schema import Field, Role, Schema, without_event_time
 from penstock.catalog.types import TIMESTAMP
 
 
@@ -228,3 +228,42 @@ class Emission:
 
 
 ON_CLOSE = Emission()
+
+
+@dataclass(frozen=True)
+class WindowBest:
+    """The MAX (``greatest``) or MIN of each window over rows of input ``port``. A row that is worse than the
+    best so far of all windows it may join has no match; in the aggregate itself it changes nothing.
+
+    ``value_column`` and ``time_column`` are columns of that input. A row may join the windows that end from
+    ``before_us`` before its time to ``after_us`` after it.
+
+    ``attached``: the rows carry their window, and ``time_column`` is its end. Ends are multiples of
+    ``size_us`` apart, and window number n is the one that ends where it begins here.
+    """
+
+    port: int
+    value_column: int
+    time_column: int
+    size_us: int
+    offset_us: int
+    before_us: int
+    after_us: int
+    greatest: bool
+    attached: bool = False
+
+    @classmethod
+    def of_attached(
+        cls, port: int, value_column: int, end_column: int, window: Windowing, greatest: bool
+    ) -> WindowBest:
+        """Return the best of the windows that the rows carry, each row in its own window only."""
+        step = window.slice_us
+        # from one step after its end to one step after its end: that window and no other
+        return cls(
+            port, value_column, end_column, step, window.offset_us, -step, step, greatest, attached=True
+        )
+
+    def text(self, schema: Schema) -> str:
+        """Return the filter in words, over the schema of its input."""
+        best = "max" if self.greatest else "min"
+        return f"window filter on {best}({schema[self.value_column].name})"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import Edge, Forward
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.interval_join import IntervalJoin
@@ -118,8 +119,9 @@ class _Planner:
         if isinstance(base, BinaryJoin) and base.pruned is not None:
             spec = runtime_filter(base, base.pruned, operator_id)
             inputs = self._add_filter(spec, base.pruned, inputs)
-        best = base.best if isinstance(base, IntervalJoin) else None
-        if isinstance(base, IntervalJoin) and best and _reads_own_watermark(inputs[best.port][0]):
+        best = base.best if isinstance(base, IntervalJoin | WindowAggregate) else None
+        origin = WindowAggregate if best and best.attached else WatermarkAssign
+        if best and _knows_idleness(inputs[best.port][0], origin):
             inputs = self._add_filter(window_best_filter(base, best, operator_id), best.port, inputs)
         # planning the inputs may have made it: a node that only passes rows on has its input's digest
         if operator_id not in self._vertices:
@@ -185,11 +187,12 @@ class _Planner:
         )
 
 
-def _reads_own_watermark(vertex: OperatorVertex) -> bool:
-    """Whether only forward edges are between a vertex and its watermark assigner. A subtask then knows of
-    every idleness of its own rows before it sees the next of them.
+def _knows_idleness(vertex: OperatorVertex, origin: type[LogicalPlan]) -> bool:
+    """Whether only forward edges are between a vertex and the operator that its rows come from: a watermark
+    assigner or windows. A subtask then knows of every idleness of its own rows before it sees the next of
+    them.
     """
-    while not isinstance(vertex.spec.node, WatermarkAssign):
+    while not isinstance(vertex.spec.node, origin):
         if len(vertex.inputs) != 1 or not isinstance(vertex.inputs[0][1], Forward):
             return False
         vertex = vertex.inputs[0][0]

@@ -1,13 +1,13 @@
-"""The filter before an interval join with the MAX or MIN of windows: it drops rows that are worse than the
-best so far of their windows.
+"""The filter before the MAX or MIN of windows, or before a join with it: it drops rows that are worse than
+the best so far of their windows.
 """
 
 from __future__ import annotations
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.planner.logical.joins.interval_join import IntervalJoin, WindowBest
 from penstock.planner.logical.node_digest import hash_parts
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import WindowBest
 from penstock.planner.physical.operator_specs import AnyOperatorSpec, OperatorSpec
 
 _ID_LENGTH = 16
@@ -29,9 +29,11 @@ class WindowBestFilter(LogicalPlan):
         return False
 
 
-def window_best_filter(join: IntervalJoin, best: WindowBest, join_id: str) -> AnyOperatorSpec:
-    """Return the filter before the port ``best.port`` of a join."""
-    schema = join.inputs[best.port].schema
-    # derived from the join's id, so it is as stable
-    operator_id = hash_parts("window best filter", join_id)[:_ID_LENGTH]
-    return OperatorSpec(operator_id, best.text(schema), schema, WindowBestFilter(best))
+def window_best_filter(node: LogicalPlan, best: WindowBest, operator_id: str) -> AnyOperatorSpec:
+    """Return the filter before the port ``best.port`` of a join or an aggregate, the operator with this
+    id.
+    """
+    schema = node.inputs[best.port].schema
+    # derived from the operator's id, so it is as stable
+    own_id = hash_parts("window best filter", operator_id)[:_ID_LENGTH]
+    return OperatorSpec(own_id, best.text(schema), schema, WindowBestFilter(best))

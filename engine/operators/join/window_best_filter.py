@@ -1,5 +1,5 @@
-"""The filter before a join with the MAX or MIN of windows: rows worse than the best so far of their windows
-are dropped before they are stored.
+"""The filter before the MAX or MIN of windows, or before a join with it: rows worse than the best so far of
+their windows are dropped before they travel or are stored.
 """
 
 from __future__ import annotations
@@ -130,10 +130,9 @@ class WindowBestFilterOperator(Operator, ListState):
 
     def _timely(self, batch: Batch, times: np.ndarray) -> np.ndarray | None:
         """Return which rows are on time and have a time and a value, None for all."""
-        if batch.behind is not None:
-            timely = times >= np.maximum(batch.behind, self._watermark_us)
-        else:
-            timely = times >= self._watermark_us
+        reached = self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        # the end of a window is on time until the watermark reaches it
+        timely = times > reached if self._node.attached else times >= reached
         for column in (self._node.time_column, self._node.value_column):
             array: pa.Array = batch.rows.column(column)
             if array.null_count:

@@ -17,7 +17,7 @@ from penstock.planner.logical.node_digest import Digest, hash_parts
 from penstock.planner.logical.node_text import duration_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts
-from penstock.planner.logical.windows import demand
+from penstock.planner.logical.windows import WindowBest, demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
 
@@ -138,30 +138,6 @@ def _unpadded(kind: JoinKind) -> tuple[int, ...]:
     """The sides whose columns are never padded with NULLs; SEMI and ANTI emit the left one only."""
     padded = {JoinKind.INNER: (0, 1), JoinKind.RIGHT: (1,), JoinKind.FULL: ()}
     return padded.get(kind, (0,))
-
-
-@dataclass(frozen=True)
-class WindowBest:
-    """A join with the MAX (``greatest``) or MIN of each TUMBLE window over the rows that side ``port`` joins:
-    a row worse than the best so far of all windows it may join has no match.
-
-    ``value_column`` and ``time_column`` are columns of that side. A row may join the windows that end from
-    ``before_us`` before its time to ``after_us`` after it.
-    """
-
-    port: int
-    value_column: int
-    time_column: int
-    size_us: int
-    offset_us: int
-    before_us: int
-    after_us: int
-    greatest: bool
-
-    def text(self, schema: Schema) -> str:
-        """Return the filter in words, over the schema of its side."""
-        best = "max" if self.greatest else "min"
-        return f"window filter on {best}({schema[self.value_column].name})"
 
 
 def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:

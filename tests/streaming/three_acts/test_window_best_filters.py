@@ -29,12 +29,22 @@ def joined(best: str, on: str, *, kind: str = "JOIN", rows: str = "a") -> str:
     return f"SELECT x.id, x.v, h.best, h.w FROM {rows} AS x {kind} ({windows}) AS h ON x.v = h.best AND {on}"
 
 
+def reached(best: str, on: str, rows: str) -> str:
+    groups = f"SELECT v, COUNT(*) AS n, window_start AS s, window_end AS w FROM {rows} GROUP BY v, window_start, window_end"
+    windows = f"SELECT {best} AS best, window_start AS s, window_end AS w FROM (SELECT COUNT(*) AS n, window_start, window_end FROM {rows} GROUP BY v, window_start, window_end) AS c GROUP BY window_start, window_end"
+    return f"SELECT g.v, g.n, h.best, h.w FROM ({groups}) AS g JOIN ({windows}) AS h ON g.s = h.s AND g.w = h.w AND {on}"
+
+
+HOP = "HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '20' SECOND)"
+CUMULATE = "CUMULATE(TABLE a, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '30' SECOND)"
 QUERIES = {
     "greatest": joined("MAX(v)", "x.ts BETWEEN h.w - INTERVAL '10' SECOND AND h.w"),
     "least": joined("MIN(v)", "x.ts >= h.w - INTERVAL '10' SECOND AND x.ts < h.w"),
     "of the minute": joined("MAX(v)", "x.ts BETWEEN h.w - INTERVAL '25' SECOND AND h.w + INTERVAL '35' SECOND"),
     "some rows": joined("MAX(v)", "x.ts > h.w - INTERVAL '10' SECOND AND x.ts <= h.w", rows="(SELECT * FROM a WHERE v < 22)"),
     "right": joined("MAX(v)", "x.ts BETWEEN h.w - INTERVAL '10' SECOND AND h.w", kind="RIGHT JOIN"),
+    "groups": reached("MAX(n)", "g.n >= h.best", HOP),
+    "least groups": reached("MIN(n)", "g.n = h.best", CUMULATE),
 }  # fmt: skip
 
 
@@ -80,8 +90,8 @@ def test_rows_and_late_rows_are_the_same(session: Session, name: str) -> None:
         assert kept < 100 or kept < stored / 2, "rows that cannot match are stored"
 
 
-def test_three_acts(session: Session, tmp_path: Path) -> None:
-    name = "least"
+@pytest.mark.parametrize("name", ["least", "groups"])
+def test_three_acts(session: Session, tmp_path: Path, name: str) -> None:
     whole, _, _ = run(session, QUERIES[name], OFF, 1)
     session.settings.set("optimizer.disabled-rules", "")
     folded, state = Folded(), tmp_path / "state"

@@ -18,7 +18,7 @@ from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.operators.join import window_best_filter
 from penstock.engine.operators.join.runtime_filter import GIVEN_UP, PRUNED
 from penstock.engine.operators.join.window_best_filter import WindowBestFilterOperator
-from penstock.planner.logical.joins.interval_join import WindowBest
+from penstock.planner.logical.windows import HopWindow, WindowBest
 from penstock.planner.physical.operator_specs import OperatorSpec
 from penstock.planner.physical.window_best_filter import WindowBestFilter
 from tests.harness.length import examples
@@ -111,6 +111,19 @@ def test_rows_below_the_best_are_dropped_in_the_first_batch_and_later() -> None:
     # the time 13 is the end of the first window as well: 2 is worse than 10 and better than 1
     assert passed(operator, batch([(2, 13, 7), (0, 13, 8), (10, 13, 9)])) == [9]
     assert operator._metrics.counters[PRUNED] == 5
+
+
+def test_rows_that_carry_their_window_are_compared_with_it_alone() -> None:
+    node = WindowBestFilter(WindowBest.of_attached(0, 0, 1, HopWindow(0, 20, SIZE, OFFSET), greatest=True))
+    operator = WindowBestFilterOperator(OperatorSpec("f", "filter", SCHEMA, node), JobOptions())
+    opened(operator)
+    # the ends 13, 23 and 33
+    rows: list[Row] = [(5, 13, 0), (9, 13, 1), (1, 23, 2), (9, 13, 3), (None, 13, 4), (2, 33, 5)]
+    assert passed(operator, batch(rows)) == [1, 2, 3, 4, 5]
+    assert passed(operator, batch([(8, 13, 6), (0, 23, 7), (3, 23, 8)])) == [8]
+    # a row of a window that the watermark has passed is late: it is for the next operator to count
+    operator.on_watermark(23, Remembered())
+    assert passed(operator, batch([(0, 23, 9), (1, 33, 10)])) == [9]
 
 
 def test_after_idleness_every_row_passes_after_a_restore_too() -> None:
