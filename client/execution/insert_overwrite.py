@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.connectors.filesystem import object_scheme
-from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.client.execution.planned_query import PlannedQuery
 from penstock.client.execution.session_state import SessionState
@@ -18,8 +20,12 @@ from penstock.planner.physical.operator_specs import JobGraph
 if TYPE_CHECKING:
     from penstock.catalog.tables import CatalogTable
     from penstock.engine.api.job_options import JobOptions
+    from penstock.engine.api.locations import Location
     from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
-    from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
+    from penstock.engine.connectors.lakehouse.staged_overwrite import ReplacedTable, StagedOverwrite
+
+# in the directory of the state: the new rows of lakehouse tables
+_STAGED = ".penstock.overwrites"
 
 
 def overwrites(query: PlannedQuery) -> bool:
@@ -30,24 +36,19 @@ def overwrites(query: PlannedQuery) -> bool:
 def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
     """Submit the job of an INSERT OVERWRITE. Its statement waits for the job's end, which replaces old rows.
 
-    The job keeps no state: what a process that dies has written is deleted, and the statement run again.
+    The job keeps no state beyond its end: what a process that dies has written is deleted, and the
+    statement run again.
     """
     sink = query.plan
     assert isinstance(sink, Sink) and sink.table is not None and sink.overwrite is not None
     assert query.graph is not None
-    if options.deployment == "spark" and sink.table.connector != "filesystem":
-        # executors of another machine would write them where this one does not look
-        raise PenstockError(
-            "SQL-1601",
-            f"INSERT OVERWRITE of {sink.table.name} is not supported on Spark: its rows wait in temporary "
-            "files of this machine",
-            hint="SET 'deployment' = 'processes' runs it here",
-            sqlstate="0A000",
-        )
-    replacement = _replacement(sink.table, dict(sink.overwrite))
+    replacement = _replacement(sink.table, dict(sink.overwrite), options.state_dir)
+    # executors look for the state of their job first: those that do not see the directory of the new rows
+    # would write them where nobody looks
+    state_dir = replacement.state_dir if options.deployment == "spark" else None
     try:
         graph = _written_to(query.graph, replacement.table)
-        job = state.jobs.manager.submit(graph, replace(options, state_dir=None, savepoint=None))
+        job = state.jobs.manager.submit(graph, replace(options, state_dir=state_dir, savepoint=None))
     except BaseException:
         replacement.discard()
         raise
@@ -70,7 +71,9 @@ def finish_interrupted_overwrites(query: PlannedQuery) -> None:
             finish_interrupted(table)
 
 
-def _replacement(table: CatalogTable, constants: dict[str, str]) -> ReplacementDirectory | StagedOverwrite:
+def _replacement(
+    table: CatalogTable, constants: dict[str, str], state_dir: Location | None
+) -> ReplacementDirectory | StagedOverwrite:
     # they lock and write files: the engine is loaded for a job only
     from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
@@ -80,13 +83,18 @@ def _replacement(table: CatalogTable, constants: dict[str, str]) -> ReplacementD
         return ReplacementDirectory(table, constants)
     from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
 
+    # machines share the directory of the state, if they share any
+    within = state_dir / _STAGED if isinstance(state_dir, Path) else None
+    opened: Callable[[], ReplacedTable]
     if table.connector == "delta":
         from penstock.engine.connectors.delta.target import DeltaTarget
 
-        return StagedOverwrite(table, constants, lambda: DeltaTarget(table, OperatorMetrics()))
-    from penstock.engine.connectors.iceberg.target import IcebergTarget
+        opened = partial(DeltaTarget, table, OperatorMetrics(), merges=False)
+    else:
+        from penstock.engine.connectors.iceberg.target import IcebergTarget
 
-    return StagedOverwrite(table, constants, lambda: IcebergTarget(table, OperatorMetrics()))
+        opened = partial(IcebergTarget, table, OperatorMetrics(), merges=False)
+    return StagedOverwrite(table, constants, opened, within)
 
 
 def _written_to(graph: JobGraph, table: CatalogTable) -> JobGraph:

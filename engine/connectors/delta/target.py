@@ -70,6 +70,7 @@ class DeltaTarget:
         table: CatalogTable,
         metrics: OperatorMetrics,
         report_event: Callable[[OperatorEvent], None] = lambda event: None,
+        merges: bool = True,
     ) -> None:
         self._table = table
         self._metrics = metrics
@@ -77,7 +78,9 @@ class DeltaTarget:
         self._library = library()
         self._fields = table.physical_fields
         self._key = table.primary_key
-        self.form = StagedForm.UPSERTS if self._key else StagedForm.INSERTS
+        # rows of a key replace earlier ones; a statement that replaces all rows has each key once
+        self._merges = merges and bool(self._key)
+        self.form = StagedForm.UPSERTS if self._merges else StagedForm.INSERTS
         self._tries = int(option(table, "sink.max-retries") or 0) + 1
         self._where = f"the Delta table at {redact_url(path_of(table))}"
         self._lock = commit_lock(path_of(table))
@@ -116,7 +119,7 @@ class DeltaTarget:
 
     def commit(self, writer: EpochWriter, epoch: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Append or merge an epoch's rows; nothing when the table has the epoch. STA-3504, DAT-53xx."""
-        merged = pa.Table.from_batches(kept) if self._key and (kept := list(rows)) else None
+        merged = pa.Table.from_batches(kept) if self._merges and (kept := list(rows)) else None
         with self._lock:
 
             def once() -> None:
@@ -126,7 +129,7 @@ class DeltaTarget:
                 failpoint("L1")
                 marks = [(writer.name, epoch), *self._attempt_mark(writer)]
                 # read anew by each try: rows that are appended are not held
-                appended = None if self._key else _not_empty(iter(rows))
+                appended = None if self._merges else _not_empty(iter(rows))
                 if merged is not None:
                     self._execute(marks, lambda: self._merge(merged, marks))
                 elif appended is not None:
@@ -254,7 +257,7 @@ class DeltaTarget:
         declared = {field.name.lower() for field in self._fields}
         computed = {name for name in generated_columns(self._delta) if name.lower() not in declared}
         written = pa.schema([column for column in there if column.name not in computed])
-        self._fitter = RowsFitter(self._fields, written, self._where, keep=1 if self._key else 0)
+        self._fitter = RowsFitter(self._fields, written, self._where, keep=1 if self._merges else 0)
         self._there = there
 
     def _is_done(self, writer: EpochWriter, epoch: int) -> bool:

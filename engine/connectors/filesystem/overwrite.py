@@ -4,6 +4,7 @@ one in a single step of the file system.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -29,6 +30,7 @@ from penstock.engine.connectors.filesystem.sink import table_directory
 _MARK = ".penstock.overwrite-"
 _REPLACED_LOG = ".replaced-commits"
 _INTENT = ".intent.json"
+_STATE = ".penstock.state"
 # of renameat2 (Linux) and renamex_np (macOS): the two names change places
 _EXCHANGE = 2
 
@@ -55,17 +57,22 @@ class ReplacementDirectory:
             within.mkdir(parents=True, exist_ok=True)
             if table.partitioned_by:
                 finish_interrupted(table)
-            _delete_abandoned(within, prefix)
-            self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+            delete_abandoned(within, prefix)
+            self.path, lock = locked_directory(within, prefix)
             self.path.chmod(0o777 & ~_umask())
         except OSError as error:
             raise _trouble(self._root, error) from error
-        self._lock = _locked(self.path)
+        self._lock: int | None = lock
 
     @property
     def table(self) -> CatalogTable:
         """The table with its files in this directory."""
         return replace(self._table, options={**self._table.options, "path": str(self.path)})
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the job's state may lie until its end."""
+        return self.path / _STATE
 
     def publish(self) -> None:
         """Replace the old files. DAT-4615 when other files are among them: then nothing is replaced."""
@@ -85,6 +92,7 @@ class ReplacementDirectory:
             self._lock = None
 
     def _publish(self) -> None:
+        shutil.rmtree(self.state_dir, ignore_errors=True)
         if not self._table.partitioned_by:
             self._refuse_others(self._root)
             _put(self.path, self._root)
@@ -230,17 +238,38 @@ def _not_exchanged(place: Path, cause: OSError) -> PenstockError:
     )
 
 
-def _delete_abandoned(within: Path, prefix: str) -> None:
-    """Delete the directories of processes that have ended: nobody holds their locks."""
+def locked_directory(within: Path, prefix: str) -> tuple[Path, int]:
+    """Make a directory of a new name, and lock it. Return it, and the descriptor that holds the lock until it
+    is closed.
+    """
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+        # another process may take it for abandoned before it is locked
+        with contextlib.suppress(FileNotFoundError):
+            lock = _locked(path)
+            if lock is not None and path.exists():
+                return path, lock
+            if lock is not None:
+                os.close(lock)
+
+
+def delete_abandoned(within: Path, prefix: str) -> None:
+    """Delete this user's directories of processes that have ended: nobody holds their locks."""
     for path in _named(within, prefix):
-        lock = _locked(path)
-        if lock is not None:
-            shutil.rmtree(path, ignore_errors=True)
-            os.close(lock)
+        # another process may have deleted it meanwhile; in a shared directory it may be another user's
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            lock = _locked(path) if path.lstat().st_uid == os.getuid() else None
+            if lock is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
 
 
 def _named(within: Path, prefix: str) -> Sequence[Path]:
-    return sorted(path for path in within.iterdir() if path.name.startswith(prefix) and path.is_dir())
+    return sorted(
+        path
+        for path in within.iterdir()
+        if path.name.startswith(prefix) and path.is_dir() and not path.is_symlink()
+    )
 
 
 def _locked(path: Path) -> int | None:

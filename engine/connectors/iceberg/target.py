@@ -31,7 +31,11 @@ from penstock.engine.connectors.iceberg.iceberg_table import (
     where,
 )
 from penstock.engine.connectors.iceberg.key_removal import remove_keys
-from penstock.engine.connectors.iceberg.replaced_files import partition_filter, replace_files
+from penstock.engine.connectors.iceberg.replaced_files import (
+    NewDataFiles,
+    partition_filter,
+    replace_files,
+)
 from penstock.engine.connectors.iceberg.stored_types import as_stored, is_special, refuse_uuid_keys
 from penstock.engine.connectors.iceberg.table_schema import new_table
 from penstock.engine.connectors.lakehouse.columns import (
@@ -62,13 +66,15 @@ class IcebergTarget:
     the commit of an earlier attempt fails, even when it began before.
     """
 
-    def __init__(self, table: CatalogTable, metrics: OperatorMetrics) -> None:
+    def __init__(self, table: CatalogTable, metrics: OperatorMetrics, merges: bool = True) -> None:
         self._table = table
         self._metrics = metrics
         self._catalog = opened_catalog(table.options)
         self._fields = table.physical_fields
         self._key = table.primary_key
-        self.form = StagedForm.UPSERTS if self._key else StagedForm.INSERTS
+        # rows of a key replace earlier ones; a statement that replaces all rows has each key once
+        self._merges = merges and bool(self._key)
+        self.form = StagedForm.UPSERTS if self._merges else StagedForm.INSERTS
         self._tries = int(option(table, "sink.max-retries") or 0) + 1
         self._where = where(table)
         self._lock = commit_lock(f"{table.options.get('uri', '')} {table.options['table-name']}")
@@ -117,11 +123,11 @@ class IcebergTarget:
             self._again(once)
 
     def overwrite(self, statement: str, rows: RowReader, partitions: pa.Table | None) -> None:
-        """Replace all rows, or those of some partitions, in one snapshot. DAT-53xx. The rows are held in
-        memory.
+        """Replace all rows, or those of some partitions, in one snapshot. DAT-53xx. Files are written as rows
+        are read, and once: a commit that another one got ahead of is tried again with the same files.
         """
         mark = EPOCH + EpochWriter(statement, "overwrite", 0).name
-        held = list(rows())
+        new_files = NewDataFiles()
         with self._lock:
             self._iceberg = self._opened_or_created()
             self._add_columns()
@@ -133,22 +139,24 @@ class IcebergTarget:
                 if none or mark in self._iceberg.metadata.properties:
                     return
                 failpoint("L1")
-                self._replace(held, partitions, {mark: "1"})
+                new_files.write(self._iceberg, map(self._fit, rows()), self._stored)
+                self._replace(new_files, partitions, {mark: "1"})
                 failpoint("L2")
 
-            self._again(once)
+            try:
+                self._again(once)
+            except BaseException:
+                new_files.delete_unless_committed()
+                raise
 
-    def _replace(
-        self, rows: list[pa.RecordBatch], partitions: pa.Table | None, marks: dict[str, str]
-    ) -> None:
-        fitted = pa.Table.from_batches([self._fit(batch) for batch in rows], schema=self._stored)
+    def _replace(self, new_files: NewDataFiles, partitions: pa.Table | None, marks: dict[str, str]) -> None:
         names = {name.lower(): name for name in self._stored.names}
         columns = [] if partitions is None else [names[name.lower()] for name in partitions.column_names]
         transaction = self._iceberg.transaction()
         transaction.set_properties(marks)
         chosen = partition_filter(partitions, columns)
-        replace_files(self._iceberg, transaction, fitted, chosen, marks, self._where)
-        transaction.commit_transaction()
+        replace_files(self._iceberg, transaction, new_files.files, chosen, marks, self._where)
+        new_files.commit(transaction)
 
     def retire(self, writer: EpochWriter) -> None:
         """Nothing: two properties a writer stay in the table."""
@@ -202,7 +210,7 @@ class IcebergTarget:
         refuse_missing(self._fields, there, self._where, written=True)
         check_types(self._fields, there, self._where)
         check_declared_partitions(self._table.partitioned_by, partition_columns(self._iceberg), self._where)
-        self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._key else 0)
+        self._fitter = RowsFitter(self._fields, there, self._where, keep=1 if self._merges else 0)
         kinds = {column.name: column.type for column in self._iceberg.schema().as_arrow()}
         refuse_uuid_keys(kinds, self._key, self._where)
         special = {name: kind for name, kind in kinds.items() if is_special(kind)}
@@ -231,7 +239,7 @@ class IcebergTarget:
         with warnings.catch_warnings():
             # a key that is not there yet: "delete operation did not match any records"
             warnings.simplefilter("ignore")
-            if self._key and fitted:
+            if self._merges and fitted:
                 table = pa.Table.from_batches(fitted)
                 gone = table.column(0)
                 table = table.drop_columns([table.schema.names[0]])

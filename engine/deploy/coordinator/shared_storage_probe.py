@@ -33,7 +33,8 @@ def check_probe(path: Path, text: str) -> None:
         raise PenstockError(
             "RUN-2922",
             f"the worker on {socket.gethostname()} does not see the job's directory {path.parent}",
-            hint="SET 'execution.checkpointing.dir' to a directory of a file system that all machines share",
+            hint="SET 'execution.checkpointing.dir', and the path of a table that INSERT OVERWRITE replaces, "
+            "to directories of a file system that all machines share",
             kind=Kind.USER,
             sqlstate="58030",
         )

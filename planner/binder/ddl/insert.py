@@ -72,7 +72,8 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
 
 def _overwritten(statement: Insert, table: CatalogTable) -> tuple[tuple[str, str], ...]:
     """Return the constants of an INSERT OVERWRITE, by partition column in lower case. SQL-1601 for a table
-    that is neither in a local directory nor a Delta or Iceberg table without a key.
+    that is neither in a local directory nor a Delta or Iceberg table, and for partitions whose keys
+    others may have.
     """
     remote = object_scheme(table.options.get("path", ""))
     lakehouse = table.connector in ("delta", "iceberg")
@@ -86,12 +87,17 @@ def _overwritten(statement: Insert, table: CatalogTable) -> tuple[tuple[str, str
             hint=f"{where}: write INSERT INTO, or INSERT OVERWRITE a filesystem table and read that",
             sqlstate="0A000",
         )
-    if lakehouse and table.primary_key:
+    keys = {name.lower() for name in table.primary_key}
+    loose = [name for name in table.partitioned_by if name.lower() not in keys]
+    if lakehouse and keys and loose:
+        # a new row of one partition may have the key of a row that stays in another
         raise PenstockError(
             "SQL-1601",
-            f"INSERT OVERWRITE of {table.name} is not supported: the rows of a table with a key are merged",
+            f"INSERT OVERWRITE of partitions of {table.name} is not supported: {', '.join(loose)} is not in "
+            "its PRIMARY KEY, and other partitions may have rows of the same keys",
             span=statement.target.span,
-            hint="overwrite it by a second table of the same place, declared without PRIMARY KEY",
+            hint="INSERT INTO replaces rows by key; a second table of the same place, declared without "
+            "PARTITIONED BY, is overwritten whole",
             sqlstate="0A000",
         )
     return tuple(

@@ -24,7 +24,7 @@ from penstock.catalog.settings import Settings
 from penstock.client.session import Session
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.api.cluster_options import Certificates, ClusterOptions
-from penstock.engine.deploy.coordinator import worker_pool
+from penstock.engine.deploy.coordinator import process_runtime, worker_pool
 from penstock.engine.deploy.coordinator.shared_storage_probe import check_probe, leave_probe
 from penstock.engine.deploy.coordinator.worker_handle import WorkerState
 from penstock.engine.deploy.protocol.connection import ControlConnection
@@ -318,3 +318,37 @@ def test_a_stranger_without_a_certificate_is_not_heard(tmp_path: Path) -> None:
         assert pool.admission.refusals.refused == 2
     finally:
         pool.close()
+
+
+@pytest.mark.parametrize("connector", ["delta", "filesystem"])
+@pytest.mark.parametrize("seen", [True, False])
+def test_new_rows_of_an_overwrite_lie_where_workers_see_them(
+    spark: StandIn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, connector: str, seen: bool
+) -> None:
+    """A worker that writes them elsewhere would leave this program an empty table."""
+    pytest.importorskip("deltalake", reason="the extra delta is not installed")
+    state = tmp_path / "state"
+    session = Session(
+        {**hosted.SETTINGS, "parallelism.default": "1", "execution.checkpointing.dir": str(state)}
+    )
+    place = {"delta": "'table-path' = '{}'", "filesystem": "'path' = '{}', 'format' = 'parquet'"}[connector]
+    place = place.format(tmp_path / "t")
+    session.execute(f"CREATE TABLE t (n BIGINT) WITH ('connector' = '{connector}', {place})")
+    session.execute(hosted.numbers_sql(1000, 1000))
+    session.execute("INSERT OVERWRITE t VALUES (7)")
+    overwrite = "INSERT OVERWRITE t SELECT COUNT(*) FROM numbers EMIT FINAL"
+    if seen:
+        session.execute(overwrite)
+    else:
+        probe = process_runtime.leave_probe
+        monkeypatch.setattr(
+            process_runtime, "leave_probe", lambda place: (probe(place)[0], "of another disk")
+        )
+        with pytest.raises(PenstockError, match="RUN-2922"):
+            session.execute(overwrite)
+    session.execute("SET 'deployment' = 'embedded'")
+    found = session.execute("SELECT n FROM t").final_rows(PATIENCE_S).column("n").to_pylist()
+    assert found == ([1000] if seen else [7])
+    assert [path for path in tmp_path.rglob("*overwrite*") if path.name != ".penstock.overwrites"] == []
+    assert not list((tmp_path / "t").rglob(".penstock.state"))
+    session.close()
