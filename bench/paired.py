@@ -82,7 +82,7 @@ def serve() -> None:
         if request["bench"] == "throughput":
             throughput.ours_s(Path(request["files"]), questions[request["name"]], 1)
         else:
-            nexmark.ours(request["name"], Path(request["files"]), "parquet", 1)
+            nexmark.ours(request["name"], Path(request["files"]), request["form"], 1)
         reply = {
             "cpu_s": time.process_time() - cpu,
             "wall_s": time.perf_counter() - start,
@@ -114,8 +114,10 @@ def compare(
         )
 
 
-def report(against: Path, folder: Path, which: list[str], queries: list[str], events: int, runs: int) -> None:
-    """Print seconds of processor time of both checkouts, query by query."""
+def report(
+    against: Path, folder: Path, which: list[str], queries: list[str], events: int, runs: int, form: str
+) -> None:
+    """Print seconds of processor time of both checkouts, query by query. ``form``: of Nexmark's files."""
     from bench import data, nexmark, nexmark_events, throughput
 
     sides = (Side(HERE), Side(against.resolve()))
@@ -136,12 +138,13 @@ def report(against: Path, folder: Path, which: list[str], queries: list[str], ev
         def measure(side: Side, bench: str = bench) -> Callable[[str], float]:
             if bench == "startup":
                 return lambda name: side.start(_STARTUP[name])
-            return lambda name: side.run({"bench": bench, "name": name, "files": str(files[bench])})["cpu_s"]
+            request = {"bench": bench, "files": str(files[bench]), "form": form}
+            return lambda name: side.run(request | {"name": name})["cpu_s"]
 
         for line in compare(names[bench], runs, (measure(sides[0]), measure(sides[1]))):
             print(line, flush=True)
     if which != ["startup"]:
-        request = {"bench": "nexmark", "name": "q0", "files": str(files["nexmark"])}
+        request = {"bench": "nexmark", "name": "q0", "files": str(files["nexmark"]), "form": form}
         if "nexmark" in which:
             peaks = [side.run(request)["peak_mb"] for side in sides]
             print(f"peak memory after all of it: {peaks[0]:,.0f} MB, the other {peaks[1]:,.0f} MB")
@@ -158,10 +161,21 @@ def main() -> None:
     parser.add_argument("--queries", default="", help="which Nexmark queries, such as q0,q3 (all)")
     parser.add_argument("--events", type=int, default=2_000_000, help="events of Nexmark (2 million)")
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept")
+    parser.add_argument(
+        "--form", choices=("parquet", "csv"), default="parquet", help="Nexmark's files (parquet)"
+    )
     arguments = parser.parse_args()
     which = arguments.which or ["startup", "throughput", "nexmark"]
     queries = [name for name in arguments.queries.split(",") if name]
-    report(arguments.against, arguments.folder, which, queries, arguments.events, arguments.runs)
+    report(
+        arguments.against,
+        arguments.folder,
+        which,
+        queries,
+        arguments.events,
+        arguments.runs,
+        arguments.form,
+    )
 
 
 if __name__ == "__main__":
