@@ -89,6 +89,9 @@ FILESYSTEM_OPTIONS = (
     ),
     Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
     Option(
+        "json.multiline", OptionKind.BOOL, False, "whether an object may span lines, or stand in an array"
+    ),
+    Option(
         "debezium-json.schema-include",
         OptionKind.BOOL,
         False,
@@ -225,7 +228,7 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
         )
     # 'csv.header' beside 'format' = 'json' would be ignored in silence.
     for key in options:
-        owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
+        owner = next((name for name in ("csv", "json", "debezium-json") if key.startswith(f"{name}.")), None)
         if owner is not None and kind.strip().lower() != owner:
             raise PenstockError(
                 "SQL-1507",

@@ -61,7 +61,7 @@ DATA: dict[str, tuple[str, str]] = {
         "Declare the columns of the table; the hint says what the file lacks.",
     ),
     "DAT-4122": (
-        "A sample of the file is no rows, such as one JSON array or text above the header.",
+        "A sample of the file is no rows, such as a JSON array of numbers or text above the header.",
         "Make lines of it as the hint shows.",
     ),
     "DAT-4123": (

@@ -45,7 +45,7 @@ FILE_TABLE_FUNCTIONS = (
     RelationFunction(
         "read_json",
         "read_json('path'[, option => value, ..])",
-        "The rows of files with one JSON object a line.",
+        "The rows of files of JSON objects: one a line, over several lines, or in an array.",
     ),
     RelationFunction(
         "read_parquet", "read_parquet('path'[, option => value, ..])", "The rows of parquet files."

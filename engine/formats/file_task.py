@@ -38,7 +38,7 @@ class FileTask:
     ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` refers to
     ``wanted`` positions and only serves to skip data: rows that are emitted may still fail it.
     ``in_payload``: each Debezium change is in a payload beside its schema. ``skipping``: further data to
-    skip, asked during the read.
+    skip, asked during the read. ``documents``: JSON objects may span lines, or stand in an array.
     """
 
     filesystem: pafs.FileSystem
@@ -53,6 +53,7 @@ class FileTask:
     batch_rows: int = 32_768
     in_payload: bool = False
     skipping: Skipping | None = None
+    documents: bool = False
 
     def open_seekable(self) -> pa.NativeFile:
         """Open the raw bytes for random access. DAT-4104/4105 when that fails."""
@@ -66,7 +67,7 @@ class FileTask:
     @property
     def is_plain(self) -> bool:
         """Whether the file's bytes are those that are parsed, so that reading may begin in the middle."""
-        return self.compression is None and self.dialect.encoding == UTF_8
+        return self.compression is None and self.dialect.encoding == UTF_8 and not self.documents
 
     def open_stream(self) -> pa.NativeFile:
         """Open the decompressed bytes from the start, in UTF-8."""

@@ -14,8 +14,10 @@ from penstock.catalog.schema import Field
 from penstock.catalog.types import Timestamp, to_arrow
 from penstock.engine.formats.decoded_batch import Decoded, batch_of, escaped
 from penstock.engine.formats.file_task import FileTask
+from penstock.engine.formats.json_documents import DocumentStream
 from penstock.engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
 from penstock.engine.formats.line_reader import Blocks, LineReader
+from penstock.engine.formats.record_blocks import RecordBlocks
 
 # a line whose first character is an n: null, or no JSON at all
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
@@ -33,8 +35,11 @@ _KINDS = {
 def json_lines_reader(
     task: FileTask, anchor: dict[str, Any] | None, blocks: Blocks | None = None
 ) -> LineReader:
-    """Return a reader of JSON lines, of a file or of ``blocks``."""
-    return LineReader(task, anchor, JsonParser(task.wanted), None, blocks)
+    """Return a reader of JSON lines, or of documents as lines, of a file or of ``blocks``."""
+    if task.documents and blocks is None:
+        blocks = RecordBlocks(task, file=DocumentStream(task.open_stream()))
+    parser = JsonParser(task.wanted, "record" if task.documents else "line")
+    return LineReader(task, anchor, parser, None, blocks)
 
 
 class JsonParser:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.engine.kernels import (
     csv_fields,
+    json_documents,
     json_elements,
     json_fields,
     kafka_messages,
@@ -46,6 +47,7 @@ MODULES = (
     csv_fields,
     direct_index,
     gather,
+    json_documents,
     json_fields,
     json_paths,
     min_max,

@@ -30,6 +30,7 @@ from penstock.engine.connectors.filesystem.sample_checks import TextSample
 from penstock.engine.connectors.filesystem.source import dialect_of
 from penstock.engine.connectors.filesystem.standard_input import STDIN
 from penstock.engine.connectors.filesystem.text_sampling import (
+    DECLARE,
     TextColumns,
     csv_columns,
     json_columns,
@@ -46,7 +47,6 @@ _SAMPLED = 10
 SAMPLE_BYTES = 8 << 20
 # results that are remembered: a shell binds a statement several times while it is typed
 _REMEMBERED = 32
-_DECLARE = "declare the columns: CREATE TABLE t (name STRING, ..) WITH ('connector' = 'filesystem', ..)"
 # formats of others by suffix, and what a reader of them does instead
 _ELSEWHERE = {
     "xlsx": "save the sheet as csv",
@@ -102,7 +102,7 @@ class FileInference:
         kind, path = format_of(table), options["path"]
         if kind == "debezium-json":
             message = "the columns of debezium-json cannot be inferred: its files hold changes of rows"
-            raise PenstockError("DAT-4121", message, hint=_DECLARE, kind=Kind.USER)
+            raise PenstockError("DAT-4121", message, hint=DECLARE, kind=Kind.USER)
         if path in STANDARD_INPUT:
             return _of_stdin(table, kind)
         listing = FileListing(path, kind, options)
@@ -126,7 +126,7 @@ def _inferred(table: TableOptions, kind: str, listing: FileListing, files: list[
         raise PenstockError(
             "DAT-4120",
             f"{redact_url(name)} {what}: nothing says its columns",
-            hint=_DECLARE,
+            hint=DECLARE,
             kind=Kind.EXTERNAL,
         )
     partitions = _partitions(listing, files)
@@ -139,7 +139,7 @@ def _inferred(table: TableOptions, kind: str, listing: FileListing, files: list[
     inside = tuple(field for field in fields if field.name.lower() not in partitions)
     if not inside:
         message = f"{redact_url(filled[0].path)} has no columns"
-        raise PenstockError("DAT-4120", message, hint=_DECLARE, kind=Kind.EXTERNAL)
+        raise PenstockError("DAT-4120", message, hint=DECLARE, kind=Kind.EXTERNAL)
     outside = tuple(Field(name, type_of) for name, type_of in partitions.items())
     return InferredFiles(inside + outside, tuple(partitions), options, basis)
 
@@ -148,7 +148,7 @@ def _listed(listing: FileListing, path: str) -> list[FileSplit]:
     files = listing.files()
     if not files:
         message = f"the directory {redact_url(path)} has no files to read"
-        hint = f"names that begin with . or _ are left out; before the files come, {_DECLARE}"
+        hint = f"names that begin with . or _ are left out; before the files come, {DECLARE}"
         raise PenstockError("DAT-4120", message, hint=hint, kind=Kind.EXTERNAL)
     return files
 
@@ -285,14 +285,14 @@ def _of_samples(
     where = redact_url(files[0].path) if len(files) == 1 else f"{len(looked_at)} of {len(files)} files"
     basis = f"{kind}, types that fit {rows} of {where}"
     if kind == "json":
-        shape = json_columns(samples)
+        shape = json_columns(samples, _written_multiline(table))
         return shape.fields, shape.options, basis
     known = frozenset(key for key in table.options if key.startswith("csv."))
     samples = [sample for sample in samples if sample.data.strip()]
     shapes = [csv_columns(sample, dialect_of(table), known) for sample in samples]
     if not shapes:
         message = f"{redact_url(files[0].path)} has no records: nothing says its columns"
-        raise PenstockError("DAT-4120", message, hint=_DECLARE, kind=Kind.EXTERNAL)
+        raise PenstockError("DAT-4120", message, hint=DECLARE, kind=Kind.EXTERNAL)
     fields = _common_fields(table, samples, shapes)
     advice = null_literal_advice(_common_null_literals(fields, shapes))
     basis = f"{basis}; {advice}" if advice is not None else basis
@@ -341,6 +341,11 @@ def _common_fields(
     return tuple(
         Field(columns[0][1].name, _common(frozenset(kinds.get(name, ())))) for name, columns in found.items()
     )
+
+
+def _written_multiline(table: TableOptions) -> bool | None:
+    """Return the option json.multiline, ``None`` where the user did not write it."""
+    return bool(table.option("json.multiline")) if "json.multiline" in table.options else None
 
 
 def _shown(options: Mapping[str, str]) -> str:
@@ -397,7 +402,10 @@ def _of_stdin(table: TableOptions, kind: str) -> InferredFiles:
     data = data if ended else data[: data.rfind(b"\n") + 1] or data
     sample = TextSample("stdin", data, ended, kind == "csv")
     known = frozenset(key for key in table.options if key.startswith("csv."))
-    shape = csv_columns(sample, dialect, known) if kind == "csv" else json_columns([sample])
+    if kind == "csv":
+        shape = csv_columns(sample, dialect, known)
+    else:
+        shape = json_columns([sample], _written_multiline(table))
     rows = "all rows" if ended else f"the first {data.count(10)} lines"
     return InferredFiles(shape.fields, (), shape.options, f"{kind}, types that fit {rows} of stdin")
 

@@ -187,6 +187,7 @@ class FilesystemSource:
             request.batch_max_rows if request.batch_max_rows >= 1024 else 32_768,
             bool(option(self._table, "debezium-json.schema-include")),
             request.skipping,
+            reads_documents(self._table),
         )
 
 
@@ -211,6 +212,11 @@ def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
         hint=hint,
         kind=Kind.EXTERNAL,
     )
+
+
+def reads_documents(table: CatalogTable) -> bool:
+    """Return whether JSON objects of a table's files may span lines."""
+    return file_format(table) == "json" and bool(option(table, "json.multiline"))
 
 
 def csv_dialect(table: CatalogTable) -> CsvDialect:

@@ -23,6 +23,7 @@ from penstock.engine.connectors.filesystem.source import FilesystemSource
 from penstock.engine.formats.csv import CsvReader, names_of
 from penstock.engine.formats.decoded_batch import Decoded, FileReader, batch_of
 from penstock.engine.formats.file_task import FileTask
+from penstock.engine.formats.json_documents import DocumentLines
 from penstock.engine.formats.json_lines import json_lines_reader
 from penstock.engine.formats.record_blocks import Block, RecordBlocks, record_ends
 
@@ -188,6 +189,7 @@ class ArrivedLines:
         self._task, self._format, self._stdin = task, file_format, stdin
         self._closed = self._decoded_all = False
         self._decoder = codecs.getincrementaldecoder(task.dialect.encoding)()
+        self._documents = DocumentLines()
         self._arrived: deque[Block] = deque()
         self._reader: FileReader | None = None
         self._pump = Pump(self._blocks(), NAME, _BLOCKS_AHEAD, arrived)
@@ -226,7 +228,7 @@ class ArrivedLines:
             self._decoded_all = not data
             text = self._decoder.decode(data, self._decoded_all)
             if text:
-                return text.encode()
+                return self._documents.lines_of(text.encode()) if self._task.documents else text.encode()
         return b""
 
     def close(self) -> None:

@@ -46,6 +46,7 @@ from penstock.engine.connectors.filesystem.sample_checks import (
 )
 from penstock.engine.formats.csv import header_names
 from penstock.engine.formats.file_task import UTF_8, CsvDialect, FileTask
+from penstock.engine.formats.json_documents import DocumentLines
 from penstock.engine.formats.json_lines import JsonParser
 from penstock.engine.formats.record_blocks import MAX_RECORD_BYTES
 from penstock.engine.formats.text_conversion import from_text
@@ -63,7 +64,8 @@ _SNIFFED: dict[str, DataType] = {
     "TIMESTAMP WITH TIME ZONE": TIMESTAMP_LTZ,
 }
 _NOTHING = ("(empty)", "")  # a quote that the sniffer has not seen
-_OBJECTS = "our json reader reads one object a line"
+DECLARE = "declare the columns: CREATE TABLE t (name STRING, ..) WITH ('connector' = 'filesystem', ..)"
+_OBJECTS = "our json reader reads objects, one a line or in an array"
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,11 @@ def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) 
     """Return the columns of a csv sample. ``known``: the options of ``dialect`` that the user wrote."""
     refuse_binary(sample)
     refuse_no_csv(sample)
-    # a header alone may lack its line end
+    # the last line may lack its end; it gets that of the line before, as the sniffer reads one kind of them
     if not sample.data.endswith(b"\n"):
-        sample = replace(sample, data=sample.data + b"\n")
+        before = sample.data.rfind(b"\n")
+        ends = b"\r\n" if before > 0 and sample.data[before - 1 : before] == b"\r" else b"\n"
+        sample = replace(sample, data=sample.data + ends)
     # a sample is UTF-8 already
     dialect = replace(dialect, encoding=UTF_8)
     with _in_file(sample.data) as path, duckdb.connect(config={"threads": 1}) as connection:
@@ -136,13 +140,22 @@ def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) 
     return TextColumns(fields, options, frozenset(empty), literals)
 
 
-def json_columns(samples: list[TextSample]) -> TextColumns:
-    """Return the columns of samples of JSON lines; any line may lack any column."""
+def json_columns(samples: list[TextSample], multiline: bool | None = None) -> TextColumns:
+    """Return the columns of samples of JSON objects; any object may lack any column.
+
+    ``multiline``: whether they may span lines or stand in arrays; ``None``: as the samples begin.
+    """
     for sample in samples:
         refuse_binary(sample)
-        _refuse_arrays(sample)
-    data = b"\n".join(sample.data.rstrip(b"\n") for sample in samples) + b"\n"
+    documents = any(map(_begins_document, samples)) if multiline is None else multiline
+    lines = [_as_lines(sample) for sample in samples] if documents else samples
+    for sample, original in zip(lines, samples, strict=True):
+        _refuse_other_records(sample, original)
+    data = b"\n".join(sample.data.rstrip(b"\n") for sample in lines) + b"\n"
     shown = samples[0].shown
+    if not data.strip():
+        message = f"{shown} has no records: nothing says its columns"
+        raise PenstockError("DAT-4120", message, hint=DECLARE, kind=Kind.EXTERNAL)
     with _in_file(data) as path, duckdb.connect(config={"threads": 1}) as connection:
         query = (
             "SELECT * FROM read_json($path, format = 'newline_delimited', sample_size = -1, "
@@ -153,7 +166,8 @@ def json_columns(samples: list[TextSample]) -> TextColumns:
         except duckdb.Error as error:
             raise _not_inferred(shown, error, _OBJECTS) from error
     fields = [Field(column.name, from_arrow(_named(column.type))) for column in schema]
-    return TextColumns(tuple(_readable(field, data, shown) for field in fields), {})
+    options = {"json.multiline": "true"} if documents and multiline is None else {}
+    return TextColumns(tuple(_readable(field, data, shown) for field in fields), options)
 
 
 @contextmanager
@@ -301,19 +315,35 @@ def _refuse_repeated(names: list[str], sample: TextSample) -> None:
 # JSON
 
 
-def _refuse_arrays(sample: TextSample) -> None:
-    """Refuse a file that is one JSON document instead of a line for each object."""
+def _begins_document(sample: TextSample) -> bool:
+    """Whether a sample begins with an array, or with an object that its first line does not end."""
     text = sample.data.lstrip()
-    first_line = text.partition(b"\n")[0].strip()
-    if text.startswith(b"["):
-        hint = f"make lines of it: jq -c '.[]' {sample.shown} > rows.jsonl"
-        message = f"{sample.shown} is one JSON array; {_OBJECTS}"
+    return text.startswith(b"[") or (text.startswith(b"{") and not _is_object(_first_line(text)))
+
+
+def _as_lines(sample: TextSample) -> TextSample:
+    """Return a sample of documents as one of lines: whole records, unless it holds none."""
+    lines = DocumentLines().lines_of(sample.data)
+    if not sample.whole:
+        lines = lines[: lines.rfind(b"\n") + 1] or lines
+    return replace(sample, data=lines)
+
+
+def _refuse_other_records(sample: TextSample, original: TextSample) -> None:
+    """Refuse a sample of lines whose first begins as an array or object and is no whole object."""
+    first = _first_line(sample.data.lstrip())
+    if original.data.lstrip().startswith(b"[") and first and not first.startswith(b"{"):
+        hint = f"make objects of them: jq -c '.[] | {{value: .}}' {sample.shown} > rows.jsonl"
+        message = f"the elements of the JSON array {sample.shown} are no objects"
         raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
-    # { alone, or an object that goes on: pretty-printed
-    if text.startswith(b"{") and not _is_object(first_line):
-        hint = f"put each object on one line: jq -c . {sample.shown} > rows.jsonl"
-        message = f"the first line of {sample.shown} is no whole JSON object; {_OBJECTS}"
+    if first.startswith(b"{") and not _is_object(first):
+        hint = f"is it whole? jq -c . {sample.shown} says where it is no JSON"
+        message = f"the first object of {sample.shown} is no JSON"
         raise PenstockError("DAT-4122", message, hint=hint, kind=Kind.EXTERNAL)
+
+
+def _first_line(text: bytes) -> bytes:
+    return text.partition(b"\n")[0].strip()
 
 
 def _is_object(line: bytes) -> bool:

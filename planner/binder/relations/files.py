@@ -27,7 +27,6 @@ _OPTIONS = {
     "quote": "csv.quote",
     "nullstr": "csv.null-literal",
     "null_literal": "csv.null-literal",
-    "multiline": "csv.multiline",
     "encoding": "csv.encoding",
     "compression": "compression",
     "on_error": "on-error",
@@ -36,6 +35,7 @@ _OPTIONS = {
     "monitor_interval": "source.monitor-interval",
     "rows_per_second": "source.rows-per-second",
 }
+_MULTILINE = "multiline"
 # truth values that stand for a value of another option
 _SWITCHES = {
     "ignore_errors": ("on-error", "skip"),
@@ -73,7 +73,7 @@ def path_source(
     """
     options = {"connector": "filesystem", "path": path}
     # before the files are looked at: what the statement alone shows
-    columns, translated = _translated(entries)
+    columns, translated = _translated(entries, file_format or split_suffixes(path)[0] or "csv")
     options |= {entry.key: entry.value for entry in translated}
     try:
         if file_format is not None:
@@ -89,7 +89,7 @@ def path_source(
 
 
 def _translated(
-    entries: Sequence[OptionEntry],
+    entries: Sequence[OptionEntry], file_format: str
 ) -> tuple[dict[str, OptionEntry], list[OptionEntry]]:
     """Return the options that say columns, by name, and the others with the keys of a WITH clause."""
     columns: dict[str, OptionEntry] = {}
@@ -101,11 +101,15 @@ def _translated(
             key, text = _SWITCHES[entry.key]
             if _is_on(entry):
                 others.append(replace(entry, key=key, value=text))
+        # of csv and of json; another format refuses either by its name
+        elif entry.key == _MULTILINE:
+            kind = "json" if file_format == "json" else "csv"
+            others.append(replace(entry, key=f"{kind}.{_MULTILINE}"))
         # a key of a hint has a dot or a dash; those of both, such as compression, are the same
         elif entry.key in _OPTIONS or "." in entry.key or "-" in entry.key:
             others.append(replace(entry, key=_OPTIONS.get(entry.key, entry.key)))
         else:
-            known = (*_OPTIONS, *_SWITCHES, *_COLUMN_OPTIONS)
+            known = (*_OPTIONS, _MULTILINE, *_SWITCHES, *_COLUMN_OPTIONS)
             raise PenstockError(
                 "SQL-1503",
                 f"there is no option {entry.key} of files in FROM",

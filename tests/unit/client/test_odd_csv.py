@@ -25,6 +25,7 @@ READ: dict[str, tuple[bytes, list[tuple[Any, ...]]]] = {
     "CRLF": (b"id,name\r\n1,tea\r\n2,mug\r\n", TEA),
     "CRLF, and LF in quotes": (b'id,name\r\n1,"tea\ngreen"\r\n2,mug\r\n', [(1, "tea\ngreen"), (2, "mug")]),
     "no line end at the end": (b"id,name\n1,tea\n2,mug", TEA),
+    "CRLF, and no line end at the end": (b"id,name\r\n1,tea\r\n2,mug", TEA),
     "blank lines": (b"id,name\n\n1,tea\n\n\n2,mug\n\n", TEA),
     "gz": (gzip.compress(b"id,name\n1,tea\n2,mug\n"), TEA),
     "zst": (pa.compress(b"id,name\n1,tea\n2,mug\n", codec="zstd", asbytes=True), TEA),

@@ -50,8 +50,12 @@ class Pipe:
         return StandardInput(self.read, self.wait, is_terminal)
 
 
-def lines(pipe: Pipe, dialect: CsvDialect | None = None, kind: str = "csv") -> ArrivedLines:
-    task = FileTask(resolve("x")[0], "stdin", FIELDS, FIELDS, None, dialect or CsvDialect())
+def lines(
+    pipe: Pipe, dialect: CsvDialect | None = None, kind: str = "csv", documents: bool = False
+) -> ArrivedLines:
+    task = FileTask(
+        resolve("x")[0], "stdin", FIELDS, FIELDS, None, dialect or CsvDialect(), documents=documents
+    )
     return ArrivedLines(task, kind, pipe.stdin(), lambda: None)
 
 
@@ -149,6 +153,13 @@ def test_lines_of_every_dialect(
 ) -> None:
     reader = lines(Pipe(*sent, b""), dialect, kind)
     assert arrived(reader, len(rows)) == rows
+    reader.close()
+
+
+def test_elements_of_an_array_arrive_one_by_one() -> None:
+    pipe = Pipe(b'[{"id": 1,\n"n": "a"},', b' {"n": "b"}]\n', b"")
+    reader = lines(pipe, kind="json", documents=True)
+    assert arrived(reader, 2) == [(1, "a"), (None, "b")]
     reader.close()
 
 

@@ -82,14 +82,33 @@ def test_json_samples_have_nested_types_that_our_reader_reads() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "whole", "columns"),
+    [
+        ('[{"a": 1}, {"b": "],["}]', True, "a BIGINT, b STRING"),
+        ('{\n"a": 1\n}\n{"a": 2}', True, "a BIGINT"),
+        # a sample may end in a record
+        ('[{"a": 1},\n{"a": 2, "b', False, "a BIGINT"),
+    ],
+)
+def test_json_in_an_array_or_over_lines_is_found(text: str, whole: bool, columns: str) -> None:
+    found = json_columns([TextSample("x.json", text.encode(), whole)])
+    assert ", ".join(f"{field.name} {field.type}" for field in found.fields) == columns
+    assert found.options == {"json.multiline": "true"}
+    # said by the user: not inferred, and nothing else is tried
+    with pytest.raises(PenstockError, match="DAT-412"):
+        json_columns([TextSample("x.json", text.encode(), whole)], multiline=False)
+
+
+@pytest.mark.parametrize(
     ("text", "code", "hint"),
     [
-        ('[{"a": 1}]', "DAT-4122", "jq -c '.[]' x.jsonl"),
-        ('{\n"a": 1\n}', "DAT-4122", "jq -c . x.jsonl"),
+        ("[1, 2]", "DAT-4122", "jq -c '.[] | {value: .}' x.jsonl"),
+        ('{\n"a": 1\n', "DAT-4122", "jq -c . x.jsonl"),
+        ("[]", "DAT-4120", "declare the columns"),
         ('{"a": 1}\n{"a": "x"}', "DAT-4123", "leave a out"),
     ],
 )
-def test_json_that_is_no_lines_of_objects_is_refused(text: str, code: str, hint: str) -> None:
+def test_json_that_is_no_objects_is_refused(text: str, code: str, hint: str) -> None:
     with pytest.raises(PenstockError) as caught:
         json(text)
     assert caught.value.code == code
