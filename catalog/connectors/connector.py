@@ -124,6 +124,8 @@ class Connector:
     # Its tables must declare PRIMARY KEY.
     needs_primary_key: bool = False
     internal: bool = False
+    # Its tables may have VARIANT; with a format of messages or files, check_column has the last word.
+    holds_variant: bool = False
     metadata: tuple[tuple[str, DataType], ...] = ()
     boundedness: Callable[[TableOptions], Boundedness] = _always_bounded
     emits_changes: Callable[[TableOptions], bool] = _insert_only

@@ -10,8 +10,9 @@ from penstock.catalog.connectors.connector import Boundedness, Connector, TableO
 from penstock.catalog.connectors.option import Option, OptionKind
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
-from penstock.catalog.types import BIGINT, STRING, TimestampLtz
+from penstock.catalog.types import BIGINT, STRING, TimestampLtz, Variant, holds
 
 # paths that are no files: lines are read from stdin, rows are written to stdout
 STANDARD_INPUT = ("-", "/dev/stdin")
@@ -395,10 +396,23 @@ def _boundedness(table: TableOptions) -> Boundedness:
     return Boundedness.REPLAY if table.option("source.replay") else Boundedness.BOUNDED
 
 
+def _check_column(options: dict[str, str], field: Field, span: Span | None) -> None:
+    """Refuse VARIANT in changes of Debezium, whose own type of JSON is a text: SQL-1509."""
+    kind = options.get("format", split_suffixes(options["path"])[0] or "")
+    if kind.strip().lower() in CHANGELOG_FORMATS and holds(field.type, Variant):
+        raise PenstockError(
+            "SQL-1509",
+            f"column {field.name} of format {kind} cannot be {field.type}",
+            hint="declare it STRING and read it by a column v AS parse_json(s)",
+            span=span,
+        )
+
+
 FILESYSTEM = Connector(
     "filesystem",
     "csv, json lines, parquet and arrow files in a directory, here or at a URL",
     FILESYSTEM_OPTIONS,
+    holds_variant=True,
     source=True,
     sink=True,
     pushes_filters=True,
@@ -415,4 +429,5 @@ FILESYSTEM = Connector(
     boundedness=_boundedness,
     emits_changes=lambda table: format_of(table) in CHANGELOG_FORMATS,
     check_options=_check_filesystem,
+    check_column=_check_column,
 )

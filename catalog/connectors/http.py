@@ -119,6 +119,7 @@ HTTP = Connector(
     "http",
     "what an HTTP server answers, its events, a websocket; rows sent to a server",
     HTTP_OPTIONS,
+    holds_variant=True,
     source=True,
     sink=True,
     # of server-sent events: their type and their id

@@ -26,7 +26,9 @@ from penstock.catalog.types import (
     Map,
     Row,
     String,
+    Variant,
     YearMonthInterval,
+    holds,
     is_integer,
 )
 
@@ -84,12 +86,14 @@ def _no_csv(kind: DataType) -> str | None:
 
 
 def _no_raw(kind: DataType) -> str | None:
-    known = isinstance(kind, String | Binary | Boolean | Float | Double) or is_integer(kind)
+    known = isinstance(kind, String | Variant | Binary | Boolean | Float | Double) or is_integer(kind)
     return None if known else "declare it BYTES or STRING, and CAST it in the query"
 
 
 def _no_avro(kind: DataType) -> str | None:
     match kind:
+        case Variant():
+            return "Avro has no VARIANT: declare it STRING and read it by a column v AS parse_json(s)"
         case DayTimeInterval() | YearMonthInterval():
             return "Avro has no intervals: declare it BIGINT or STRING"
         case Map(key, value):
@@ -102,12 +106,14 @@ def _no_avro(kind: DataType) -> str | None:
 
 
 def _no_protobuf(kind: DataType) -> str | None:
-    return "protobuf has no such type: declare it STRING" if _holds(kind, YearMonthInterval) else None
+    no_such = _holds(kind, YearMonthInterval) or holds(kind, Variant)
+    return "protobuf has no such type: declare it STRING" if no_such else None
 
 
 def _no_change(kind: DataType) -> str | None:
-    # the envelope's reader has no second reader for maps, as lines of json have
-    return "declare it STRING" if _holds(kind, Map | DayTimeInterval | YearMonthInterval) else None
+    # the envelope's reader has no second reader for maps and VARIANT, as lines of json have
+    refused = _holds(kind, Map | DayTimeInterval | YearMonthInterval) or holds(kind, Variant)
+    return "declare it STRING" if refused else None
 
 
 def _no_flat_change(kind: DataType) -> str | None:

@@ -148,6 +148,7 @@ MQTT = Connector(
     "mqtt",
     "topics of an MQTT broker",
     MQTT_OPTIONS,
+    holds_variant=True,
     source=True,
     sink=True,
     metadata=(("topic", STRING), ("qos", INT), ("retain", BOOLEAN), ("properties", Map(STRING, STRING))),

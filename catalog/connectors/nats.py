@@ -173,6 +173,7 @@ NATS = Connector(
     "nats",
     "streams of NATS JetStream",
     NATS_OPTIONS,
+    holds_variant=True,
     source=True,
     sink=True,
     replayable=True,

@@ -102,6 +102,7 @@ REDIS_STREAM = Connector(
     "redis-stream",
     "streams of Redis and Valkey",
     REDIS_OPTIONS,
+    holds_variant=True,
     source=True,
     sink=True,
     replayable=True,

@@ -94,11 +94,14 @@ _ALL = (
         "print",
         "prints each change",
         (Option("print-identifier", OptionKind.STRING, "", "a word before each row"),),
+        holds_variant=True,
         sink=True,
         accepts_changelog=True,
     ),
     # For measurements: rows are computed, and written nowhere.
-    Connector("blackhole", "takes rows and forgets them", sink=True, accepts_changelog=True),
+    Connector(
+        "blackhole", "takes rows and forgets them", holds_variant=True, sink=True, accepts_changelog=True
+    ),
     Connector("collect", "returns rows to the client", sink=True, accepts_changelog=True, internal=True),
     # The rows are in this process: after a restart the program registers them again.
     Connector(
@@ -248,14 +251,15 @@ def option(table: CatalogTable, key: str) -> OptionValue:
 
 def check_column(options: dict[str, str], field: Field, span: Span | None) -> None:
     """Refuse a column that the connector of a WITH clause cannot have: SQL-1509, SQL-1510."""
-    if holds(field.type, Variant):
+    connector = connector_named(options["connector"], span)
+    if holds(field.type, Variant) and not connector.holds_variant:
         raise PenstockError(
             "SQL-1509",
-            f"column {field.name} of a table cannot be {field.type}: files and messages have no VARIANT",
+            f"column {field.name} of a table of connector {connector.name} cannot be {field.type}",
             hint="declare it STRING and read it by a column v AS parse_json(s); write to_json(v) into it",
             span=span,
         )
-    connector_named(options["connector"], span).check_column(options, field, span)
+    connector.check_column(options, field, span)
 
 
 def check_table(table: CatalogTable, spans: dict[str, Span]) -> None:

@@ -31,6 +31,7 @@ SOCKET = Connector(
     "socket",
     "lines of JSON that a TCP server sends",
     SOCKET_OPTIONS,
+    holds_variant=True,
     source=True,
     # No option says how many lines a server sends.
     boundedness=lambda _table: Boundedness.UNBOUNDED,

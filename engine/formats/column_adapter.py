@@ -13,8 +13,15 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Row, to_arrow
 from penstock.engine.formats.decoded_batch import batch_of
-from penstock.engine.formats.file_types import Fit, fit, matching, read_as, row_positions, type_name
-from penstock.engine.formats.json_nested import holds_map
+from penstock.engine.formats.file_types import (
+    Fit,
+    fit,
+    is_checked,
+    matching,
+    read_as,
+    row_positions,
+    type_name,
+)
 
 
 class ColumnAdapter:
@@ -29,8 +36,8 @@ class ColumnAdapter:
         columns = [file_column(path, file_schema, field) for field in wanted]
         self.names = [column.name for column, _ in columns]
         self._types = [column.type for column, _ in columns]
-        # maps are always converted, because a key may occur twice
-        self.exact = self._types == self._targets and not any(holds_map(field.type) for field in wanted)
+        # maps and VARIANT are always converted
+        self.exact = self._types == self._targets and not any(is_checked(field.type) for field in wanted)
         self._schema = pa.schema(
             [pa.field(field.name, target) for field, target in zip(wanted, self._targets, strict=True)]
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,8 +28,10 @@ from penstock.catalog.types import (
     Time,
     Timestamp,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
     from_arrow,
+    holds,
     is_integer,
     to_arrow,
 )
@@ -38,6 +39,8 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.expressions.datum import nulls_of
 from penstock.engine.expressions.nested.lists import Lists, codes_of, firsts, lists_of
 from penstock.engine.formats.json_nested import holds_map
+from penstock.engine.formats.text_conversion import uuid_texts, variants
+from penstock.engine.formats.variant_columns import decoded, is_encoded
 from penstock.engine.kernels.arrow_views import words
 
 # decimal digits of the greatest integer of so many bits
@@ -97,18 +100,25 @@ def read_as(column: pa.Array, declared: DataType) -> pa.Array:
     """Return a file's column as a declared type it fits; ArrowInvalid when a value does not."""
     target = to_arrow(declared)
     # the usual case: nothing to do
-    if column.type == target and not holds_map(declared):
+    if column.type == target and not is_checked(declared):
         return column
     # a UUID is a text of 36 characters or its 16 bytes
     if isinstance(column, pa.ExtensionArray):
         texts = isinstance(declared, String) and isinstance(column.type, pa.UuidType)
-        return _uuid_texts(column.storage) if texts else read_as(column.storage, declared)
+        return uuid_texts(column.storage) if texts else read_as(column.storage, declared)
     # the values decide, so the dictionary is decoded first
     if isinstance(column, pa.DictionaryArray):
         return read_as(column.cast(column.type.value_type), declared)
     if pa.types.is_null(column.type):
         return pa.nulls(len(column), target)
     return _converted(column, declared, target)
+
+
+def is_checked(declared: DataType) -> bool:
+    """Return whether values of a type are looked at whatever a file's type is: a MAP may have a key twice,
+    and a VARIANT is a text that may be no JSON.
+    """
+    return holds_map(declared) or holds(declared, Variant)
 
 
 def _bare(have: pa.DataType) -> tuple[pa.DataType, bool]:
@@ -141,6 +151,9 @@ def _fit(have: pa.DataType, declared: DataType) -> Fit | None:
             return _bytes_fit(have, declared)
         case Array() | Map() | Row():
             return _nested_fit(have, declared)
+        # JSON as text, or the encoding of Parquet
+        case Variant():
+            return Fit.TESTED if is_encoded(have) or _bytes_fit(have, String()) is not None else None
     if is_integer(declared):
         return _integer_fit(have, to_arrow(declared).bit_width - 1)
     return _time_fit(have, declared)
@@ -283,6 +296,8 @@ def _is_list(have: pa.DataType) -> bool:
 def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.Array:
     have = column.type
     match declared:
+        case Variant():
+            return decoded(column) if is_encoded(have) else variants(column.cast(target))
         case Array(element):
             # element type by element type, with the lists' lengths and NULLs unchanged
             lists = lists_of(column)
@@ -343,22 +358,3 @@ def _micros(column: pa.Array, target: pa.DataType) -> pa.Array:
         return array_of(words(counts) // _NS_PER_US, nulls_of(counts)).view(target)
     # checked: a time in seconds may be beyond what microseconds can count
     return pc.multiply_checked(counts, _US_PER[have.unit]).view(target)
-
-
-def _uuid_texts(raw: pa.Array) -> pa.Array:
-    """UUIDs of 16 bytes as their usual 36 characters."""
-    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
-    size = len(raw)
-    filled = raw.fill_null(bytes(16)) if raw.null_count else raw
-    octets = np.frombuffer(filled.buffers()[1], np.uint8)[
-        filled.offset * 16 : (filled.offset + size) * 16
-    ].reshape(size, 16)
-    # (rows, 16, 2): the two hexadecimal digits of each byte
-    pairs = np.stack([digits[octets >> 4], digits[octets & 15]], axis=2).reshape(size, 32)
-    texts = np.full((size, 36), ord("-"), np.uint8)
-    # 8-4-4-4-12 digits; the dashes between them are there already
-    for into, begin, end in ((0, 0, 8), (9, 8, 12), (14, 12, 16), (19, 16, 20), (24, 20, 32)):
-        texts[:, into : into + end - begin] = pairs[:, begin:end]
-    offsets = np.arange(size + 1, dtype=np.int32) * 36
-    column = pa.StringArray.from_buffers(size, pa.py_buffer(offsets), pa.py_buffer(texts.tobytes()))
-    return pc.if_else(pc.is_null(raw), None, column) if raw.null_count else column

@@ -11,14 +11,17 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from penstock.catalog.schema import Field
-from penstock.catalog.types import Timestamp, to_arrow
+from penstock.catalog.types import Timestamp, Variant, holds, to_arrow
 from penstock.engine.formats.decoded_batch import Decoded, batch_of, escaped
 from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.json_documents import DocumentStream
 from penstock.engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
+from penstock.engine.formats.json_variants import VariantColumns
 from penstock.engine.formats.line_reader import Blocks, LineReader
 from penstock.engine.formats.record_blocks import RecordBlocks
 
+# asked of Arrow where no field is wanted of it: it passes over fields of any type, and counts the objects
+_NO_FIELD = pa.field("\0", pa.null())
 # a line whose first character is an n: null, or no JSON at all
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
 _KINDS = {
@@ -49,9 +52,15 @@ class JsonParser:
         self._wanted = wanted
         # what a record is called in errors
         self._unit = unit
-        # maps are read by DuckDB, out of the lines; all other columns by Arrow
-        self._maps = {field.name: MapColumn(field) for field in wanted if holds_map(field.type)}
-        plain = [field for field in wanted if field.name not in self._maps]
+        # columns with VARIANT are read by a kernel, maps by DuckDB, out of the lines; all others by Arrow
+        variants = [field for field in wanted if holds(field.type, Variant)]
+        self._variants = VariantColumns(variants) if variants else None
+        self._maps = {
+            field.name: MapColumn(field)
+            for field in wanted
+            if field not in variants and holds_map(field.type)
+        }
+        plain = [field for field in wanted if field.name not in self._maps and field not in variants]
         self._wire = pa.schema([pa.field(field.name, wire_type(field, field.type)) for field in plain])
         texts = [
             pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i)
@@ -89,18 +98,20 @@ class JsonParser:
     def _columns_of(self, data: bytes, wire: pa.Schema) -> pa.RecordBatch:
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
         parse = arrow_json.ParseOptions(
-            # without a schema Arrow would drop all fields and could not count the rows
-            explicit_schema=wire,
-            unexpected_field_behavior="ignore" if len(wire) else "infer",
+            explicit_schema=wire if len(wire) else pa.schema([_NO_FIELD]),
+            unexpected_field_behavior="ignore",
         )
         table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
-        lines = lines_of(data) if self._maps else None
+        lines = lines_of(data) if self._maps or self._variants else None
         # columns from both readers must have the same rows: two objects in a line would shift them
         if lines is not None and len(lines) != table.num_rows:
             raise pa.ArrowInvalid("a line must contain exactly one object")
         arrays = []
+        variants = self._variants.of(lines) if self._variants is not None and lines is not None else {}
         for field in self._wanted:
-            if lines is not None and field.name in self._maps:
+            if field.name in variants:
+                arrays.append(variants[field.name])
+            elif lines is not None and field.name in self._maps:
                 arrays.append(self._maps[field.name].of(lines))
             else:
                 arrays.append(converted(table.column(field.name).combine_chunks(), field.type))
@@ -128,8 +139,10 @@ class JsonParser:
             try:
                 rows = JsonParser((field,))._typed(raw)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                if "twice" in str(error):
+                if "specified twice" in str(error) or "written twice" in str(error):
                     return field.name, "the name occurs twice in the object"
+                if isinstance(field.type, Variant) and field.name in value:
+                    return field.name, str(error)
                 shown = escaped(
                     json.dumps(value.get(field.name), ensure_ascii=False).encode(errors="backslashreplace")
                 )

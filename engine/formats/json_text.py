@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,11 +15,7 @@ _CONTROLS = [chr(code) for code in range(0x20)]
 
 def json_lines(rows: pa.RecordBatch) -> pa.Array:
     """Return one JSON object a row, each with its line end."""
-    # constants and columns in turn: {"a": <a>,"b": <b>}
-    parts: list[pa.Array | str] = []
-    for index, name in enumerate(rows.schema.names):
-        parts += [("{" if index == 0 else ",") + json_string(name) + ":", json_tokens(rows.column(index))]
-    return pc.binary_join_element_wise(*parts, "}\n", "") if parts else pa.array(["{}\n"] * rows.num_rows)
+    return _members(rows.schema.names, rows.columns, rows.num_rows, "}\n")
 
 
 def json_string(text: str) -> str:
@@ -28,6 +26,9 @@ def json_string(text: str) -> str:
 def json_tokens(values: pa.Array) -> pa.Array:
     """Return the JSON token of each value; NULL is ``null``."""
     kind = values.type
+    # VARIANT: JSON already
+    if isinstance(kind, pa.JsonType):
+        return pc.fill_null(values.storage, "null")
     if pa.types.is_struct(kind):
         tokens = _objects(values)
     elif pa.types.is_map(kind):
@@ -59,13 +60,27 @@ def _quoted(texts: pa.Array) -> pa.Array:
 
 
 def _objects(values: pa.Array) -> pa.Array:
+    columns = [pc.struct_field(values, index) for index in range(values.type.num_fields)]
+    return _members([field.name for field in values.type], columns, len(values), "}")
+
+
+def _members(names: Sequence[str], columns: Sequence[pa.Array], rows: int, end: str) -> pa.Array:
+    """Return an object a row. A VARIANT that is NULL is left out: ``null`` is a value of it."""
+    # constants and columns in turn: {"a": <a>,"b": <b>}
     parts: list[pa.Array | str] = []
-    for index, field in enumerate(values.type):
-        parts += [
-            ("{" if index == 0 else ",") + json_string(field.name) + ":",
-            json_tokens(pc.struct_field(values, index)),
-        ]
-    return pc.binary_join_element_wise(*parts, "}", "") if parts else pa.array(["{}"] * len(values))
+    begins_left_out = False
+    for index, (name, column) in enumerate(zip(names, columns, strict=True)):
+        begin = ("{" if index == 0 else ",") + json_string(name) + ":"
+        if isinstance(column.type, pa.JsonType) and column.null_count:
+            begins_left_out |= index == 0
+            member = pc.binary_join_element_wise(begin, column.storage, "")
+            parts.append(pc.fill_null(member, "{" if index == 0 else ""))
+        else:
+            parts += [begin, json_tokens(column)]
+    if not parts:
+        return pa.array(["{" + end] * rows)
+    objects = pc.binary_join_element_wise(*parts, end, "")
+    return pc.replace_substring_regex(objects, r"^\{,", "{") if begins_left_out else objects
 
 
 def _maps(values: pa.Array) -> pa.Array:

@@ -15,10 +15,12 @@ from penstock.catalog.types import (
     String,
     Timestamp,
     TimestampLtz,
+    Variant,
     YearMonthInterval,
     to_arrow,
 )
 from penstock.engine.expressions.casts import from_text as casts_from_text
+from penstock.engine.expressions.json.canonical_text import canonical_texts, why_none
 
 # around a value; Unicode counts the separators \x1c to \x1f as blanks too
 _BLANKS = " \t\n\v\f\r"
@@ -36,6 +38,8 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
     """
     if isinstance(kind, String | Binary):
         return texts.cast(to_arrow(kind))
+    if isinstance(kind, Variant):
+        return variants(texts)
     try:
         # first by Arrow, except integers, for which it accepts hexadecimal
         if not pa.types.is_integer(to_arrow(kind)):
@@ -56,6 +60,14 @@ def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
     if values.null_count > texts.null_count:
         raise pa.ArrowInvalid(f"not a valid {kind}")
     return values.cast(to_arrow(kind))
+
+
+def variants(texts: pa.Array) -> pa.Array:
+    """Return JSON texts as values of VARIANT. ArrowInvalid for a text that is none."""
+    values, wrong = canonical_texts(texts)
+    if wrong.any():
+        raise pa.ArrowInvalid(why_none(texts[int(wrong.argmax())].as_py()))
+    return values
 
 
 def checked(column: pa.Array, raw: bytes) -> pa.Array:
@@ -123,3 +135,22 @@ def _floats(values: pa.Array) -> pa.Array:
     for ours, theirs in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
         texts = pc.if_else(pc.equal(texts, ours), theirs, texts)
     return texts
+
+
+def uuid_texts(raw: pa.Array) -> pa.Array:
+    """UUIDs of 16 bytes as their usual 36 characters."""
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    size = len(raw)
+    filled = raw.fill_null(bytes(16)) if raw.null_count else raw
+    octets = np.frombuffer(filled.buffers()[1], np.uint8)[
+        filled.offset * 16 : (filled.offset + size) * 16
+    ].reshape(size, 16)
+    # (rows, 16, 2): the two hexadecimal digits of each byte
+    pairs = np.stack([digits[octets >> 4], digits[octets & 15]], axis=2).reshape(size, 32)
+    texts = np.full((size, 36), ord("-"), np.uint8)
+    # 8-4-4-4-12 digits; the dashes between them are there already
+    for into, begin, end in ((0, 0, 8), (9, 8, 12), (14, 12, 16), (19, 16, 20), (24, 20, 32)):
+        texts[:, into : into + end - begin] = pairs[:, begin:end]
+    offsets = np.arange(size + 1, dtype=np.int32) * 36
+    column = pa.StringArray.from_buffers(size, pa.py_buffer(offsets), pa.py_buffer(texts.tobytes()))
+    return pc.if_else(pc.is_null(raw), None, column) if raw.null_count else column

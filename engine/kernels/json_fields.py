@@ -14,8 +14,10 @@ from numba.types import UniTuple
 from penstock.engine.kernels.kernel import BOOL, I64, IN_I64, IN_U8, OUT_F64, OUT_I64, OUT_U8, kernel
 from penstock.engine.kernels.pointers import P_F64, P_I64, P_U8, pointer
 
-INT, DOUBLE, EXACT_LATER, TRUTH, TEXT, DECIMAL = 0, 1, 2, 3, 4, 5
-"""Kinds of columns. Numbers of EXACT_LATER are only found here, and parsed by Arrow."""
+INT, DOUBLE, EXACT_LATER, TRUTH, TEXT, DECIMAL, JSON = 0, 1, 2, 3, 4, 5, 6
+"""Kinds of columns. Numbers of EXACT_LATER are only found here, and parsed by Arrow. JSON is any
+value, as it is written.
+"""
 COLUMN_WIDTH = 6
 """Numbers of a column: kind, begin and end of its name, two limits, and where its texts begin."""
 _EXACT_DIGITS = 18
@@ -28,6 +30,12 @@ _EXACT_WHOLE = 1 << 53
 @njit(BOOL(I64), nogil=True, cache=True)
 def _is_digit(byte):
     return 48 <= byte <= 57
+
+
+@njit(BOOL(I64), nogil=True, cache=True)
+def _is_text(kind):
+    """Return whether the values of a kind are bytes among ``texts``."""
+    return kind in (TEXT, JSON)
 
 
 @njit(I64(P_U8, I64, I64), nogil=True, cache=True)
@@ -336,6 +344,16 @@ def _number(data, pos, end, columns, of, words, numbers, tens, at):
 def _field(data, pos, end, columns, of, at, words, numbers, tens, valid, texts, later):
     """Read the value of a column. Return the position behind, -1 for the general parser."""
     byte, kind = data[pos], columns[of]
+    if kind == JSON:
+        behind = _value_end(data, pos, end)
+        if behind < 0:
+            return -1
+        into = columns[of + 5] + words[at]
+        for i in range(behind - pos):
+            texts[into + i] = data[pos + i]
+        words[at] += behind - pos
+        valid[at] = 1
+        return behind
     if byte == 110:
         return _word_end(data, pos, end)
     if kind == TEXT:
@@ -449,7 +467,7 @@ def parse(values, starts, ends, names_in, columns_in, slots, floats, filled, tex
             at = column * rows + row
             valid[at] = 0
             # texts go on where the row before has ended
-            words[at] = words[at - 1] if row and columns[column * COLUMN_WIDTH] == TEXT else 0
+            words[at] = words[at - 1] if row and _is_text(columns[column * COLUMN_WIDTH]) else 0
         known = later[0]
         done, pos = _object(data, starts[row], ends[row], names, columns, count, row, rows, words, numbers,
                             tens, valid, texts, later, seen)  # fmt: skip
@@ -460,6 +478,6 @@ def parse(values, starts, ends, names_in, columns_in, slots, floats, filled, tex
             for column in range(count):
                 at = column * rows + row
                 valid[at] = 0
-                if columns[column * COLUMN_WIDTH] == TEXT:
+                if _is_text(columns[column * COLUMN_WIDTH]):
                     words[at] = words[at - 1] if row else 0
     return left

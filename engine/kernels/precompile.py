@@ -33,6 +33,8 @@ from penstock.engine.kernels.functions import (
     string_split,
     time_texts,
     urls,
+    variant_reader,
+    variant_writer,
     variants,
     word_metrics,
 )
@@ -71,6 +73,8 @@ MODULES = (
     tagged_index,
     time_texts,
     urls,
+    variant_reader,
+    variant_writer,
     variants,
     word_metrics,
     int128,

@@ -21,6 +21,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Schema
 from penstock.catalog.secrets import redact_url
 from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import STRING, DataType
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.failpoints import failpoint
 from penstock.engine.api.operator import KeyedState
@@ -37,6 +38,7 @@ from penstock.engine.connectors.filesystem.staged_files import StagedFiles
 from penstock.engine.formats.file_merging import MergeTask
 from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
+from penstock.engine.formats.variant_columns import StoredColumns
 
 # partitions with an open file per subtask; the oldest file is completed beyond it
 MAX_OPEN = 64
@@ -330,7 +332,13 @@ class FileLayout:
         self._names = names
         arrow = pa.schema([*[OP_FIELD] * with_ops, *schema.to_arrow()])
         self._whole = pa.schema([pa.field(name, arrow.field(index).type) for index, name in enumerate(names)])
-        self.stored = pa.schema([self._whole.field(index) for index in self._stored])
+        kinds: list[DataType] = [*[STRING] * with_ops, *(field.type for field in schema.fields)]
+        self._columns = StoredColumns(
+            [names[index] for index in self._stored],
+            [kinds[index] for index in self._stored],
+            file_format(table),
+        )
+        self.stored = self._columns.schema
 
     def written_as(self, table: CatalogTable) -> WrittenAs:
         """Return how files are written, as the commit log records it."""
@@ -339,9 +347,7 @@ class FileLayout:
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield (directory, stored columns) for each partition in the rows."""
-        stored = pa.RecordBatch.from_arrays(
-            [rows.column(index) for index in self._stored], schema=self.stored
-        )
+        stored = self._columns.of([rows.column(index) for index in self._stored])
         if not self._partitions:
             yield "", stored
             return

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from penstock.catalog.connectors.registry import file_format, option, takes_changes, written_changes
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.types import STRING, DataType
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.print_stream import PrintStream, to_stdout
 from penstock.engine.api.sink import DirectSink, SinkRequest
@@ -20,6 +21,7 @@ from penstock.engine.changelog.row_kinds import OP_FIELD, UPDATE_BEFORE, change_
 from penstock.engine.connectors.filesystem.source import csv_dialect
 from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.file_writers import TextLines
+from penstock.engine.formats.variant_columns import StoredColumns
 
 
 class StandardOutputSink(DirectSink):
@@ -31,23 +33,22 @@ class StandardOutputSink(DirectSink):
         self._key = request.upsert_key
         self._with_ops, self._upserts = takes_changes(table), written_changes(table) == "upsert"
         names = [field.name for field in table.physical_fields]
-        stored = [
-            pa.field(name, one.type) for name, one in zip(names, request.schema.to_arrow(), strict=True)
-        ]
-        self._schema = pa.schema([*[OP_FIELD] * self._with_ops, *stored])
         kind = file_format(table)
+        ops = [OP_FIELD.name] * self._with_ops
+        kinds: list[DataType] = [*[STRING] * self._with_ops, *(field.type for field in request.schema.fields)]
+        self._columns = StoredColumns([*ops, *names], kinds, kind)
         self._output: _Text | _Binary
         if kind in ("parquet", "arrow"):
-            self._output = _Binary(kind, self._schema, str(option(table, "sink.parquet.compression")))
+            self._output = _Binary(kind, self._columns.schema, str(option(table, "sink.parquet.compression")))
         else:
             dialect = csv_dialect(table) if kind == "csv" else CsvDialect()
             in_payload = bool(option(table, "debezium-json.schema-include"))
-            self._output = _Text(TextLines(kind, dialect, in_payload), self._schema, request)
+            self._output = _Text(TextLines(kind, dialect, in_payload), self._columns.schema, request)
 
     def write(self, batch: Batch) -> None:
         rows = self._changes(batch) if self._with_ops else batch.rows
         if rows.num_rows:
-            self._output.write(pa.RecordBatch.from_arrays(rows.columns, schema=self._schema))
+            self._output.write(self._columns.of(rows.columns))
 
     def end(self) -> None:
         self._output.end()

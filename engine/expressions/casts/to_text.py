@@ -39,9 +39,9 @@ def to_text(source: DataType, zone: str) -> Printer:
     if isinstance(source, Decimal) and source.scale > _NEVER_IN_E_NOTATION:
         return lambda column: _plain_decimals(column, source.scale)
     if isinstance(source, TimestampLtz):
-        return lambda column: _without_zeros(to_local(column, zone).cast(_TEXT))
+        return lambda column: without_zeros(to_local(column, zone).cast(_TEXT))
     if is_timestamp(source) or isinstance(source, Time):
-        return lambda column: _without_zeros(column.cast(_TEXT))
+        return lambda column: without_zeros(column.cast(_TEXT))
     if isinstance(source, DayTimeInterval):
         return _day_time
     if isinstance(source, YearMonthInterval):
@@ -61,7 +61,7 @@ def _others(column: pa.Array) -> pa.Array:
         raise bad_argument("these bytes are no text in UTF-8") from None
 
 
-def _without_zeros(texts: pa.Array) -> pa.Array:
+def without_zeros(texts: pa.Array) -> pa.Array:
     """Return times without trailing zeros in the fraction, and without the point if no fraction remains."""
     return pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
 

@@ -96,6 +96,15 @@ def canonical_text(text: str) -> str:
     return written
 
 
+def why_none(text: str) -> str:
+    """Return why a text has no canonical one."""
+    try:
+        canonical_text(text)
+    except NotCanonical as error:
+        return str(error)
+    return "no JSON"
+
+
 def _refuse_constant(word: str) -> Any:
     raise ValueError(word)
 

@@ -23,6 +23,7 @@ from penstock.catalog.types import (
     Timestamp,
     TimestampLtz,
     TinyInt,
+    Variant,
     to_arrow,
 )
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
@@ -34,7 +35,8 @@ from penstock.engine.formats.text_conversion import from_text
 from penstock.engine.kernels.arrow_views import NO_BYTES, array_of_words, bitmap
 
 # the kinds of engine/kernels/json_fields, which is loaded with the first batch
-_INT, _DOUBLE, _EXACT_LATER, _TRUTH, _TEXT, _DECIMAL = range(6)
+_INT, _DOUBLE, _EXACT_LATER, _TRUTH, _TEXT, _DECIMAL, _JSON = range(7)
+_BYTES = (_TEXT, _JSON)
 _TEXTS = String | Date | Time | Timestamp | TimestampLtz
 _MOST_TEXT_BYTES = 1 << 30
 """Memory that is reserved for texts at once; a batch that could need more is cut in two."""
@@ -110,6 +112,8 @@ def _kind(kind: DataType) -> int | None:
             return _TRUTH
         case Decimal():
             return _DECIMAL
+        case Variant():
+            return _JSON
     return _TEXT if isinstance(kind, _TEXTS) else None
 
 
@@ -127,7 +131,7 @@ class FlatObjects:
         self._columns[:, 1], self._columns[:, 2] = bounds[:-1], bounds[1:]
         for row, one in zip(self._columns, wanted, strict=True):
             row[3:5] = _limits(one.type)
-        self._texts = self._kinds.count(_TEXT)
+        self._texts = sum(kind in _BYTES for kind in self._kinds)
 
     def parse(self, messages: MessageValues) -> tuple[pa.RecordBatch, np.ndarray] | None:
         """Return a row a value, and per value where reading it ended (-1: it was read). ``None`` when a text
@@ -144,7 +148,7 @@ class FlatObjects:
                 return None
             return pa.concat_batches([part[0] for part in found]), np.concatenate([part[1] for part in found])
         columns = self._columns.copy()
-        columns[np.array(self._kinds) == _TEXT, 5] = np.arange(self._texts) * size
+        columns[np.isin(self._kinds, _BYTES), 5] = np.arange(self._texts) * size
         words = np.empty(max(1, len(self._wanted) * rows), np.int64)
         valid = np.empty(len(words), np.uint8)
         texts = np.empty(max(1, size * self._texts), np.uint8)
@@ -178,7 +182,7 @@ class FlatObjects:
             slots = words[index * rows : (index + 1) * rows]
             marks = valid[index * rows : (index + 1) * rows]
             marks = NO_BYTES if marks.all() else marks
-            if kind == _TEXT:
+            if kind in _BYTES:
                 first = int(texts[1][index])
                 column = _text_array(slots, marks, texts[0][first:])
                 arrays.append(column if isinstance(one.type, String) else from_text(column, one.type))

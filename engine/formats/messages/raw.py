@@ -8,9 +8,10 @@ import pyarrow as pa
 from penstock.catalog.connectors.message_formats import MessageFormat
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
-from penstock.catalog.types import DataType, String, to_arrow
+from penstock.catalog.types import DataType, String, Variant, to_arrow
 from penstock.engine.api.arrow_numpy import array_of, numbers_of, truths
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.expressions.json.canonical_text import canonical_texts, why_none
 from penstock.engine.formats.decoded_batch import BadRecord, Decoded, batch_of
 from penstock.engine.formats.messages.message_values import MessageValues, message_values
 
@@ -32,6 +33,8 @@ class RawDeserializer:
             return self._decoded(values.cast(arrow), len(values), None, [])
         if isinstance(kind, String):
             return self._texts(values)
+        if isinstance(kind, Variant):
+            return self._variants(values)
         messages = message_values(values)
         width = 1 if pa.types.is_boolean(arrow) else arrow.bit_width // 8
         fits = messages.ends - messages.starts == width
@@ -86,6 +89,21 @@ class RawDeserializer:
         kept[[record.ordinal for record in bad]] = False
         chosen = np.flatnonzero(kept)
         return self._decoded(values.take(array_of(chosen)).cast(pa.string()), len(values), chosen, bad)
+
+    def _variants(self, values: pa.Array) -> Decoded:
+        texts = self._texts(values)
+        column = texts.rows.column(0) if self._wanted else pa.nulls(texts.rows.num_rows, pa.string())
+        made, wrong = canonical_texts(column)
+        if not wrong.any():
+            return self._decoded(made, len(values), texts.ordinals, texts.bad)
+        ordinals = np.arange(len(made)) if texts.ordinals is None else texts.ordinals
+        bad = [
+            BadRecord(int(ordinals[i]), raw.encode(), why_none(raw), self._field.name)
+            for i in np.flatnonzero(wrong).tolist()
+            if (raw := column[i].as_py()) is not None
+        ]
+        both = sorted([*texts.bad, *bad], key=lambda record: record.ordinal)
+        return self._decoded(made.filter(array_of(~wrong)), len(values), ordinals[~wrong], both)
 
     def _decoded(
         self, column: pa.Array, records: int, ordinals: np.ndarray | None, bad: list[BadRecord]

@@ -87,10 +87,10 @@ def _envelope_in(
     return ChangeDeserializer(form, wanted)
 
 
-def _json_out(_form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:
+def _json_out(_form: MessageFormat, fields: _Fields, _subject: str) -> Serializer:
     from penstock.engine.formats.messages.text_messages import JsonSerializer
 
-    return JsonSerializer()
+    return JsonSerializer(fields)
 
 
 def _csv_out(form: MessageFormat, _fields: _Fields, _subject: str) -> Serializer:

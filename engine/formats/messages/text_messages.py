@@ -11,6 +11,7 @@ import pyarrow.fs as pafs
 
 from penstock.catalog.connectors.message_formats import MessageFormat
 from penstock.catalog.schema import Field
+from penstock.catalog.types import Variant, holds
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.formats.csv import CsvParser
 from penstock.engine.formats.debezium import EnvelopeParser
@@ -21,6 +22,7 @@ from penstock.engine.formats.json_text import json_lines
 from penstock.engine.formats.line_reader import LineParser, separate
 from penstock.engine.formats.messages.message_values import MessageValues, message_values
 from penstock.engine.formats.record_blocks import Block
+from penstock.engine.formats.variant_columns import stored_column
 
 _BOM = b"\xef\xbb\xbf"
 _WHOLE, _NO_RECORD, _OPEN, _SEVERAL = 0, 1, 2, 3  # as engine/kernels/message_frames returns them
@@ -128,8 +130,19 @@ class CsvMessages(CsvParser):
 class JsonSerializer:
     """Encodes rows as JSON objects. DAT-4607 for BYTES that are no text."""
 
+    def __init__(self, fields: tuple[Field, ...]) -> None:
+        self._kinds = [field.type for field in fields]
+        self._holds_variant = any(holds(kind, Variant) for kind in self._kinds)
+
     def serialize(self, batch: Batch) -> pa.Array:
-        return _values(lambda: json_lines(batch.rows), batch.rows, "json")
+        rows = batch.rows
+        if self._holds_variant:
+            columns = [
+                stored_column(column, kind, False)
+                for column, kind in zip(rows.columns, self._kinds, strict=True)
+            ]
+            rows = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+        return _values(lambda: json_lines(rows), batch.rows, "json")
 
 
 class CsvSerializer:

@@ -125,10 +125,18 @@ def _number_end(data, pos, end):
     if pos < end and (data[pos] | 32) == 101:
         pos += 1
         pos += pos < end and (data[pos] == 43 or data[pos] == 45)
+        negative = data[pos - 1] == 45
         exponent = pos
         pos = digits_end(data, pos, end)
-        if pos == exponent or pos - exponent > 2:
+        if pos == exponent or pos - exponent > 3:
             return -1, False
+        if pos - exponent == 3 and not negative:
+            power = 0
+            for k in range(exponent, pos):
+                power = power * 10 + (np.int64(data[k]) - 48)
+            # the greatest double is 1.8E308
+            if digits + power > (309 if data[whole] == 49 else 308):
+                return -1, False
         same = False
     return (pos, same) if pos - begin < 200 else (-1, False)
 
@@ -393,7 +401,7 @@ def put_character(out, at, code):
 
 
 @njit(nogil=True)
-def _put_unescaped(data, pos, end, out, at):
+def put_unescaped(data, pos, end, out, at):
     """Write a string without its escapes; return the position behind."""
     while pos < end:
         byte = data[pos]
@@ -458,7 +466,7 @@ def write_values(bytes_in, kinds, starts, ends, out_offsets, out):
     for i in range(kinds.size):
         begin, end = starts[i], ends[i]
         if kinds[i] == ESCAPED:
-            at = _put_unescaped(data, begin + 1, end - 1, target, at)
+            at = put_unescaped(data, begin + 1, end - 1, target, at)
         elif kinds[i] in (ARRAY, OBJECT):
             at = _put_without_blanks(data, begin, end, target, at)
         elif kinds[i] in (TEXT, NUMBER, TRUTH):

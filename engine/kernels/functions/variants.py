@@ -34,7 +34,7 @@ def _hex_letter(digit):
 
 
 @njit(nogil=True)
-def _put_escaped(out, at, code):
+def put_escaped(out, at, code):
     """Write a character of a string, with an escape where JSON needs one; return the position behind."""
     if code in (34, 92):
         out[at] = 92
@@ -110,7 +110,7 @@ def _put_string(data, pos, end, out, at):
                 pos += 6
         else:
             code = _unescaped(code)
-        at = _put_escaped(out, at, code)
+        at = put_escaped(out, at, code)
     out[at] = 34
     return behind, at + 1
 
