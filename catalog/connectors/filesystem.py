@@ -90,7 +90,7 @@ FILESYSTEM_OPTIONS = (
     ),
     Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
     Option(
-        "json.multiline", OptionKind.BOOL, False, "whether an object may span lines, or stand in an array"
+        "json.multiline", OptionKind.BOOL, False, "whether an object may span lines, or be in an array"
     ),
     Option(
         "debezium-json.schema-include",

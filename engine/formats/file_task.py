@@ -38,7 +38,7 @@ class FileTask:
     ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` refers to
     ``wanted`` positions and only serves to skip data: rows that are emitted may still fail it.
     ``in_payload``: each Debezium change is in a payload beside its schema. ``skipping``: further data to
-    skip, asked during the read. ``documents``: JSON objects may span lines, or stand in an array.
+    skip, asked during the read. ``documents``: JSON objects may span lines, or be in an array.
     """
 
     filesystem: pafs.FileSystem

@@ -1,4 +1,4 @@
-"""JSON objects that span lines or stand in an array, as lines: each byte of white space or punctuation
+"""JSON objects that span lines or are in an array, as lines: each byte of white space or punctuation
 between and inside objects is replaced by another, so positions stay.
 """
 

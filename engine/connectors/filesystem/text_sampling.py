@@ -143,7 +143,7 @@ def csv_columns(sample: TextSample, dialect: CsvDialect, known: frozenset[str]) 
 def json_columns(samples: list[TextSample], multiline: bool | None = None) -> TextColumns:
     """Return the columns of samples of JSON objects; any object may lack any column.
 
-    ``multiline``: whether they may span lines or stand in arrays; ``None``: as the samples begin.
+    ``multiline``: whether they may span lines or be in arrays; ``None``: as the samples begin.
     """
     for sample in samples:
         refuse_binary(sample)
