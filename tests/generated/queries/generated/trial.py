@@ -14,6 +14,7 @@ import duckdb
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
+from penstock.engine.bounded.duckdb import leave_out_wrong_rewrites
 from penstock.engine.changelog.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import CountWindowAggregate, WindowAggregate
@@ -66,6 +67,7 @@ class Arena:
         if cut not in self._databases:
             connection = self._databases[cut] = duckdb.connect()
             connection.execute("SET threads = 1")
+            leave_out_wrong_rewrites(connection)
             for name, feed in self.tables.items():
                 connection.register("arrived", feed.table() if cut is None else feed.table(cut))
                 connection.execute(f"CREATE TABLE {name} AS FROM arrived")

@@ -423,3 +423,12 @@ def test_a_connection_is_not_closed_under_a_call_of_another_thread() -> None:
     assert watched.is_closed and not watched.was_closed_under_a_call
     shared.interrupt()
     assert shared.progress() is None
+
+
+def test_a_subplan_that_a_query_has_twice_keeps_its_columns() -> None:
+    """DuckDB 2.0.1 took the key of the other side of a join of a table to itself."""
+    connection = connect("UTC")
+    connection.execute("CREATE TABLE c AS SELECT 1 AS k, 2 AS v, 'b' AS s, 5 AS ts")
+    joined = "(SELECT r.s, l.k AS k, l.v AS v FROM c AS l LEFT JOIN c AS r ON l.k = r.k AND l.ts > r.ts)"
+    found = connection.execute(f"SELECT s, k FROM {joined} UNION ALL SELECT s, v FROM {joined}").fetchall()
+    assert found == [(None, 1), (None, 2)]
