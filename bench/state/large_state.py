@@ -10,6 +10,7 @@ import time
 import numpy as np
 
 from bench.state.checkpoint_states import KEYS, aggregate
+from penstock.engine.task_manager.allocator import keep_freed_memory
 
 BATCH = 65_536
 
@@ -23,6 +24,8 @@ def main() -> int:
     parser.add_argument("--snapshots", type=int, default=4, help="whole snapshots, one after the other (4)")
     parser.add_argument("--of", choices=list(KEYS), action="append", help="kinds of keys (all)")
     arguments = parser.parse_args()
+    # as a job's process does: the arrays of a batch take freed memory again
+    keep_freed_memory()
     print(f"{arguments.keys:,} keys, {BATCH:,} rows a step, ms")
     print(
         f"{'keys':12} {'median':>8} {'longest':>8} {'first':>8} {'all, s':>8}   {'rows wait':>10} {'made':>8}"

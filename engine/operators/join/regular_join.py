@@ -84,6 +84,9 @@ class Alone(Enum):
         return matches == 0 if self is Alone.UNMATCHED else matches != 0
 
 
+# From this part of a batch on, its rows are emitted without a copy.
+_SHARED_FROM = 4
+
 # (left, right): LEFT JOIN emits unmatched left rows padded, IN emits matched rows, NOT EXISTS unmatched ones
 _N, _U, _M = Alone.NEVER, Alone.UNMATCHED, Alone.MATCHED
 _ALONE = {
@@ -402,17 +405,17 @@ class RegularJoinOperator(Operator, ListState):
         if self._condition is not None:
 
             def own_columns(chosen: list[int]) -> list[pa.Array]:
-                return batch.rows.select(chosen).take(array_of(at)).columns
+                return _rows_at(batch.rows.select(chosen), at).columns
 
             def other_columns(chosen: list[int]) -> list[pa.Array]:
                 return other.store.take(ids, chosen).columns
 
             left, right = (own_columns, other_columns) if port == 0 else (other_columns, own_columns)
             satisfying = self._condition.holds(left, right, at.size)
-            at, ids = at[satisfying], ids[satisfying]
+            if not satisfying.all():
+                at, ids = at[satisfying], ids[satisfying]
         if self._emits_pairs and at.size:
-            # a primary-key join: every row has one partner, so its columns need no copy
-            own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
+            own = _rows_at(batch.rows, at).columns
             partners = other.store.take(ids).columns
             columns = own + partners if port == 0 else partners + own
             self._emit(
@@ -501,6 +504,14 @@ def _pair_sizes(rows: pa.RecordBatch, positions: np.ndarray, other: JoinSide, id
     return row_sizes(rows, positions) + other.store.sizes(ids)
 
 
-def _is_whole(at: np.ndarray, num_rows: int) -> bool:
-    """Return whether the positions are 0, 1, 2, ..: each row has exactly one partner."""
-    return at.size == num_rows and num_rows > 0 and at[0] == 0 and bool((np.diff(at) == 1).all())
+def _rows_at(rows: pa.RecordBatch, at: np.ndarray) -> pa.RecordBatch:
+    """Return the rows at ascending positions, which may repeat. Rows without a gap between them are not
+    copied: with a primary key each row of a batch has one partner.
+    """
+    first = int(at[0]) if at.size else 0
+    # A few rows are copied all the same: where they are stored, all of the batch would stay in memory.
+    many = at.size * _SHARED_FROM >= rows.num_rows
+    # the ends alone do not show it: 0, 0, 2
+    if many and at.size and int(at[-1]) - first == at.size - 1 and bool((np.diff(at) == 1).all()):
+        return rows.slice(first, at.size)
+    return rows.take(array_of(at))

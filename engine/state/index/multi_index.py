@@ -14,6 +14,8 @@ from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 
 _FIRST = 64
+# So many pieces of pairs are made at once and cut afterwards: 8 MB.
+_WHOLE_PIECES = 8
 
 
 class _RowLists(Mapped):
@@ -51,8 +53,11 @@ class _RowLists(Mapped):
         """Yield what ``expand`` returns, at most so many pairs at once; nothing may be linked or unlinked
         between two of them.
         """
-        if not self._linked or self._total(slots) <= most:
-            yield self.expand(slots)
+        # As a whole where that is little memory: to count each slot's rows takes as long as to list them.
+        if not self._linked or self._total(slots) <= _WHOLE_PIECES * most:
+            positions, ids = self.expand(slots)
+            for start in range(0, max(1, positions.size), most):
+                yield positions[start : start + most], ids[start : start + most]
             return
         # Slots are cut by the sum of their rows; a single slot with more pairs than ``most`` is cut inside.
         for first, last in cut(self.counts(slots), slots.size, most):

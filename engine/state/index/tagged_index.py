@@ -15,9 +15,15 @@ from penstock.engine.kernels.index import tagged_index as kernel
 from penstock.engine.kernels.index.word_index import ALLOCATED, FREE, LIVE, NULL, ORIGIN, PASSED
 from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index import word_index
-from penstock.engine.state.index.word_index import emptied, grown, pays_to_rebuild, slots_in_use, slots_of
+from penstock.engine.state.index.word_index import (
+    at_least,
+    emptied,
+    grown,
+    pays_to_rebuild,
+    slots_in_use,
+    slots_of,
+)
 from penstock.engine.state.mapped_arrays import Mapped
-from penstock.engine.storage.spill_files import zeros_beside
 
 # 64 entries for up to 40 keys.
 _FIRST_BITS = 6
@@ -40,7 +46,8 @@ class TaggedSlots(Mapped):
         # The table before, while the index grows: entries that were not migrated yet.
         self.old = NO_WORDS
         self.tags = np.zeros(slots_of(self.bits), np.int64)
-        self.free = np.zeros(slots_of(self.bits), np.int64)
+        # A stack of freed slots, as long as it was ever needed.
+        self.free = NO_WORDS
         # LIVE, ALLOCATED ..: see ``engine/kernels/index/tagged_index.py``.
         self.state = np.zeros(kernel.STATE_WORDS, np.int64)
 
@@ -70,14 +77,13 @@ class TaggedSlots(Mapped):
         self._finish_growing()
         # small tables grow fourfold, large ones double: few rebuilds, little unused memory
         bits = self.bits + (2 if self.bits < word_index.GRADUAL_BITS else 1)
-        table = zeros_beside(self.table, 1 << bits)
+        table = emptied(self.table, 1 << bits)
         if self.bits < word_index.GRADUAL_BITS:
             kernel.rebuild(self.table, table, bits, NO_BYTES)
         else:
             self.old = self.table
             self.state[[ORIGIN, PASSED]] = 0
         self.tags = grown(self.tags, slots_of(bits))
-        self.free = grown(self.free, slots_of(bits))
         self.table, self.bits = table, bits
 
     def migrate(self, rows: int) -> None:
@@ -103,14 +109,16 @@ class TaggedSlots(Mapped):
             self._finish_growing()
             dead = np.zeros(self.capacity, np.uint8)
             dead[keyed] = 1
-            table = zeros_beside(self.table, self.table.size)
+            table = emptied(self.table, self.table.size)
             kernel.rebuild(self.table, table, self.bits, dead)
             self.table = table
         else:
             kernel.remove(keyed, self.tags, self.table, self.bits, self.old, state)
         # Reversed: the stack returns the slots in the order they were freed in.
-        self.free[state[FREE] : state[FREE] + slots.size] = slots[::-1]
-        state[FREE] += slots.size
+        free = int(state[FREE]) + slots.size
+        self.free = at_least(self.free, free)
+        self.free[state[FREE] : free] = slots[::-1]
+        state[FREE] = free
         state[LIVE] -= slots.size
 
     @property

@@ -106,7 +106,8 @@ class WordIndex(Mapped):
         # The table before, while the index grows: pairs that were not migrated yet.
         self._old = NO_WORDS
         self.keys = np.zeros(slots_of(bits), np.int64)
-        self._free = np.zeros(slots_of(bits), np.int64)
+        # A stack of freed slots, as long as it was ever needed.
+        self._free = NO_WORDS
         # LIVE, ALLOCATED ..: see ``engine/kernels/index/word_index.py``.
         self._state = np.zeros(kernel.STATE_WORDS, np.int64)
         self.fresh = np.zeros(0, np.int64)
@@ -166,7 +167,7 @@ class WordIndex(Mapped):
         self._finish_growing()
         # Small tables grow fourfold, large ones double: few rebuilds, little unused memory.
         bits = self._bits + (2 if self._bits < GRADUAL_BITS else 1)
-        table = zeros_beside(self._table, 2 << bits)
+        table = emptied(self._table, 2 << bits)
         if self._bits < GRADUAL_BITS:
             kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
         else:
@@ -176,7 +177,6 @@ class WordIndex(Mapped):
 
     def _grow_slots(self, capacity: int) -> None:
         self.keys = grown(self.keys, capacity)
-        self._free = grown(self._free, capacity)
 
     def _migrate(self, rows: int) -> None:
         """Move some pairs of the table before, ahead of so many rows that may be new keys."""
@@ -200,8 +200,10 @@ class WordIndex(Mapped):
             state[kernel.NULL] = 0
         self._forget(keyed, pays_to_rebuild(slots.size, len(self)))
         # Reversed: the stack returns the slots in the order they were freed in.
-        self._free[state[kernel.FREE] : state[kernel.FREE] + slots.size] = slots[::-1]
-        state[kernel.FREE] += slots.size
+        free = int(state[kernel.FREE]) + slots.size
+        self._free = at_least(self._free, free)
+        self._free[state[kernel.FREE] : free] = slots[::-1]
+        state[kernel.FREE] = free
         state[kernel.LIVE] -= slots.size
 
     def _forget(self, keyed: np.ndarray, rebuild: bool) -> None:
@@ -210,7 +212,7 @@ class WordIndex(Mapped):
             self._finish_growing()
             dead = np.zeros(self.keys.size, np.uint8)
             dead[keyed] = 1
-            table = zeros_beside(self._table, self._table.size)
+            table = emptied(self._table, self._table.size)
             kernel.rebuild(self._table, self._bits, table, self._bits, dead)
             self._table = table
         else:
@@ -241,6 +243,13 @@ def grown(array: np.ndarray, size: int) -> np.ndarray:
     wider = emptied(array, size)
     wider[: len(array)] = array
     return wider
+
+
+def at_least(array: np.ndarray, size: int) -> np.ndarray:
+    """Return an array with ``size`` first elements or more. One that is too short becomes twice as long: an
+    array made anew at each call would cost as much as all that was ever in it.
+    """
+    return array if array.size >= size else grown(array, max(size, 2 * array.size))
 
 
 def emptied(array: np.ndarray, size: int) -> np.ndarray:

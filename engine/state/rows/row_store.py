@@ -17,7 +17,7 @@ from penstock.engine.kernels.partition import counting_sort
 from penstock.engine.kernels.stable_hash import stable_hash
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.frozen_arrays import FrozenArrays, FrozenViews
-from penstock.engine.state.index.word_index import emptied, grown
+from penstock.engine.state.index.word_index import at_least, emptied, grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.rows.chunk_concat import concat_chunks
 from penstock.engine.state.rows.stored_chunks import StoredChunks
@@ -211,9 +211,7 @@ class RowStore(Mapped):
 
     def _release(self, gone: np.ndarray) -> None:
         first, self._free_ids = self._free_ids, self._free_ids + gone.size
-        if self._free_ids > self._free.size:
-            # twice as long: a list made anew at each release would cost as much as all that was ever released
-            self._free = grown(self._free, max(self._free_ids, 2 * self._free.size))
+        self._free = at_least(self._free, self._free_ids)
         # Reversed, as ``_take_ids`` reverses too: ids are reused in the order of ``gone``.
         self._free[first : self._free_ids] = gone[::-1]
         self._live -= gone.size

@@ -265,6 +265,25 @@ def test_many_pairs_come_in_pieces() -> None:
     assert max(batch.num_rows for batch in out.batches) <= 65_536
 
 
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize(("stored", "shared"), [(range(500, 1_000), True), (range(990, 1_000), False)])
+def test_rows_without_a_gap_share_the_memory_of_their_batch(
+    stored: range, shared: bool, residual: bool
+) -> None:
+    """But not so few of them that a batch would stay in memory for its last rows."""
+    operator = RegularJoinOperator(
+        spec(JoinKind.INNER, residual=residual, insert_only=(True, True)), JobOptions()
+    )
+    operator.open(context())
+    probing, out = batch_of([((k, "x", 1), 1) for k in range(1_000)], LEFT.to_arrow()), Collected()
+    done(operator.on_batch(batch_of([((k, "y", 2), 1) for k in stored], RIGHT.to_arrow()), 1, out))
+    done(operator.on_batch(probing, 0, out))
+    (batch,) = out.batches
+    assert batch.rows.column(0).to_pylist() == batch.rows.column(3).to_pylist() == list(stored)
+    addresses = [rows.column(0).buffers()[1].address for rows in (probing.rows, batch.rows)]
+    assert (addresses[0] == addresses[1]) == shared
+
+
 @pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
 def test_a_stream_that_ends_before_the_bounded_side_has_come_loses_nothing(kind: JoinKind) -> None:
     join = spec(kind, bounded=(1,), insert_only=(True, True))

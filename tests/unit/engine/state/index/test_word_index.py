@@ -11,7 +11,7 @@ import pytest
 from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index import word_index
-from penstock.engine.state.index.word_index import WordIndex, grown, pays_to_rebuild, slots_of
+from penstock.engine.state.index.word_index import WordIndex, at_least, grown, pays_to_rebuild, slots_of
 from penstock.engine.storage.spill_files import SpillFiles, pages_of
 from tests.unit.engine.state.index import word_models
 from tests.unit.engine.state.index.word_models import Word
@@ -144,3 +144,16 @@ def test_a_run_that_goes_round_a_growing_index_loses_no_key(
     if not enough:
         kernel.migrate(index._old, index._table, index._bits, index._state, 3_000)
     assert (index.lookup(words) == slots).all() == enough
+
+
+def test_a_stack_of_freed_slots_is_as_long_as_it_was_needed() -> None:
+    index = WordIndex()
+    slots = index.lookup_or_insert(np.arange(100_000))
+    assert not index._free.size, "nothing was freed: its array need not grow with the index"
+    index.remove(slots[:3])
+    index.remove(slots[3:5])
+    assert index.free_slots().tolist() == slots[[2, 1, 0, 4, 3]].tolist()
+    assert index._free.size == 6
+    short = np.arange(4)
+    assert at_least(short, 4) is short
+    assert [at_least(short, size).size for size in (5, 8, 9)] == [8, 8, 9]
