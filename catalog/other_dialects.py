@@ -44,6 +44,21 @@ _FUNCTIONS = {
     "json_type": "write schema_of_variant(parse_json(text))",
     "json_length json_keys": "write json_array_length(text), or json_object_keys(text)",
     "uniform randn monotonically_increasing_id": "let the source add such a value to each row",
+    "count_min_sketch": "write approx_count_distinct(x), or histogram(x) for the count of each value",
+    "reflect java_method aes_encrypt aes_decrypt xpath xpath_string xpath_int": "write it in Python: "
+    "CREATE FUNCTION f AS 'module.f' LANGUAGE PYTHON",
+    "mz_now clock_timestamp": "write current_timestamp()",
+    "jsonb_build_object json_build_object": "write json_object('a' VALUE x)",
+    "jsonb_agg json_agg": "write json_arrayagg(x)",
+    "jsonb_typeof json_typeof": "write schema_of_variant(parse_json(text))",
+    "latest_by_offset": "write last_value(x)",
+    "earliest_by_offset": "write first_value(x)",
+    "count_distinct": "write COUNT(DISTINCT x)",
+    "topk topkdistinct": "write WHERE n <= 3 above ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
+    "as_value": "leave it out: write the column",
+    "extractjsonfield": "write json_value(text, '$.a')",
+    "timestamptostring formattimestamp": "write date_format(time, 'yyyy-MM-dd HH:mm')",
+    "stringtotimestamp parsetimestamp": "write to_timestamp(text, 'yyyy-MM-dd HH:mm')",
     "top": "write LIMIT n at the end of the query",
     "watermark source_watermark": "write WATERMARK FOR ts AS an expression in CREATE TABLE",
     "pg_typeof": "write typeof(x)",
@@ -57,6 +72,7 @@ _TABLE_FUNCTIONS = {
     "read_json_auto read_ndjson json_scan": "write read_json('orders.json')",
     "glob read_text": "a pattern names files: FROM 'logs/*.csv'",
     "flatten json_array_elements": "write CROSS JOIN UNNEST(array) AS t (x)",
+    "ml_predict vector_search": "write it in Python: CREATE FUNCTION f AS 'module.f' LANGUAGE PYTHON",
 }
 
 _TYPES = {
@@ -87,12 +103,28 @@ _COLUMNS = {
 
 _CONNECTORS = {
     "file files fs s3 hdfs gcs local hive": "write 'connector' = 'filesystem' and 'path' = '..'",
-    "jdbc mysql": "there is postgres, sqlite, duckdb; connector 'spark' reads what Spark's JDBC reads",
+    "jdbc": "write 'connector' = 'postgres', 'sqlite' or 'duckdb', 'url' = '..' and 'table-name' = '..'",
+    "mysql oracle sqlserver": "connector 'spark' reads what Spark's JDBC reads",
+    "mysql-cdc oracle-cdc sqlserver-cdc mongodb-cdc tidb-cdc": "write 'connector' = 'kafka', 'topic' = '..', "
+    "'properties.bootstrap.servers' = '..' and 'format' = 'debezium-json'; postgres-cdc reads PostgreSQL",
+    "elasticsearch elasticsearch-6 elasticsearch-7 elasticsearch-8 opensearch hbase-2.2 mongodb": "write "
+    "'connector' = 'http', 'url' = '..' and 'format' = 'json', or a connector in Python",
+    "hudi paimon": "write 'connector' = 'iceberg' or 'delta'",
     "pulsar kinesis": "there is kafka; socket for a TCP server",
     "stdin stdout console": "write 'connector' = 'filesystem', 'path' = '-', or 'print' to show rows",
     "values memory inline": "write FROM (VALUES (1, 'a')) AS t (id, name)",
     "null none dev-null": "write 'connector' = 'blackhole'",
     "random generator faker sequence rowgen": "write 'connector' = 'datagen'",
+}
+
+_OPTIONS = {
+    "sink.partition-commit.trigger sink.partition-commit.delay sink.partition-commit.policy.kind "
+    "sink.partition-commit.policy.class sink.partition-commit.watermark-time-zone "
+    "partition.time-extractor.kind partition.time-extractor.timestamp-pattern": "leave it out: files are "
+    "published as a checkpoint is complete",
+    "json.ignore-parse-errors csv.ignore-parse-errors ignore-parse-errors": "write 'on-error' = 'skip'",
+    "json.fail-on-missing-field": "leave it out: a field that is missing is NULL",
+    "json.encode.decimal-as-plain-number json.map-null-key.mode": "leave it out",
 }
 
 
@@ -112,3 +144,5 @@ CONNECTOR_HINTS = _by_name(_CONNECTORS)
 """Hints by the names of connectors, in lower case."""
 for _format in ("csv", "json", "parquet", "arrow"):
     CONNECTOR_HINTS[_format] = f"write 'connector' = 'filesystem', 'format' = '{_format}' and 'path' = '..'"
+OPTION_HINTS = _by_name(_OPTIONS)
+"""Hints by the keys of options."""

@@ -4,6 +4,8 @@ join reads it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from penstock.catalog.connectors.common_options import SCAN_PARALLELISM, SCAN_RATE, SINK_PARALLELISM
 from penstock.catalog.connectors.connector import Boundedness, Connector, TableOptions
 from penstock.catalog.connectors.database import DATABASE_CONNECTORS, DATABASES, LOOKUP_OPTIONS
@@ -30,7 +32,7 @@ from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
 from penstock.catalog.connectors.third_party import installed_connectors, installed_plugin
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.other_dialects import CONNECTOR_HINTS
+from penstock.catalog.other_dialects import CONNECTOR_HINTS, OPTION_HINTS
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.secrets import MASK, names_secret, redact_url
 from penstock.catalog.state_reference import STATE
@@ -346,7 +348,7 @@ def check_options(
         )
     for key, text in options.items():
         if key != "connector":
-            _declared(connector, key, spans.get(key)).parse(key, text, values.get(key))
+            _declared(connector, key, spans.get(key), options).parse(key, text, values.get(key))
     for declared in connector.options:
         if declared.required and declared.key not in options:
             hint = f"add '{declared.key}' = '..': {declared.help}"
@@ -368,9 +370,19 @@ def _public_names() -> str:
     return ", ".join(sorted({*own, *installed_connectors()}))
 
 
-def _declared(connector: Connector, key: str, span: Span | None) -> Option:
+def _declared(connector: Connector, key: str, span: Span | None, options: Iterable[str]) -> Option:
     declared = connector.option(key)
     if declared is None:
+        # options of Flink come in groups: the hint is for all of them
+        others = [other for other in options if other != "connector" and connector.option(other) is None]
+        if all(other in OPTION_HINTS for other in others):
+            hints = {OPTION_HINTS[other]: None for other in others}
+            hint = "; ".join(
+                f"{', '.join(k for k in others if OPTION_HINTS[k] == text)}: {text}" for text in hints
+            )
+            raise PenstockError(
+                "SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span
+            )
         # The hint has the user's own column: fields.price.mn suggests fields.price.min.
         column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
         known = [o.key.replace("*", column) for o in connector.all_options]

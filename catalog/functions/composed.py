@@ -66,6 +66,18 @@ _FUNCTIONS = (
     ComposedFunction("json_quote", "json_quote(s)", "The text as a string of JSON.", (1, 1)),
     ComposedFunction("json_string", "json_string(x)", "The value as JSON.", (1, 1)),
     ComposedFunction(
+        "json_extract_path",
+        "json_extract_path(s, key, ..)",
+        "The value of JSON at names of fields and positions from 0, a VARIANT; also `s -> key`.",
+        (2, None),
+    ),
+    ComposedFunction(
+        "json_extract_path_text",
+        "json_extract_path_text(s, key, ..)",
+        "The value of JSON at names of fields and positions from 0, a text; also `s ->> key`.",
+        (2, None),
+    ),
+    ComposedFunction(
         "json_unquote",
         "json_unquote(s)",
         "The text of a string of JSON; other texts stay.",

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, without_event_time
+from penstock.planner.binder.column_sets import with_column_sets
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.expressions.function_rewrites import GroupingMark
@@ -186,6 +187,8 @@ def _over_source(
         plan = source.plan
     # A table function in the list, such as explode(..), multiplies the rows before the list is bound.
     source, listed = with_generator(source, tree, context)
+    # min(COLUMNS(*)) is an item for each column
+    listed = with_column_sets(listed, source.scope, context)
     plan = source.plan
     over = OverList()
     binder = ExpressionBinder(

@@ -70,8 +70,16 @@ def star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, 
         # * REPLACE (x AS b) of a b that * does not have
         if name not in {known.lower() for known, _ in columns}:
             raise _not_among(item.args["alias"], [known for known, _ in columns])
+    names = {item.this.name.lower(): item for item in node.args.get("rename") or []}
+    for name, item in names.items():
+        # * RENAME (a AS b) of an a that * does not have
+        if name not in {known.lower() for known, _ in columns}:
+            raise _not_among(item.this, [known for known, _ in columns])
     return [
-        (name, binder.bind(replaced[name.lower()].this) if name.lower() in replaced else value)
+        (
+            names[name.lower()].args["alias"].name if name.lower() in names else name,
+            binder.bind(replaced[name.lower()].this) if name.lower() in replaced else value,
+        )
         for name, value in columns
     ]
 

@@ -50,8 +50,13 @@ class CallParser:
     def _argument(self) -> exp.Expr:
         """Return one argument: an expression or a lambda function."""
         begin = self._tokens.index
-        # x -> ..
-        if self._tokens.is_name() and self._tokens.at(TokenType.ARROW, 1):
+        # x -> ..; x -> 'a' -> 'b' is a member of JSON
+        if (
+            self._tokens.is_name()
+            and self._tokens.at(TokenType.ARROW, 1)
+            and not self._tokens.at(TokenType.GT, 2)
+            and not self._tokens.at(TokenType.ARROW, 3)
+        ):
             names = [self._tokens.identifier("parameter")]
         # (x, y) -> ..
         elif self._begins_parameters():
@@ -187,6 +192,7 @@ class CallParser:
             "TRIM": self._trim,
             "POSITION": self._position,
             "OVERLAY": self._overlay,
+            "WINDOW_TIME": self._window_time,
             "JSON_OBJECT": self._json_object,
             "JSON_ARRAY": self._json_array,
             "JSON_OBJECTAGG": self._json_objectagg,
@@ -195,6 +201,13 @@ class CallParser:
             "CEIL": self._rounded,
             "CEILING": self._rounded,
         }.get(word)
+
+    def _window_time(self, begin: int) -> exp.Expr | None:
+        # Spark: window_time(window), of the window in GROUP BY; WINDOW is a reserved word elsewhere
+        if not (self._tokens.at_words("WINDOW") and self._tokens.at(TokenType.R_PAREN, 1)):
+            return None
+        self._tokens.advance(2)
+        return self._tokens.spanned(begin, FunctionCall(this="window_time", expressions=[]))
 
     def _rows_of_variable(self) -> exp.Expr | None:
         """Return the ``A.*`` of ``COUNT(A.*)`` and consume its closing parenthesis. Return ``None`` for other

@@ -67,6 +67,11 @@ def _quoted_step(name: str) -> str:
     return f"[{quote}{name}{quote}]"
 
 
+_OF_TEXT = ((TokenType.ARROW, TokenType.GT), (TokenType.HASH, TokenType.GT, TokenType.GT))
+"""PostgreSQL's ``->>`` and ``#>>``, which give texts."""
+_JSON_MEMBERS = (*_OF_TEXT, (TokenType.ARROW,), (TokenType.HASH, TokenType.GT))
+
+
 class ExpressionParser:
     """Parses scalar expressions by precedence climbing."""
 
@@ -213,6 +218,9 @@ class ExpressionParser:
                 node = self._tokens.spanned(
                     begin, FunctionCall(this="variant_get", expressions=[node, self._variant_path()])
                 )
+            # json -> 'a', json ->> 0, json #>> '{a,b}'
+            elif (member := self._json_member(begin, node)) is not None:
+                node = member
             # array[i], map[key]
             elif self._tokens.take(TokenType.L_BRACKET):
                 index = self.scalar()
@@ -268,6 +276,39 @@ class ExpressionParser:
             raise self._tokens.not_yet("a step that is no constant", "write v:a[0] or v:a['name']")
         self._tokens.need(TokenType.R_BRACKET, "]")
         return _quoted_step(step.name) if step.is_string else f"[{step.name}]"
+
+    def _json_member(self, begin: int, node: exp.Expr) -> exp.Expr | None:
+        """Return the member of a JSON text behind PostgreSQL's operators, or ``None`` where none is next.
+        ``a -> 'b' ->> 0`` is one path: ``json_extract_path_text(a, 'b', 0)``.
+        """
+        signs = next((signs for signs in _JSON_MEMBERS if self._tokens.touching(*signs)), None)
+        if signs is None:
+            return None
+        self._tokens.advance(len(signs))
+        name = "json_extract_path_text" if signs in _OF_TEXT else "json_extract_path"
+        if signs[0] is TokenType.HASH:
+            keys = self._json_path()
+        else:
+            keys = [self._unary() if self._tokens.at(TokenType.DASH) else self._primary()]
+        args = [node, *keys]
+        if isinstance(node, FunctionCall) and node.meta.get("json_member"):
+            args = [*node.expressions, *keys]
+        member = self._tokens.spanned(begin, FunctionCall(this=name, expressions=args))
+        # of -> only: ->> is a text, and no JSON any more
+        member.meta["json_member"] = name == "json_extract_path"
+        return member
+
+    def _json_path(self) -> list[exp.Expr]:
+        begin = self._tokens.index
+        path = (
+            self._literals.string("a path such as '{a,b}'").name.strip().removeprefix("{").removesuffix("}")
+        )
+        return [
+            self._tokens.spanned(
+                begin, exp.Literal.number(step) if step.isdigit() else exp.Literal.string(step)
+            )
+            for step in (part.strip().strip('"') for part in path.split(","))
+        ]
 
     # primaries
 
@@ -425,7 +466,7 @@ class ExpressionParser:
             self._tokens.advance()
         path = self._tokens.spanned(begin, Reference(expressions=names)) if dots > 1 else None
         self._tokens.advance()
-        node = AllColumns(this=names[-1] if names else None, path=path, except_=[], replace=[])
+        node = AllColumns(this=names[-1] if names else None, path=path, except_=[], replace=[], rename=[])
         while self._tokens.at(TokenType.L_PAREN, 1):
             if self._tokens.word() in ("EXCEPT", "EXCLUDE"):
                 self._tokens.advance(2)
@@ -434,11 +475,18 @@ class ExpressionParser:
                 self._tokens.advance(2)
                 node.set("replace", self._tokens.separated(self._replaced))
             elif self._tokens.word() == "RENAME":
-                raise self._tokens.not_yet("* RENAME", "write the columns out")
+                self._tokens.advance(2)
+                node.set("rename", self._tokens.separated(self._renamed))
             else:
                 break
             self._tokens.need(TokenType.R_PAREN, ")")
         return self._tokens.spanned(begin, node)
+
+    def _renamed(self) -> exp.Expr:
+        begin = self._tokens.index
+        old = self._tokens.identifier("column")
+        self._tokens.need_word("AS")
+        return self._tokens.spanned(begin, exp.Alias(this=old, alias=self._tokens.identifier("column")))
 
     def _replaced(self) -> exp.Expr:
         begin = self._tokens.index

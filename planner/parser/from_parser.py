@@ -25,6 +25,7 @@ from penstock.planner.parser.syntax_nodes import (
     PivotedTable,
     ProcessTableCall,
     RowCount,
+    SampledTable,
     SnapshotTable,
     TableArgument,
     TableFunctionCall,
@@ -103,11 +104,7 @@ class TableParser:
         time = self._as_of()
         if time is not None:
             begin = self._tokens.index
-        # clauses of other engines between a table and its alias
-        if self._tokens.at_words("TABLESAMPLE"):
-            raise self._tokens.not_yet(
-                "TABLESAMPLE", "write WHERE pmod(xxhash64(key), 100) < 5 for 5 in 100 keys, or LIMIT 10"
-            )
+        # t PIVOT (..) AS a, t TABLESAMPLE (..) AS a
         if self._tokens.word() in PIVOT_WORDS and time is None:
             node = self._pivots.table(begin, node)
         name = self.alias("table alias")
@@ -118,7 +115,12 @@ class TableParser:
             node.set("alias", self._tokens.spanned(begin, exp.TableAlias(this=name, columns=columns)))
         # t AS a PIVOT (..) AS b
         if self._tokens.word() in PIVOT_WORDS and time is None and not isinstance(node, PivotedTable):
-            return self._table_alias(self._pivots.table(first, node))
+            outer = self._pivots.table(first, node)
+            # t AS a TABLESAMPLE (..): a is the sample
+            if isinstance(outer, SampledTable) and name is not None and not columns:
+                outer.set("alias", node.args["alias"].copy())
+                return outer
+            return self._table_alias(outer)
         time = time or self._as_of()
         return node if time is None else self._at_time(node, time, first)
 
@@ -508,7 +510,13 @@ class TableParser:
 
     def _no_condition(self, kind: str) -> PenstockError:
         error = self._tokens.unexpected("ON", "USING")
-        if not error.hint:
+        # ksqlDB: JOIN s WITHIN 1 HOURS ON ..
+        if self._tokens.at_words("WITHIN"):
+            error.hint = (
+                "leave WITHIN out: ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '1' HOUR AND a.ts + "
+                "INTERVAL '1' HOUR"
+            )
+        elif not error.hint:
             error.hint = f"write {kind} JOIN t ON a.key = b.key; CROSS JOIN pairs every row with every row"
         return error
 

@@ -1,4 +1,4 @@
-"""The grammar of PIVOT and UNPIVOT behind a table of FROM."""
+"""The grammar of PIVOT, UNPIVOT and TABLESAMPLE behind a table of FROM."""
 
 from __future__ import annotations
 
@@ -8,22 +8,57 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.planner.parser.parser_context import ParserContext
-from penstock.planner.parser.syntax_nodes import PivotedTable, UnpivotedTable
+from penstock.planner.parser.syntax_nodes import PivotedTable, SampledTable, UnpivotedTable
 
-WORDS = ("PIVOT", "UNPIVOT")
+WORDS = ("PIVOT", "UNPIVOT", "TABLESAMPLE")
 
 
 class PivotParser:
-    """Parses PIVOT and UNPIVOT."""
+    """Parses PIVOT, UNPIVOT and TABLESAMPLE."""
 
     def __init__(self, context: ParserContext) -> None:
         self._context, self._tokens = context, context.tokens
 
     def table(self, begin: int, node: exp.Expr) -> exp.Expr:
-        """Return the pivoted or unpivoted table at the current word, of the table before it."""
+        """Return the pivoted, unpivoted or sampled table at the current word, of the table before it."""
         word = self._tokens.word()
         self._tokens.advance()
+        if word == "TABLESAMPLE":
+            return self._sample(begin, node)
         return self._pivot(begin, node) if word == "PIVOT" else self._unpivot(begin, node)
+
+    def _sample(self, begin: int, node: exp.Expr) -> exp.Expr:
+        # TABLESAMPLE BERNOULLI (5), (5 PERCENT), (5 ROWS), (BUCKET 1 OUT OF 4 ON k), REPEATABLE (7)
+        if not self._tokens.take_words("BERNOULLI"):
+            self._tokens.take_words("SYSTEM")
+        self._tokens.need(TokenType.L_PAREN, "(")
+        sampled = SampledTable(this=node)
+        if self._tokens.take_words("BUCKET"):
+            bucket = self._number()
+            self._tokens.need_word("OUT")
+            self._tokens.need_word("OF")
+            sampled.set("bucket", [bucket, self._number()])
+            if self._tokens.take_words("ON"):
+                sampled.set("by", self._tokens.separated(self._context.scalar))
+        else:
+            number = self._number()
+            of_rows = self._tokens.take_words("ROWS")
+            sampled.set("rows" if of_rows else "share", number)
+            if not of_rows and not self._tokens.take_words("PERCENT"):
+                self._tokens.take(TokenType.MOD)
+        self._tokens.need(TokenType.R_PAREN, ")")
+        if self._tokens.take_words("REPEATABLE"):
+            self._tokens.need(TokenType.L_PAREN, "(")
+            sampled.set("seed", self._number())
+            self._tokens.need(TokenType.R_PAREN, ")")
+        return self._tokens.spanned(begin, sampled)
+
+    def _number(self) -> exp.Expr:
+        begin = self._tokens.index
+        if not self._tokens.at(TokenType.NUMBER):
+            raise self._tokens.unexpected("a number")
+        self._tokens.advance()
+        return self._tokens.spanned(begin, exp.Literal.number(self._tokens.previous.text))
 
     def _pivot(self, begin: int, node: exp.Expr) -> exp.Expr:
         # PIVOT (SUM(a) AS s, COUNT(*) FOR b IN ('x' AS y, 'z'))

@@ -120,6 +120,9 @@ class QueryParser:
         )
         # name [(columns)] AS (query)
         self._tokens.need_word("AS")
+        # PostgreSQL's words of how it is computed: a WITH table that is read twice is computed once anyway
+        if not self._tokens.take_words("NOT", "MATERIALIZED"):
+            self._tokens.take_words("MATERIALIZED")
         self._tokens.need(TokenType.L_PAREN, "(")
         body = self.query()
         self._tokens.need(TokenType.R_PAREN, ")")
@@ -402,7 +405,11 @@ class QueryParser:
             or (isinstance(node, exp.Literal) and not node.name.isdigit())
         ):
             raise PenstockError(
-                "SQL-1012", "a number of rows is a whole number such as 10", span=span, sqlstate="2201W"
+                "SQL-1012",
+                "a number of rows is a whole number such as 10",
+                span=span,
+                hint="write the number itself, or ? and pass it: LIMIT 10",
+                sqlstate="2201W",
             )
         return node
 

@@ -44,6 +44,7 @@ _TIME_UNITS = (
 # words that other engines begin a statement with
 _FIRST_WORDS = (
     _Rule("", "COPY", _FILES.replace("; INSERT", "; CREATE TABLE t WITH (..) AS SELECT writes one; INSERT")),
+    _Rule("", "LOAD|UNLOAD MODULE", "leave it out: connectors and functions are Python modules"),
     _Rule("", "LOAD|IMPORT|UNLOAD|EXPORT", _FILES),
     _Rule(
         "",
@@ -69,6 +70,16 @@ _FIRST_WORDS = (
         "ATTACH",
         "CREATE TABLE t WITH ('connector' = 'sqlite', ..) reads a database; so do duckdb, postgres",
     ),
+    _Rule(
+        "",
+        "SUMMARIZE",
+        "write SELECT COUNT(*), MIN(COLUMNS(*)), MAX(COLUMNS(*)) FROM t; DESCRIBE t shows its columns",
+    ),
+    _Rule("", "PIVOT", "write SELECT * FROM t PIVOT (SUM(x) FOR c IN ('a', 'b'))"),
+    _Rule("", "UNPIVOT", "write SELECT * FROM t UNPIVOT (x FOR c IN (a, b))"),
+    _Rule("", "TERMINATE|PAUSE|RESUME", "write STOP JOB 'id'; SHOW JOBS lists them"),
+    _Rule("", "PRINT", "write SELECT * FROM t"),
+    _Rule("", "ADD|REMOVE", "there are no jars: connectors and functions are Python modules"),
     _Rule("", "INSTALL", "extras are installed outside: pip install 'penstock[spark]'"),
     _Rule("", "REPLACE|UPSERT", "write INSERT INTO: a table with a PRIMARY KEY keeps the last row of a key"),
     _Rule("", "DECLARE|PREPARE", "parameters are those of a program: cursor.execute('SELECT ?', [1])"),
@@ -93,9 +104,31 @@ _OBJECTS = (
     _Rule(
         "CREATE",
         "STREAM|SOURCE|SINK",
-        "write CREATE TABLE: its connector makes it a stream, a source or a sink",
+        "write CREATE TABLE {next} (..) WITH ('connector' = 'kafka', 'topic' = '..', "
+        "'properties.bootstrap.servers' = '..', 'format' = 'json'), and INSERT INTO it for a sink of a query",
     ),
     _Rule("CREATE", "SCHEMA", "write CREATE DATABASE"),
+    _Rule("CREATE|REFRESH", "STREAMING TABLE", "write CREATE MATERIALIZED VIEW, and FROM t for STREAM(t)"),
+    _Rule("CREATE OR", "REFRESH", "write CREATE MATERIALIZED VIEW, and FROM t for STREAM(t)"),
+    _Rule(
+        "CREATE|ALTER|DROP MATERIALIZED",
+        "TABLE",
+        "write CREATE MATERIALIZED VIEW v AS .., which is always fresh, and leave FRESHNESS out",
+    ),
+    _Rule(
+        "OR REPLACE",
+        "MATERIALIZED",
+        "write DROP MATERIALIZED VIEW IF EXISTS v; and then CREATE MATERIALIZED VIEW v",
+    ),
+    _Rule(
+        "ALTER",
+        "MATERIALIZED",
+        "write DROP MATERIALIZED VIEW v; and then CREATE MATERIALIZED VIEW with another name",
+    ),
+    _Rule("CREATE|DROP", "CONNECTION|SECRET", "leave it out: WITH of a table says how it is reached"),
+    _Rule(
+        "CREATE|DROP", "MODEL", "leave it out: CREATE FUNCTION f AS 'module.f' LANGUAGE PYTHON calls a model"
+    ),
     _Rule(
         "CREATE", "EXTERNAL|FOREIGN|UNLOGGED|GLOBAL|LOCAL", "leave {here} out: WITH says where the rows are"
     ),
@@ -131,6 +164,17 @@ _TABLES = (
     ),
     _Rule("<string> =", "<number>|<word>", "a value is a text in single quotes: '{here}'"),
     _Rule("<string>", ":", "write = between the key and the value"),
+    _Rule(
+        "<any>",
+        "USING DELTA|ICEBERG",
+        "write WITH ('connector' = '{next}', 'table-path' = '..')",
+        first="CREATE",
+    ),
+    _Rule(
+        "VIEW <word>",
+        "USING <word>",
+        "write CREATE TEMPORARY VIEW {last} AS SELECT * FROM 'path'",
+    ),
     _Rule(
         "<any>",
         "USING <word>",
@@ -184,9 +228,16 @@ _COMMANDS = (
     _Rule("ALTER TABLE <word> SET", "TBLPROPERTIES", "write SET ('key' = 'value')"),
     _Rule("OVERWRITE DIRECTORY", "<string>", "write CREATE TABLE t WITH ('path' = '..') AS SELECT .."),
     _Rule("<any>", "CASCADE|RESTRICT", "leave {here} out", first="DROP"),
+    _Rule("DESC|DESCRIBE <word>", "EXTENDED|FORMATTED", "write DESCRIBE EXTENDED {last}"),
+    _Rule("DESC|DESCRIBE HISTORY|DETAIL", "<word>", "SHOW CREATE TABLE {here} shows its options"),
+    _Rule("USE", "MODULES", "leave it out: connectors and functions are Python modules"),
+    _Rule("USE MODULES", "<any>", "leave it out: connectors and functions are Python modules"),
+    _Rule("EXECUTE", "PLAN", "there are no compiled plans: run the statement itself"),
+    _Rule("SHOW", "TOPICS", "SHOW TABLES lists the declared tables"),
     _Rule("SHOW", "SCHEMAS", "write SHOW DATABASES"),
     _Rule("SHOW", "VARIABLES|ALL|PARAMETERS|CONFIG", "SET alone lists all settings"),
-    _Rule("SHOW", "PROCESSLIST|QUERIES|STREAMS", "SHOW JOBS lists what runs"),
+    _Rule("SHOW", "STREAMS|SOURCES|SINKS", "SHOW TABLES lists tables, SHOW JOBS what runs"),
+    _Rule("SHOW", "PROCESSLIST|QUERIES", "SHOW JOBS lists what runs"),
     _Rule("SHOW CREATE", "<word>", "write SHOW CREATE TABLE {here}"),
 )
 
@@ -201,15 +252,34 @@ _QUERIES = (
     _Rule("*", "*", "write power(a, b)"),
     _Rule("<any>", "~", "write RLIKE for a regular expression, LIKE or ILIKE for % and _"),
     _Rule("<any>", "@", "write the value; a program writes ? and passes it: cursor.execute('SELECT ?', [1])"),
-    _Rule("<any>", "- > >", "write json_value({last}, '$.a'), a text"),
-    _Rule("<any>", "->", "write get_json_object(x, '$.a') for a field of JSON; x -> .. is a lambda"),
     _Rule("<any>", ": =", "write => and the argument, or named_struct('a', 1) for a struct"),
     _Rule("<any>", ": <number>", "write slice(array, 1, 2): the first element and how many"),
     _Rule("<any>", ":", "write get_json_object(x, '$.a') for a field of JSON, x.a for one of a row"),
     _Rule(
-        "WINDOW TUMBLING|HOPPING|SESSION",
+        "WINDOW TUMBLING",
         "(",
-        "write FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR)",
+        "write FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR), and GROUP BY window_start, "
+        "window_end",
+    ),
+    _Rule(
+        "WINDOW HOPPING",
+        "(",
+        "write FROM HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '30' SECOND), the advance "
+        "first, and GROUP BY window_start, window_end",
+    ),
+    _Rule(
+        "WINDOW SESSION",
+        "(",
+        "write FROM SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), INTERVAL '60' SECOND), and GROUP BY "
+        "window_start, window_end",
+    ),
+    _Rule("<any>", "USING SAMPLE", "write TABLESAMPLE (10 PERCENT) behind the table"),
+    _Rule(". ", "*", "name the row: SELECT r.* FROM (SELECT .. AS r) AS t"),
+    _Rule("AS", "( <word>", "write the function in FROM: LATERAL VIEW f(..) t AS a, b"),
+    _Rule(
+        "TRANSFORM ( <any> , <any> )",
+        "USING",
+        "write it in Python: CREATE FUNCTION f AS 'module.f' LANGUAGE PYTHON",
     ),
     _Rule("STREAM *", "FROM", "leave STREAM out: a query over a stream is one"),
     _Rule("<any>", "ON CONFLICT", "leave it out: a table with a PRIMARY KEY keeps the last row of a key"),
@@ -218,6 +288,7 @@ _QUERIES = (
         "<any>", "WITH CONDITIONAL", "leave WITH CONDITIONAL ARRAY WRAPPER out: the value is JSON as it is"
     ),
     _Rule("U &", "<string>", "write E and \\u: E'\\u0061'"),
+    _Rule("R", "<string>", "leave {last} out: a backslash in a text is itself"),
     _Rule("_UTF8|_UTF16|_UTF32|_LATIN1", "<string>", "leave {last} out: texts are UTF-8"),
     _Rule("<word>", "EXISTS", "write {last} IN (SELECT ..), or EXISTS (SELECT ..) alone"),
     _Rule("KEEP", "(", "write max_by(value, order), or min_by"),

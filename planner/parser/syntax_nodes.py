@@ -68,11 +68,17 @@ class Reference(exp.Expression):
 
 
 class AllColumns(exp.Expression):
-    """``*`` or ``t.*``, with ``EXCEPT (columns)`` and ``REPLACE (value AS column)``. ``path`` is the whole
-    name of ``t.row.*``.
+    """``*`` or ``t.*``, with ``EXCEPT (columns)``, ``REPLACE (value AS column)`` and ``RENAME (a AS b)``.
+    ``path`` is the whole name of ``t.row.*``.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": False, "path": False, "except_": False, "replace": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": False,
+        "path": False,
+        "except_": False,
+        "replace": False,
+        "rename": False,
+    }
 
 
 class TypedLiteral(exp.Expression):
@@ -234,6 +240,22 @@ class LateralQuery(exp.Expression):
     """``LATERAL (query)``: a query that may read the preceding tables of FROM."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+
+
+class SampledTable(exp.Expression):
+    """``t TABLESAMPLE (..)``: ``share`` is a number of 100, ``rows`` a number of rows, ``bucket`` a bucket
+    and of how many; one of the three is set. ``by`` are the expressions of ON, ``seed`` that of REPEATABLE.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "share": False,
+        "rows": False,
+        "bucket": False,
+        "by": False,
+        "seed": False,
+        "alias": False,
+    }
 
 
 class PivotedTable(exp.Expression):

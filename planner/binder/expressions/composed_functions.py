@@ -36,7 +36,7 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.binder.expressions.json import variant_get
+from penstock.planner.binder.expressions.json import json_member, json_member_text, variant_get
 from penstock.planner.binder.expressions.number_formats import to_number
 from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
@@ -541,6 +541,8 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "current_time": _time_now,
     "is_decimal": _matches(r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"),
     "is_valid_utf8": _is_text,
+    "json_extract_path": json_member,
+    "json_extract_path_text": json_member_text,
     "json_quote": _json_of,
     "json_string": _json_of,
     "json_unquote": _unquoted,
@@ -548,7 +550,6 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "make_interval": _made_interval,
     "make_time": _made_time,
     "make_timestamp_ltz": _made_instant,
-    "make_valid_utf8": _same_text,
     "mask": _masked,
     "quote": _quoted,
     "regexp_match": _matched,
@@ -561,10 +562,9 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "try_to_binary": _tried_bytes,
     "try_to_number": lambda args, call, span: to_number(args, call, span, tries=True),
     "try_to_time": lambda args, call, span: Cast(TIME, True, arg=args[0], safe=True, span=span),
-    "try_validate_utf8": _same_text,
     "to_variant_object": lambda args, call, span: _as_variant(args[0], span),
     "try_variant_get": lambda args, call, span: variant_get(args, call, span, tries=True),
-    "validate_utf8": _same_text,
+    **dict.fromkeys(("make_valid_utf8", "try_validate_utf8", "validate_utf8"), _same_text),
     "variant_get": lambda args, call, span: variant_get(args, call, span, tries=False),
     "array_concat": lambda args, call, span: call("concat", args, span),
     "array_insert": _inserted,

@@ -119,3 +119,43 @@ def tuple_fields(args: Sequence[Expression], call: Caller, span: Span | None) ->
         for key in keys
     ]
     return (Literal(INT, False, value=1, span=span), *fields)
+
+
+def json_member(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
+    """Return ``s -> 'a' -> 0``: the VARIANT at a path of constants in a text or a VARIANT. It is NULL where
+    there is none, or where the text is no JSON.
+    """
+    path = _path(args[1:], span)
+    value = args[0] if args[0].type == VARIANT else call("try_parse_json", [args[0]], span)
+    return call("variant_at", [value, path], span)
+
+
+def json_member_text(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
+    """Return ``s ->> 'a'``: what is at the path as a text, an object or an array as JSON."""
+    if args[0].type == VARIANT:
+        return Cast(STRING, True, arg=json_member(args, call, span), span=span)
+    return call("get_json_object", [args[0], _path(args[1:], span)], span)
+
+
+def _path(keys: Sequence[Expression], span: Span | None) -> Literal:
+    return Literal(STRING, False, value="$" + "".join(_step(key, span) for key in keys), span=span)
+
+
+def _step(key: Expression, span: Span | None) -> str:
+    value = key.value if isinstance(key, Literal) else None
+    if isinstance(value, str):
+        # DuckDB: s ->> '$.a.b' is a whole path
+        if value.startswith(("$.", "$[")):
+            return value[1:]
+        # a path has no way to write such a name
+        if "'" not in value:
+            return f"['{value}']"
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return f"[{value}]"
+    raise PenstockError(
+        "SQL-1103",
+        "a key of JSON is a constant: the name of a field without quotes, or a position from 0",
+        span=key.span or span,
+        hint="write s ->> 'name', s -> 'list' ->> 0, or element_at(from_json(s, 'MAP<STRING, STRING>'), key)",
+        sqlstate="42804",
+    )

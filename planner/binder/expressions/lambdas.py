@@ -48,7 +48,10 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
     declared = LAMBDA_NAMES.get(name)
     if declared is None:
         first = next(arg for arg in args if isinstance(arg, LambdaFunction))
-        raise _misplaced(f"{name} takes no function as argument", span_of(first))
+        # upper(s -> 'a'): a member of JSON, which only parentheses tell from a function
+        member = isinstance(first.this, exp.Literal) and len(first.expressions) == 1
+        hint = f"write {name}(({first.expressions[0].name} -> ..)) for a member of JSON" if member else None
+        raise _misplaced(f"{name} takes no function as argument", span_of(first), hint)
     least, most = declared.arity
     if not least <= len(args) <= (most or least):
         raise PenstockError(

@@ -33,6 +33,7 @@ from penstock.planner.binder.match_recognize import bind_matches
 from penstock.planner.binder.relations.files import file_source
 from penstock.planner.binder.relations.pivot import bind_pivot, bind_unpivot
 from penstock.planner.binder.relations.process_tables import bind_process_table
+from penstock.planner.binder.relations.sample import bind_sample
 from penstock.planner.binder.relations.states import state_table
 from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.relations.view_versions import version_difference, view_version
@@ -53,6 +54,7 @@ from penstock.planner.parser.syntax_nodes import (
     PivotedTable,
     ProcessTableCall,
     RowMatches,
+    SampledTable,
     SnapshotTable,
     StateTable,
     UnpivotedTable,
@@ -167,12 +169,14 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
                 sqlstate="0A000",
             )
         # t PIVOT (..), t UNPIVOT (..)
-        case PivotedTable():
+        case PivotedTable() | UnpivotedTable():
             inner = bind_source(tree.this, context)
+            if isinstance(tree, UnpivotedTable):
+                return bind_unpivot(tree, inner.relation, inner.name, context)
             return bind_pivot(tree, inner.relation, inner.name, context)
-        case UnpivotedTable():
-            inner = bind_source(tree.this, context)
-            return bind_unpivot(tree, inner.relation, inner.name, context)
+        # t TABLESAMPLE (..)
+        case SampledTable():
+            return bind_sample(tree, bind_source(tree.this, context).relation, context)
         # t MATCH_RECOGNIZE (..)
         case RowMatches():
             return bind_matches(tree, context, bind_source)

@@ -195,6 +195,9 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
                 else f"select {name}_start(..) and {name}_end(..)",
                 sqlstate="42803",
             )
+        # Spark: window_time(window)
+        if name == "window_time" and function in _SPARK and not node.expressions:
+            return _column("window_time", node)
         # Flink: TUMBLE_START(ts, i), TUMBLE_ROWTIME(ts, i), TUMBLE_PROCTIME(ts, i)
         kind, _, part = name.partition("_")
         if kind != function or part not in (*_PARTS, "proctime"):

@@ -275,9 +275,10 @@ error[SQL-1103]: MAP<STRING, INT> cannot be the key of a MAP
 ====
 SELECT x -> x FROM bid
 ---
-error[SQL-1001]: unexpected "->": the end of the query or its next part was expected
+error[SQL-1042]: column "x" does not exist in bid
   1 | SELECT x -> x FROM bid
-    |          ^^
+    |        ^
+hint: there is auction, bidder, channel, price, ts
 ====
 SELECT transform(ARRAY[auction], x -> ) FROM bid
 ---

@@ -285,12 +285,14 @@ SELECT price FROM bid LIMIT x
 error[SQL-1012]: a number of rows is a whole number such as 10
   1 | SELECT price FROM bid LIMIT x
     |                             ^
+hint: write the number itself, or ? and pass it: LIMIT 10
 ====
 SELECT price FROM bid LIMIT 1.5
 ---
 error[SQL-1012]: a number of rows is a whole number such as 10
   1 | SELECT price FROM bid LIMIT 1.5
     |                             ^^^
+hint: write the number itself, or ? and pass it: LIMIT 10
 ====
 SELECT price FROM bid LIMIT 1 LIMIT 2
 ---
@@ -427,7 +429,7 @@ error[SQL-1001]: the statement ends where a query was expected
 ====
 DESCRIBE
 ---
-error[SQL-1001]: the statement ends where EXTENDED, JOB, a name, a query, a text in single quotes or TABLE was expected
+error[SQL-1001]: the statement ends where EXTENDED, FORMATTED, JOB, a name, a query, a text in single quotes or TABLE was expected
   1 | DESCRIBE
     |         ^
 ====
