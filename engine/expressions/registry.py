@@ -21,6 +21,7 @@ from penstock.engine.expressions.numeric.hash_functions import DIGESTS
 from penstock.engine.expressions.numeric.mathematics import MATHEMATICS, NUMBERS
 from penstock.engine.expressions.text.encodings import ENCODINGS
 from penstock.engine.expressions.text.like_and_regexp import TEXT_PATTERNS
+from penstock.engine.expressions.text.scanned_texts import SCANNED
 from penstock.engine.expressions.text.split_and_join import TEXT_LISTS
 from penstock.engine.expressions.text.string_metrics import TEXT_WORDS
 from penstock.engine.expressions.text.strings import TEXT, joined_texts
@@ -43,6 +44,7 @@ KERNELS: dict[str, Factory] = {
     **BITS,
     **DIGESTS,
     **ENCODINGS,
+    **SCANNED,
     **TEXT_WORDS,
     **JSON_TEXTS,
     **CALENDAR_WORDS,

@@ -334,7 +334,7 @@ def _maps(lists: Lists, key: DataType, value: DataType) -> pa.Array:
     keys, values = (pc.struct_field(lists.flat, index) for index in range(2))
     keys, values = read_as(keys, key), read_as(values, value)
     # a key that occurs again in its map
-    if not firsts(lists.parents, codes_of(keys)).all():
+    if not firsts(lists.starts, codes_of(keys)).all():
         raise pa.ArrowInvalid("a MAP has a key twice")
     return Lists(
         pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, lists.missing

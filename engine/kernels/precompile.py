@@ -30,7 +30,9 @@ from penstock.engine.kernels.aggregates import (
 from penstock.engine.kernels.avro import reader, writer
 from penstock.engine.kernels.functions import (
     json_paths,
+    list_sets,
     string_split,
+    text_scans,
     time_texts,
     urls,
     variant_reader,
@@ -69,8 +71,10 @@ MODULES = (
     message_frames,
     slots,
     spark_hash,
+    list_sets,
     string_split,
     tagged_index,
+    text_scans,
     time_texts,
     urls,
     variant_reader,

@@ -24,14 +24,15 @@ from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.nested.comparison import sort_keys
 from penstock.engine.expressions.nested.lists import (
     Lists,
-    codes_of,
     common_codes,
     elements_like,
     firsts,
     interleaved,
     lists_of,
+    members,
     picked,
 )
+from penstock.engine.expressions.text.scanned_texts import reversed_texts
 from penstock.engine.expressions.text.strings import octets
 
 
@@ -92,7 +93,7 @@ def _extended(column: pa.Array, value: pa.Array, at_end: bool) -> pa.Array:
 def _distinct(column: pa.Array) -> pa.Array:
     lists = lists_of(column)
     # the first of equal elements stays, at its position
-    return lists.filter(firsts(lists.parents, codes_of(lists.flat))).column()
+    return lists.filter(firsts(lists.starts, *common_codes(lists.flat))).column()
 
 
 def _compact(column: pa.Array) -> pa.Array:
@@ -240,7 +241,7 @@ def _flatten(column: pa.Array) -> pa.Array:
 
 def _reverse(bound: BoundCall) -> Kernel:
     if not isinstance(bound.kinds[0], Array):
-        return pc.utf8_reverse
+        return reversed_texts
 
     def reverse(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
@@ -287,15 +288,13 @@ ARRAY_FUNCTIONS: dict[str, Factory] = {
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:
     # a union is the concatenation without repeated elements
     joined = interleaved([lists_of(a), lists_of(b)])
-    return joined.filter(firsts(joined.parents, codes_of(joined.flat))).column()
+    return joined.filter(firsts(joined.starts, *common_codes(joined.flat))).column()
 
 
 def _shared(mine: Lists, theirs: Lists) -> tuple[np.ndarray, np.ndarray]:
     """Return the mask of elements that also occur in the other list of the row, and the elements' codes."""
     first, second = common_codes(mine.flat, theirs.flat)
-    # Row and code in one number: a membership test over all rows at once.
-    width = max(int(first.max(initial=0)), int(second.max(initial=0))) + 1
-    return np.isin(mine.parents * width + first, theirs.parents * width + second), first
+    return members(mine, first, theirs, second), first
 
 
 def _selected(a: pa.Array, b: pa.Array, wanted: bool) -> pa.Array:
@@ -303,7 +302,7 @@ def _selected(a: pa.Array, b: pa.Array, wanted: bool) -> pa.Array:
     missing = nulls_of_any(a, b)
     shared, codes = _shared(mine, theirs)
     # INTERSECT keeps shared elements, EXCEPT the others; both without repetition
-    keep = (shared == wanted) & firsts(mine.parents, codes)
+    keep = (shared == wanted) & firsts(mine.starts, codes)
     if missing is not None:
         keep &= ~missing[mine.parents]
     remaining = mine.filter(keep)

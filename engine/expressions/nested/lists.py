@@ -108,18 +108,38 @@ def codes_of(values: pa.Array) -> np.ndarray:
     return words(values.dictionary_encode(null_encoding="encode").indices)
 
 
-def firsts(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the mask of elements that are the first of their value in their list."""
-    keep = np.zeros(codes.size, np.bool_)
-    if codes.size:
-        # List and value in one number; unique returns the first index of each.
-        _, first = np.unique(parents * (int(codes.max()) + 1) + codes, return_index=True)
-        keep[first] = True
-    return keep
+def firsts(starts: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the mask of elements that are the first of their code in their list."""
+    from penstock.engine.kernels.functions import list_sets  # numba is loaded where it is needed
+
+    keep = np.empty(codes.size, np.uint8)
+    list_sets.firsts(starts, codes, _table(starts), keep)
+    return keep.view(np.bool_)
+
+
+def members(lists: Lists, codes: np.ndarray, others: Lists, other_codes: np.ndarray) -> np.ndarray:
+    """Return the mask of elements whose code is one of the other list of their row."""
+    from penstock.engine.kernels.functions import list_sets
+
+    found = np.empty(codes.size, np.uint8)
+    list_sets.members(lists.starts, codes, others.starts, other_codes, _table(others.starts), found)
+    return found.view(np.bool_)
+
+
+def _table(starts: np.ndarray) -> np.ndarray:
+    """Return the hash table of one list: two words a place, less than half of them taken."""
+    longest = int(np.diff(starts).max(initial=0))
+    return np.zeros(2 << (2 * longest).bit_length(), np.int64)
 
 
 def common_codes(*values: pa.Array) -> list[np.ndarray]:
     """Return the codes of several columns of one type. Equal values have equal codes across columns."""
+    # whole numbers and times are their own codes
+    if all(
+        (pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)) and not column.null_count
+        for column in values
+    ):
+        return [words(column) for column in values]
     codes = codes_of(pa.concat_arrays(list(values)))
     # one dictionary for all columns, then apart again
     return np.split(codes, np.cumsum([len(column) for column in values])[:-1])

@@ -34,7 +34,7 @@ def checked_keys(keys: Lists) -> None:
     """Raise Fault RUN-2004 for a NULL key, or for a duplicate key in a map."""
     if keys.flat.null_count:
         raise bad_argument("a key of a map is NULL")
-    first = firsts(keys.parents, codes_of(keys.flat))
+    first = firsts(keys.starts, codes_of(keys.flat))
     if not first.all():
         # the first key that occurs again in its map
         twice = keys.flat[int(np.flatnonzero(~first)[0])].as_py()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -73,7 +72,6 @@ def _words(column: pa.Array, words: Callable[[pa.Array], np.ndarray]) -> np.ndar
 
 
 DIGESTS: dict[str, Factory] = {
-    "crc32": by_value(lambda value: zlib.crc32(_bytes(value)), pa.int64()),
     "sha2": _sha2,
     "hash": _row_hash("hash"),
     "xxhash64": _row_hash("xxhash64"),

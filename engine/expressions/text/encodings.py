@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable
 from typing import Any
@@ -56,15 +54,6 @@ def _decode(data: bytes, charset: str) -> str:
         return data.decode(_charset(charset))
     except UnicodeDecodeError:
         raise bad_argument(f"bytes are no text in {charset}") from None
-
-
-def _unbase64(text: str) -> bytes:
-    digits = re.sub(r"\s", "", text)
-    try:
-        # Blanks are ignored and the padding may be missing.
-        return base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        raise bad_argument(f"{text!r} is not in base 64") from None
 
 
 def _url_decode(text: str) -> str:
@@ -144,7 +133,6 @@ def _tried(function: Callable[..., str | None]) -> Callable[..., str | None]:
 
 ENCODINGS: dict[str, Factory] = {
     "base64": _base64,
-    "unbase64": by_value(_unbase64, pa.binary()),
     "encode": _between_texts_and_bytes(_encode, pa.binary()),
     "decode": _between_texts_and_bytes(_decode, pa.string()),
     "url_encode": plain(url_encoded),

@@ -14,6 +14,7 @@ from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
 from penstock.engine.expressions.text.remembered_texts import RememberedTexts
+from penstock.engine.expressions.text.scanned_texts import like_kernel
 from penstock.engine.expressions.text.strings import check_replaced
 
 _ESCAPED_BY_ARROW = "\\"
@@ -52,6 +53,9 @@ def _like(without_case: bool) -> Factory:
             quoted = escape.replace("'", "''").replace("{", "{{").replace("}", "}}")
             return duckdb_kernel(f"{{0}} {name} {{1}} ESCAPE '{quoted}'", pa.bool_())
         translated = _like_pattern(pattern, escape)
+        scanned = like_kernel(translated, without_case)
+        if scanned is not None:
+            return scanned
         return lambda s, *_: pc.match_like(s, translated, ignore_case=without_case)
 
     return factory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -92,24 +92,6 @@ def _last_pieces(text: str, delimiter: str, count: int) -> str:
         if at < 0:
             return text
     return text[at + len(delimiter) :]
-
-
-def _format_number(number: int | float | Decimal, digits: int) -> str | None:
-    if digits < 0:
-        return None
-    if digits > _WIDEST:
-        raise bad_argument(f"format_number: {digits:,} digits are more than {_WIDEST:,}")
-    if isinstance(number, float) and math.isnan(number):
-        return "NaN"
-    if isinstance(number, float) and number in (float("inf"), float("-inf")):
-        return "∞" if number > 0 else "-∞"
-    # the digits a DOUBLE prints with, not its binary value
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
-    return (
-        f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN):,f}"
-        if exact.adjusted() + digits < 27
-        else f"{exact:,.{digits}f}"
-    )
 
 
 def _find_in_set(text: str, listed: str) -> int:
@@ -322,7 +304,6 @@ TEXT_WORDS: dict[str, Factory] = {
     "soundex": soundex_factory(_soundex),
     "overlay": _overlay_factory,
     "substring_index": _first_pieces,
-    "format_number": by_value(_format_number, _TEXT),
     "format_string": _format_string,
     "find_in_set": by_value(_find_in_set, _INT),
     "regexp_count": _regexp_count,

@@ -197,4 +197,5 @@ def _repeated_keys(buffers: ColumnBuffers, column: OutputColumn, texts: list[Out
     first = int(buffers.nodes[column.node * 4])
     ends = buffers.words[first : first + int(buffers.groups[column.group])]
     parents = np.searchsorted(ends, np.arange(len(keys)), "right")
-    return np.unique(parents[~firsts(parents, codes_of(keys))])
+    starts = np.concatenate(([0], ends)).astype(np.int64)
+    return np.unique(parents[~firsts(starts, codes_of(keys))])

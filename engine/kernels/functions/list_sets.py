@@ -1,0 +1,49 @@
+"""Sets of the elements of lists, by codes that are equal for equal elements: a hash table a list."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from penstock.engine.kernels.kernel import IN_I64, OUT_I64, OUT_U8, VOID, kernel
+from penstock.engine.kernels.pointers import pointer
+
+_FACTOR = 0x9E3779B1
+_LOW = (1 << 31) - 1
+
+
+@njit(nogil=True)
+def _place(table, mask, row, code):
+    """Return where a code is in the table of a row, or the free place where it belongs."""
+    mixed = code ^ (code >> 31)
+    place = (((mixed & _LOW) * _FACTOR) >> 20) & mask
+    # a place that another row has written is free
+    while table[2 * place] == row and table[2 * place + 1] != code:
+        place = (place + 1) & mask
+    return place
+
+
+@kernel(VOID(IN_I64, IN_I64, OUT_I64, OUT_U8))
+def firsts(starts, codes, table_out, keep):
+    """Write 1 for each element that is the first of its code in its list, else 0. ``table_out``: zeros, two
+    words a place, a power of two of places, more than any list has elements.
+    """
+    table, mask = pointer(table_out), table_out.size // 2 - 1
+    for i in range(starts.size - 1):
+        for k in range(starts[i], starts[i + 1]):
+            place = _place(table, mask, i + 1, codes[k])
+            keep[k] = table[2 * place] != i + 1
+            table[2 * place], table[2 * place + 1] = i + 1, codes[k]
+
+
+@kernel(VOID(IN_I64, IN_I64, IN_I64, IN_I64, OUT_I64, OUT_U8))
+def members(starts, codes, other_starts, other_codes, table_out, found):
+    """Write 1 for each element that the other list of its row has too, else 0. ``table_out`` as of
+    ``firsts``, for the other lists.
+    """
+    table, mask = pointer(table_out), table_out.size // 2 - 1
+    for i in range(starts.size - 1):
+        for k in range(other_starts[i], other_starts[i + 1]):
+            place = _place(table, mask, i + 1, other_codes[k])
+            table[2 * place], table[2 * place + 1] = i + 1, other_codes[k]
+        for k in range(starts[i], starts[i + 1]):
+            found[k] = table[2 * _place(table, mask, i + 1, codes[k])] == i + 1
