@@ -89,9 +89,7 @@ FILESYSTEM_OPTIONS = (
         "what the characters are written in, such as windows-1252, latin-1 or utf-16",
     ),
     Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
-    Option(
-        "json.multiline", OptionKind.BOOL, False, "whether an object may span lines, or be in an array"
-    ),
+    Option("json.multiline", OptionKind.BOOL, False, "whether an object may span lines, or be in an array"),
     Option(
         "debezium-json.schema-include",
         OptionKind.BOOL,

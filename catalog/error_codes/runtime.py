@@ -192,4 +192,8 @@ RUNTIME: dict[str, tuple[str, str]] = {
         "A worker of Spark did not register in time.",
         "Give Spark more cores, or correct 'jobmanager.host'.",
     ),
+    "RUN-2926": (
+        "NUMBA_DISABLE_JIT is set: the engine's loops are not compiled.",
+        "Unset NUMBA_DISABLE_JIT in the environment of the program.",
+    ),
 }

@@ -32,6 +32,30 @@ class SystemClock:
         return time.monotonic_ns() / 1e6
 
 
+class BatchClock:
+    """A clock whose wall time stands still while a batch is evaluated: all calls in a row agree, also at
+    midnight.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._now_ms: int | None = None
+
+    def begin_batch(self) -> None:
+        """Read the clock anew when it is next asked."""
+        self._now_ms = None
+
+    def wall_ms(self) -> int:
+        """Return the time at which this batch first asked."""
+        if self._now_ms is None:
+            self._now_ms = self._clock.wall_ms()
+        return self._now_ms
+
+    def monotonic_ms(self) -> float:
+        """Return milliseconds that never go back."""
+        return self._clock.monotonic_ms()
+
+
 class ManualClock:
     """A clock that a test moves."""
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import llvmlite.binding
-from numba import njit, types
+from numba import config, njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment
 from numba.core.runtime import _nrt_python
 
+from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 from penstock.engine.kernels.interpreted import interpreted
 
@@ -127,6 +128,7 @@ class Kernel:
 
     def load(self) -> bool:
         """Load the machine code from the cache, or compile it. Return whether it had to be compiled."""
+        _refuse_without_compiler()
         # One thread compiles; numba's compiler is not thread-safe.
         with global_compiler_lock:
             # Another thread has loaded it while this one waited.
@@ -158,12 +160,25 @@ class Kernel:
         return interpreted(self._dispatcher.py_func)
 
     def _first(self, *arguments: Any) -> Any:
+        _refuse_without_compiler()
         if self._interpreted_rows > 0:
             self._interpreted_rows -= max(len(arguments[at]) for at in self.interpreted_by)
             if self._interpreted_rows >= 0 and (self._cache is None or self._cache.is_empty()):
                 return self.interpreted(*arguments)
         self.load()
         return self._run(*arguments)
+
+
+def _refuse_without_compiler() -> None:
+    """Raise RUN-2926 where numba compiles nothing: Python would mix words of most loops otherwise."""
+    if config.DISABLE_JIT:
+        raise PenstockError(
+            "RUN-2926",
+            "NUMBA_DISABLE_JIT is set, and the engine's loops need machine code",
+            hint="unset NUMBA_DISABLE_JIT in the environment of this program",
+            kind=Kind.USER,
+            sqlstate="55000",
+        )
 
 
 def kernel(signature: Any, *, interpreted_by: tuple[int, ...] = ()) -> Callable[[Callable[..., Any]], Kernel]:

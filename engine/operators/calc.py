@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
+from penstock.engine.api.clock import BatchClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import TooLarge
@@ -32,7 +33,8 @@ class CalcOperator(Operator):
         self._zone = options.time_zone
 
     def open(self, context: Context) -> None:
-        evaluation = EvaluationContext(self._zone, context.clock)
+        self._clock = BatchClock(context.clock)
+        evaluation = EvaluationContext(self._zone, self._clock)
         node, schema = self._node, self._spec.schema.to_arrow()
         read = [*(node.projections or ()), *([] if node.predicate is None else [node.predicate])]
         # no expression reads a column behind these
@@ -45,6 +47,7 @@ class CalcOperator(Operator):
         )
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        self._clock.begin_batch()
         try:
             result = self._of(batch)
         # One row that is too large is an error. Of more rows the first half may fit.

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api import arrow_numpy
+from penstock.engine.api.clock import BatchClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output, PendingOutput, start_output
 from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
@@ -32,7 +33,8 @@ class UnnestOperator(Operator):
         self._schema = spec.schema.to_arrow()
 
     def open(self, context: Context) -> None:
-        evaluation = EvaluationContext(self._zone, context.clock)
+        self._clock = BatchClock(context.clock)
+        evaluation = EvaluationContext(self._zone, self._clock)
         self._arguments = [compile_expression(arg, evaluation) for arg in self._node.call.args]
         self._kernel = table_kernel(self._node.call, evaluation)
         condition = self._node.condition
@@ -42,6 +44,7 @@ class UnnestOperator(Operator):
         self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> PendingOutput | None:
+        self._clock.begin_batch()
         return start_output(self._in_pieces(batch, out))
 
     def _in_pieces(self, batch: Batch, out: Output) -> PendingOutput:

@@ -1,5 +1,6 @@
 """Kernels: when their machine code is loaded, and when it is no longer found."""
 
+import os
 import subprocess
 import sys
 
@@ -90,3 +91,15 @@ def test_machine_code_is_loaded_without_what_numba_compiles():
     counting_sort(np.arange(3), 3)
     done = subprocess.run([sys.executable, "-c", ONE], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
+
+
+def test_without_a_compiler_a_query_says_what_to_unset():
+    program = "import penstock; penstock.connect().execute('SELECT k, COUNT(*) FROM (VALUES (1), (2)) AS t (k) GROUP BY k').fetchall()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )
+    assert "RUN-2926" in done.stderr and "unset NUMBA_DISABLE_JIT" in done.stderr

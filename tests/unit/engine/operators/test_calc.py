@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.types import BIGINT, BOOLEAN
+from penstock.catalog.types import BIGINT, BOOLEAN, DATE
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import Batch
@@ -72,6 +74,26 @@ def test_the_current_time_is_the_clocks() -> None:
         None, (call("unix_millis", call("now")),), Batch(ROWS.slice(0, 1)), ManualClock(1_700_000_000_123)
     )
     assert out.rows() == [{"p0": 1_700_000_000_123}]
+
+
+class TickingClock(ManualClock):
+    """A clock that is a day later at each look."""
+
+    def wall_ms(self) -> int:
+        self.advance(86_400_000)
+        return super().wall_ms()
+
+
+def test_the_current_time_is_one_in_a_row_and_a_later_one_in_the_next_batch() -> None:
+    """CURRENT_DATE and the date of CURRENT_TIMESTAMP agree, also at midnight."""
+    day = call("current_date")
+    same = call("equal", day, cast(call("localtimestamp"), DATE))
+    operator = CalcOperator(calc_spec("id", "calc", Schema((Field("p0", DATE),)), same, (day,)), JobOptions())
+    opened(operator, TickingClock())
+    out = Remembered()
+    for _ in range(2):
+        operator.on_batch(Batch(ROWS), 0, out)
+    assert out.rows() == [{"p0": date(1970, 1, at)} for at in (2, 3) for _ in range(4)]
 
 
 def test_faults_come_out_as_errors() -> None:
