@@ -65,8 +65,8 @@ DATA: dict[str, tuple[str, str]] = {
         "Make lines of it as the hint shows.",
     ),
     "DAT-4123": (
-        "A JSON column is a text in some rows and an object or number in others.",
-        "Declare the other columns with their types, or write it in one kind.",
+        "A JSON column has a value that no type reads, such as an object with a field twice.",
+        "Declare the other columns with their types, or write it in another way.",
     ),
     "DAT-4124": (
         "A directory without declared columns has files of several formats or layouts.",

@@ -31,6 +31,7 @@ from penstock.catalog.types import (
     TIME,
     TIMESTAMP,
     TIMESTAMP_LTZ,
+    VARIANT,
     DataType,
     Decimal,
     from_arrow,
@@ -166,6 +167,7 @@ def json_columns(samples: list[TextSample], multiline: bool | None = None) -> Te
         except duckdb.Error as error:
             raise _not_inferred(shown, error, _OBJECTS) from error
     fields = [Field(column.name, from_arrow(_named(column.type))) for column in schema]
+    _refuse_names_that_differ_in_case([field.name for field in fields], data, shown)
     options = {"json.multiline": "true"} if documents and multiline is None else {}
     return TextColumns(tuple(_readable(field, data, shown) for field in fields), options)
 
@@ -353,6 +355,18 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
+def _refuse_names_that_differ_in_case(names: list[str], data: bytes, shown: str) -> None:
+    """Refuse a sample with fields such as a and A: DuckDB calls the second one A_1, which no object has."""
+    for name in names:
+        first = re.fullmatch(r"(.+)_\d+", name)
+        if first is None or first[1].lower() not in (other.lower() for other in names):
+            continue
+        if not any(json.dumps(name, ensure_ascii=ascii).encode() in data for ascii in (True, False)):
+            message = f"{shown} has two columns called {first[1]}"
+            hint = "names are compared without case: rename one in the file, or declare the other columns"
+            raise PenstockError("DAT-4208", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42702")
+
+
 def _named(kind: pa.DataType) -> pa.DataType:
     """Return a sniffed type as one that has a SQL type: a part that is always null is a text."""
     if isinstance(kind, pa.BaseExtensionType) or pa.types.is_null(kind):
@@ -368,21 +382,28 @@ def _named(kind: pa.DataType) -> pa.DataType:
 
 def _readable(field: Field, data: bytes, shown: str) -> Field:
     """Return a column with a type as which our reader reads the sample. DAT-4123 where there is none."""
-    # plain columns may be texts that only look like dates; all may be a text
-    for kind in dict.fromkeys((field.type, STRING)):
+    # plain columns may be texts that only look like dates; values of several kinds are VARIANT
+    for kind in dict.fromkeys((field.type, STRING, VARIANT)):
         candidate = replace(field, type=kind)
         try:
             if _parses(JsonParser((candidate,)), data):
                 return candidate
         except PenstockError:  # DAT-4204: no type of JSON
             continue
-    hint = f"leave {field.name} out: declare the other columns with their types, or write it in one kind"
     raise PenstockError(
         "DAT-4123",
-        f"column {field.name} of {shown} is now a text, now another kind",
-        hint=hint,
+        f"column {field.name} of {shown} is of no type: {_fault(field, data)}",
+        hint=f"leave {field.name} out: declare the other columns with their types, or write it otherwise",
         kind=Kind.EXTERNAL,
     )
+
+
+def _fault(field: Field, data: bytes) -> str:
+    """Return why the first object that no type reads is none."""
+    parser = JsonParser((replace(field, type=VARIANT),))
+    objects = (line for line in data.split(b"\n") if _is_object(line))
+    faults = (parser.explain(line)[1] for line in objects if parser.parse(line + b"\n") is None)
+    return next(faults, "its values are of several kinds")
 
 
 def _parses(parser: JsonParser, data: bytes) -> bool:
