@@ -18,6 +18,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
+from penstock.optimizer.rules.changelog_modes import changelog_modes
 from penstock.optimizer.rules.derive_join_keys import join_keys_from_filter
 from penstock.optimizer.rules.fold_constants import fold_constants
 from penstock.optimizer.rules.fuse_count_windows import fuse_count_windows
@@ -97,6 +98,8 @@ RULES: tuple[Rule, ...] = (
     Rule(runtime_filters, only="streaming"),
     # After all rules that move columns or share sources: it compares the branches of a self join.
     Rule(window_best_filters, only="streaming"),
+    # Last: it looks at what is between an aggregate and its sinks.
+    Rule(changelog_modes, only="streaming"),
 )
 
 # Not in RULES, as it needs the bounded subplans; ``optimizer.disabled-rules`` names it all the same.

@@ -121,6 +121,8 @@ class Connector:
     accepts_changelog: bool = False
     # A sink that replaces and deletes rows by the PRIMARY KEY of its table, where that has one.
     upserts: bool = False
+    # A sink that makes nothing of the row before an update, whether its table has a key or not.
+    ignores_old_rows: bool = False
     # Its tables must declare PRIMARY KEY.
     needs_primary_key: bool = False
     internal: bool = False

@@ -102,7 +102,12 @@ _ALL = (
     ),
     # For measurements: rows are computed, and written nowhere.
     Connector(
-        "blackhole", "takes rows and forgets them", holds_variant=True, sink=True, accepts_changelog=True
+        "blackhole",
+        "takes rows and forgets them",
+        holds_variant=True,
+        sink=True,
+        accepts_changelog=True,
+        ignores_old_rows=True,
     ),
     Connector("collect", "returns rows to the client", sink=True, accepts_changelog=True, internal=True),
     # The rows are in this process: after a restart the program registers them again.
@@ -305,6 +310,16 @@ def is_in_database(table: CatalogTable) -> bool:
 def upserts_rows(table: CatalogTable) -> bool:
     """Return whether a table's rows are replaced and deleted in place, where it has a PRIMARY KEY."""
     return is_in_database(table) or connector_of(table).upserts
+
+
+def replaces_by_key(table: CatalogTable) -> bool:
+    """Return whether rows of a table are replaced and deleted by its PRIMARY KEY, which it has."""
+    return upserts_rows(table) and bool(table.primary_key)
+
+
+def ignores_old_rows(table: CatalogTable) -> bool:
+    """Return whether a table makes nothing of the row before an update."""
+    return connector_of(table).ignores_old_rows
 
 
 def takes_filter(table: CatalogTable) -> bool:

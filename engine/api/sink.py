@@ -39,7 +39,7 @@ class SinkRequest:
     another owner staged if its checkpoint (``origin``) says so, but never deletes it: that job may be
     running. ``job_id`` is for people. ``resumes`` False: the job keeps no checkpoints, so nothing resumes
     from one. ``key_group``: one of the key groups that the subtask owns. ``report_event``: sends an event to
-    the job master.
+    the job master. ``upserts``: a row of weight 1 replaces that of its key, others delete it.
     """
 
     table: CatalogTable | None
@@ -56,6 +56,7 @@ class SinkRequest:
     resumes: bool = True
     key_group: int = 0
     report_event: Callable[[OperatorEvent], None] = lambda event: None
+    upserts: bool = False
 
 
 def writer_name(owner: str, operator_id: str) -> str:

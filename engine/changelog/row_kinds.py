@@ -45,6 +45,21 @@ def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.Re
     return _paired(rows, weights, group, count)
 
 
+def keyed_rows(
+    batch: Batch, upsert_key: tuple[int, ...] | None, upserts: bool
+) -> tuple[pa.RecordBatch, np.ndarray]:
+    """Return the changes of a batch for a table that replaces rows by key: rows, and which are deletions.
+
+    Of an update there is the new row only, or the old one as a deletion before it. ``upserts``: rows come in
+    the order of their changes and without old ones, so their weights say which are deletions, and are no sum.
+    """
+    if upserts:
+        deleted = np.zeros(batch.num_rows, np.bool_) if batch.weights is None else batch.weights < 0
+        return batch.rows, deleted
+    rows, ops = change_rows(batch, upsert_key)
+    return rows, (ops == DELETE) | (ops == UPDATE_BEFORE)
+
+
 def _keys(rows: pa.RecordBatch, key: tuple[int, ...]) -> tuple[np.ndarray, int]:
     return group_numbers(pa.Table.from_batches([rows]).select(list(key)))
 

@@ -21,7 +21,7 @@ from penstock.engine.api.row_pieces import batches_of, take_rows
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers
-from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows, with_op_column
+from penstock.engine.changelog.row_kinds import change_rows, keyed_rows, with_op_column
 from penstock.engine.connectors.staged_epochs import OPEN_EPOCH, StagedEpoch, StagedEpochs
 
 BUFFERED_BYTES = 16 << 20
@@ -90,13 +90,12 @@ class EpochSink:
         # without weights, or with copies: the sink operator has refused or repeated other weights
         if self._target.form is StagedForm.INSERTS:
             return batch.rows
-        rows, ops = change_rows(batch, self._request.upsert_key)
         if self._target.form is StagedForm.CHANGES:
-            return with_op_column(rows, ops)
+            return with_op_column(*change_rows(batch, self._request.upsert_key))
         # -D and -U delete the row of their key; the +U after a -U is the key's last change and wins
-        deleted = array_of((ops == DELETE) | (ops == UPDATE_BEFORE))
+        rows, deleted = keyed_rows(batch, self._request.upsert_key, self._request.upserts)
         schema = pa.schema([pa.field(DELETED, pa.bool_()), *rows.schema])
-        return pa.RecordBatch.from_arrays([deleted, *rows.columns], schema=schema)
+        return pa.RecordBatch.from_arrays([array_of(deleted), *rows.columns], schema=schema)
 
     def _flush(self) -> None:
         """Stage what is buffered, for an epoch whose number is not known yet."""

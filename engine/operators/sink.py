@@ -77,6 +77,7 @@ class SinkOperator(Operator, ListState):
             context.keeps_snapshots,
             context.key_groups.start,
             context.report_event,
+            spec.facts.upserts,
         )
         self._writer = sink_writer(self._request)
 

@@ -148,6 +148,13 @@ class PlanFacts:
         loaded_first = self.bounded_ports(node) if isinstance(node, BinaryJoin) else ()
         return node.insert_only(tuple(map(self.insert_only, node.inputs)), loaded_first)
 
+    def emits_upserts(self, node: LogicalPlan) -> bool:
+        """Return whether a node leaves out the row before an update: its readers replace rows by key."""
+        return self._once("emits_upserts", node, self._derive_emits_upserts)
+
+    def _derive_emits_upserts(self, node: LogicalPlan) -> bool:
+        return node.emits_upserts(tuple(map(self.emits_upserts, node.inputs)))
+
     def is_settled_by_time(self, node: Over) -> bool:
         """Return whether each row gets its values once, when time has passed it."""
         return node.timely and self.insert_only(node.input)
@@ -159,8 +166,12 @@ class PlanFacts:
         return arrival_order(node, order)
 
     def changelog(self, node: LogicalPlan) -> str:
-        """Return a node's changelog mode in words: ``insert-only`` or ``updates``."""
-        return "insert-only" if self.insert_only(node) else "updates"
+        """Return a node's changelog mode in words: ``insert-only``, ``updates`` (old and new rows) or
+        ``upserts`` (new rows, and deletions).
+        """
+        if self.insert_only(node):
+            return "insert-only"
+        return "upserts" if self.emits_upserts(node) else "updates"
 
     # -- what identifies rows and times
     # ---------------------------------------------------------------------------------

@@ -79,6 +79,8 @@ class Aggregate(UnaryNode):
     those rows; it merges a count by ``sum0``. The rule that splits an aggregate makes both equal SINGLE.
 
     ``ttl_ms`` is a hint: the time to live of a group since its last row, in milliseconds (0: for ever).
+    ``upserts``: an update is the new row alone, as every reader replaces rows by the keys. State is as
+    without it, so no digest has it.
     """
 
     no_history = None
@@ -88,6 +90,7 @@ class Aggregate(UnaryNode):
     names: tuple[str, ...]
     phase: Phase = Phase.SINGLE
     ttl_ms: int | None = None
+    upserts: bool = False
 
     def __post_init__(self) -> None:
         demand(
@@ -104,7 +107,7 @@ class Aggregate(UnaryNode):
         )
 
     def text(self) -> str:
-        return _text(self, "")
+        return _text(self, "") + (", upserts" if self.upserts else "")
 
     def operator_name(self) -> str:
         return _phase_name(self, "aggregate" if self.aggregates else "distinct")
@@ -132,6 +135,9 @@ class Aggregate(UnaryNode):
             return inputs[0]
         # SELECT DISTINCT of inserts emits each row once; a group with aggregates is replaced
         return not self.aggregates and bool(self.keys) and inputs[0]
+
+    def emits_upserts(self, inputs: tuple[bool, ...]) -> bool:
+        return self.upserts
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         return (ANY if self.phase is Phase.LOCAL else by_keys(self.keys),)

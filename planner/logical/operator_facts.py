@@ -22,6 +22,9 @@ class DerivedFacts(Protocol):
     def insert_only(self, node: Any) -> bool:
         """Return whether a node never retracts a row."""
 
+    def emits_upserts(self, node: Any) -> bool:
+        """Return whether a node leaves out the row before an update."""
+
     def upsert_key(self, node: Any) -> tuple[int, ...] | None:
         """Return the columns that identify a row of a node."""
 

@@ -185,6 +185,13 @@ class LogicalPlan:
         # a node without state passes retractions on and makes none
         return all(inputs)
 
+    def emits_upserts(self, inputs: tuple[bool, ...]) -> bool:
+        """Return whether an update is one row that replaces that of its key, without the row before it, from
+        the same property of each input.
+        """
+        # only projections, exchanges and a sink are above a node that the rule changelog_modes marks
+        return any(inputs)
+
     def state_bound(self, facts: StateFacts) -> StateBound:
         """Return the state between rows and its bound, time to live aside.
 

@@ -31,9 +31,12 @@ class HistoryOption:
 
 @dataclass(frozen=True)
 class SinkFacts(OperatorFacts):
-    """``upsert_key``: the columns that identify a row of a changelog; None when only the whole row does."""
+    """``upsert_key``: the columns that identify a row of a changelog; None when only the whole row does.
+    ``upserts``: an update comes without the row before it.
+    """
 
     upsert_key: tuple[int, ...] | None = None
+    upserts: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,18 @@ class Sink(PassThroughNode):
         """A table's primary key is the upsert key; without one it is the key of the plan."""
         # INSERT INTO t SELECT k, COUNT(*) .. GROUP BY k: (k)
         key = derived.upsert_key(self.input)
-        # the declared key is positions in the table's physical columns
         if self.table is not None and self.table.primary_key:
-            declared = {name.lower() for name in self.table.primary_key}
-            fields = enumerate(self.table.physical_fields)
-            key = tuple(i for i, column in fields if column.name.lower() in declared)
-        return SinkFacts((derived.insert_only(self.input),), key)
+            key = self.primary_key()
+        return SinkFacts((derived.insert_only(self.input),), key, derived.emits_upserts(self.input))
+
+    def primary_key(self) -> tuple[int, ...]:
+        """Return the columns of the table's primary key; none where it has no key, or there is no table."""
+        if self.table is None:
+            return ()
+        # positions in the table's physical columns
+        declared = {name.lower() for name in self.table.primary_key}
+        fields = enumerate(self.table.physical_fields)
+        return tuple(i for i, column in fields if column.name.lower() in declared)
 
     def _target(self) -> str:
         return "to the client" if self.table is None else self.table.name
@@ -89,9 +98,7 @@ class Sink(PassThroughNode):
         # inserts may be written in any order
         if self.table is None or inputs[0].insert_only or not self.table.primary_key:
             return (ANY,)
-        names = {name.lower() for name in self.table.primary_key}
-        fields = enumerate(self.table.physical_fields)
-        return (by_keys(tuple(i for i, column in fields if column.name.lower() in names)),)
+        return (by_keys(self.primary_key()),)
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,9 @@ class _TermFacts:
     def insert_only(self, node: Any) -> bool:
         return inserts_only(node, self._inserts)
 
+    def emits_upserts(self, node: Any) -> bool:
+        return False
+
     def upsert_key(self, node: Any) -> tuple[int, ...] | None:
         return None
 

@@ -122,9 +122,10 @@ def group_aggregate_spec(
     phase: Phase,
     insert_only: bool,
     ttl_ms: int = 0,
+    upserts: bool = False,
 ) -> AnyOperatorSpec:
     names = tuple(schema.names[len(keys) : len(keys) + len(aggregates)])
-    node = Aggregate(InputSchema(source), keys, tuple(aggregates), names, phase)
+    node = Aggregate(InputSchema(source), keys, tuple(aggregates), names, phase, upserts=upserts)
     return OperatorSpec(operator_id, name, schema, node, PartitionFacts((insert_only,), ttl_ms))
 
 

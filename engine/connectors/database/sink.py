@@ -19,7 +19,7 @@ from penstock.engine.api.row_pieces import batches_of
 from penstock.engine.api.sink import Committable, SinkRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import group_numbers
-from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows
+from penstock.engine.changelog.row_kinds import keyed_rows
 from penstock.engine.connectors.database.connect import opened_for_writing, stored
 from penstock.engine.connectors.database.refused_rows import STAGED_DELETED, RefusedRows
 from penstock.engine.connectors.database.staged_transactions import StagedTransactions
@@ -51,6 +51,7 @@ class DatabaseSink:
         self._key = tuple(
             i for i, field in enumerate(request.table.physical_fields) if field.name.lower() in declared
         )
+        self._upserts = request.upserts
         self._schema = pa.schema(
             [
                 pa.field(name, kind)
@@ -91,10 +92,10 @@ class DatabaseSink:
             self._stage()
 
     def _changes(self, batch: Batch) -> pa.RecordBatch:
-        rows, ops = change_rows(batch, self._key)
         # -D and -U delete the row of their key; the +U after a -U is the key's last change and wins
-        deleted = array_of((ops == DELETE) | (ops == UPDATE_BEFORE))
-        return pa.RecordBatch.from_arrays([deleted, *rows.columns], names=[STAGED_DELETED, *self._names])
+        rows, deleted = keyed_rows(batch, self._key, self._upserts)
+        columns = [array_of(deleted), *rows.columns]
+        return pa.RecordBatch.from_arrays(columns, names=[STAGED_DELETED, *self._names])
 
     def _stage(self) -> None:
         """Stage the buffered changes; of each key only the last one."""

@@ -11,7 +11,7 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.epoch_target import DELETED, StagedForm
 from penstock.engine.api.sink import Committable, DirectSink, SinkRequest, SinkWriter, writer_name
 from penstock.engine.api.stream_elements import Batch
-from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows, with_op_column
+from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows, keyed_rows, with_op_column
 from penstock.engine.connectors.epoch_sink import EpochSink
 from penstock.engine.connectors.kafka.native_producer import KafkaFailed, NativeProducer
 from penstock.engine.connectors.kafka.record_encoder import RecordEncoder, pieces_of, staged_form
@@ -72,12 +72,15 @@ class KafkaSink(DirectSink):
     def _in_form(self, batch: Batch) -> pa.RecordBatch:
         if self._form is StagedForm.INSERTS:
             return batch.rows
+        schema = pa.schema([pa.field(DELETED, pa.bool_()), *batch.rows.schema])
+        if self._request.upserts:
+            rows, gone = keyed_rows(batch, self._request.upsert_key, upserts=True)
+            return pa.RecordBatch.from_arrays([array_of(gone), *rows.columns], schema=schema)
         rows, ops = change_rows(batch, self._request.upsert_key)
         if self._form is StagedForm.CHANGES:
             return with_op_column(rows, ops)
         # an update is one record: the row before it needs no tombstone
         kept = array_of(ops != UPDATE_BEFORE)
-        schema = pa.schema([pa.field(DELETED, pa.bool_()), *rows.schema])
         deleted = array_of(ops == DELETE)
         return pa.RecordBatch.from_arrays([deleted, *rows.columns], schema=schema).filter(kept)
 

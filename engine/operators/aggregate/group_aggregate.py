@@ -56,7 +56,8 @@ class _Pending:
 
 class GroupAggregateOperator(Operator):
     """Emits, for each changed key, the old row with weight -1 and the new row with weight +1. A group that
-    was empty has no old row, one that is empty now has no new row.
+    was empty has no old row, one that is empty now has no new row. Of upserts there is the old row only where
+    there is no new one.
 
     Ready batches are processed together, up to a few full ones: a key then changes once, not once per batch.
     A key whose row is unchanged emits nothing. Without keys there is always one row, emitted over no rows at
@@ -77,6 +78,13 @@ class GroupAggregateOperator(Operator):
         self._ttl_ms = spec.facts.ttl_ms
         # only a stream with retractions can retract a row of an expired group
         self._has_retractions = not spec.facts.insert_only
+        # an update is the new row alone
+        self._upserts = spec.node.upserts
+        # each row of inserts changes COUNT(*): no group that is touched has its row as before
+        self._always_changes = spec.facts.insert_only and any(
+            call.function == "count" and not call.args and call.filter is None
+            for call in spec.node.aggregates
+        )
         # COLLECT_LIST and the like: a result is as large as all rows of the group
         self._keeps_values = self._accumulators.keeps_values
         self._pending: list[_Pending] = []
@@ -150,7 +158,8 @@ class GroupAggregateOperator(Operator):
         # the old rows must be read before the new ones are added
         if self._keeps_values:
             self._make_pending(touched, known)
-        before = None if self._keeps_values else accumulators.before(touched)
+        new_rows_alone = self._upserts and self._always_changes and not self._keeps_values
+        before = None if self._keeps_values or new_rows_alone else accumulators.before(touched)
         for its, batch in zip(slots, batches, strict=True):
             accumulators.add(its, batch.rows, batch.weights)
         if state.writes is not None:
@@ -158,6 +167,10 @@ class GroupAggregateOperator(Operator):
         # large groups are emitted later, by _emit_pending
         if before is not None:
             self._emit(touched, accumulators.before_and_after(touched, before), known, out)
+        elif new_rows_alone and touched.size:
+            # no group is empty after inserts
+            columns = self._state.keys.keys(touched) + self._results(touched)[:-1]
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
 
     def _make_pending(self, touched: np.ndarray, known: bool) -> None:
         """Make groups pending with their rows as they are now, except those that are pending."""
@@ -210,11 +223,15 @@ class GroupAggregateOperator(Operator):
         self, slots: np.ndarray, before: list[pa.Array], after: list[pa.Array], known: bool, out: Output
     ) -> None:
         """Emit old rows, then new ones: together they are more than an array can hold."""
+        # of upserts only the rows of groups that end are taken back
+        remains = col.words(after[-1]) > 0 if self._keys else np.ones(slots.size, np.bool_)
         # first -1 for the rows as they were, then +1 for the rows as they are
         for results, sign, global_row in ((before, -1, known), (after, 1, True)):
             counts = col.words(results[-1])
             # an aggregate without keys has its row at COUNT(*) = 0 too
             has_row = counts > 0 if self._keys else np.full(slots.size, global_row)
+            if self._upserts and sign < 0:
+                has_row &= ~remains
             rows = pa.RecordBatch.from_arrays(
                 self._state.keys.keys(slots) + results[:-1], schema=self._schema
             )
@@ -276,7 +293,11 @@ class GroupAggregateOperator(Operator):
         # the group appeared or disappeared, or a value differs; an unchanged row is neither retracted nor
         # emitted
         changed = (has_row[:, 0] != has_row[:, 1]) | changed_pairs(results, touched.size)
-        emitted = (has_row & changed[:, np.newaxis]).ravel()
+        emitted = has_row & changed[:, np.newaxis]
+        if self._upserts:
+            # the old row only of a group that has no new one
+            emitted[:, 0] &= ~has_row[:, 1]
+        emitted = emitted.ravel()
         if emitted.any():
             out.collect(self._batch(touched, results, emitted))
         self._remove_empty(touched, counts[:, 1])

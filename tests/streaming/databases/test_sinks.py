@@ -19,7 +19,13 @@ from tests.harness.patience import PATIENCE_S, await_that
 from tests.streaming.databases.places import SECRET, Place
 from tests.streaming.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.streaming.databases.two_phase import batch, chaos, sink
-from tests.unit.client.execution.test_jobs_of_one_table import ended, started, stopped_in_mid_run, times
+from tests.unit.client.execution.test_jobs_of_one_table import (
+    ROWS,
+    ended,
+    started,
+    stopped_in_mid_run,
+    times,
+)
 from tests.unit.client.execution.test_jobs_of_one_table import opened as numbers_opened
 
 
@@ -288,3 +294,21 @@ def test_passwords_are_in_no_byte_of_the_state(tmp_path: Path) -> None:
     ]
     assert any(path.name.endswith(".manifest.json") for path in files), files
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_groups_that_end_are_deleted_by_their_keys_and_a_restart_goes_on(tmp_path: Path) -> None:
+    """No old row of an update comes: what is left are new rows and deletions, in the order of each key."""
+    place = Place("sqlite", tmp_path)
+    place.run("CREATE TABLE out (n BIGINT PRIMARY KEY, m BIGINT)")
+    table = f"CREATE TABLE o (n BIGINT, m BIGINT, PRIMARY KEY (n) NOT ENFORCED) {place.options('out')};"
+    groups = "SELECT k % 37 AS g, COUNT(*) AS n FROM numbers GROUP BY k % 37"
+    insert = f"INSERT INTO o SELECT n, COUNT(*) AS m FROM ({groups}) GROUP BY n"
+    with numbers_opened(tmp_path / "out", tmp_path / "state", rate=300, parallelism_default="2") as made:
+        made.executescript(table)
+        assert ", upserts" in str(made.execute(f"EXPLAIN {insert}").fetchall())
+        stopped_in_mid_run(made, started(made, insert))
+    with numbers_opened(tmp_path / "out", tmp_path / "state", parallelism_default="3") as made:
+        made.executescript(table)
+        ended(started(made, insert))
+    sizes = Counter(Counter(k % 37 for k in range(ROWS)).values())
+    assert dict(place.ask("SELECT n, m FROM out")) == sizes

@@ -7,7 +7,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.catalog.catalog import Catalog
+from penstock.catalog.schema import Field, Schema
 from penstock.catalog.settings import Settings
+from penstock.catalog.tables import CatalogTable
+from penstock.catalog.types import BIGINT, STRING
 from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.sink import Sink
@@ -31,6 +34,18 @@ def catalog() -> Catalog:
         people_table(), name="out", options={"connector": "filesystem", "path": "out", "format": "csv"}
     )
     tables.create_table(out, False)
+    for name, options, key in (
+        ("forgotten", {"connector": "blackhole"}, ()),
+        ("shown", {"connector": "print"}, ()),
+        ("totals", {"connector": "sqlite", "path": "totals.db", "table": "totals"}, ("k",)),
+        (
+            "files",
+            {"connector": "filesystem", "path": "f", "format": "csv", "changelog.mode": "upsert"},
+            ("k",),
+        ),
+    ):
+        columns = Schema((Field("k", STRING), Field("n", BIGINT)))
+        tables.create_table(CatalogTable(name, columns, columns, options, primary_key=key), False)
     return tables
 
 

@@ -117,7 +117,8 @@ def _facts(plan: LogicalPlan) -> str:
     for field in dataclasses.fields(plan):
         value = getattr(plan, field.name)
         if (
-            field.name in ("row_schema", "schema", "span")
+            # what the optimizer alone sets is no part of a bound plan
+            field.name in ("row_schema", "schema", "span", "upserts")
             or value in (None, (), ON_CLOSE)
             or isinstance(value, LogicalPlan)
         ):

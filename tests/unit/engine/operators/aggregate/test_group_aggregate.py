@@ -35,11 +35,13 @@ CALLS = (
 )
 
 
-def spec(keys, calls=CALLS, insert_only=False, phase=Phase.SINGLE, source=INPUT):
+def spec(keys, calls=CALLS, insert_only=False, phase=Phase.SINGLE, source=INPUT, upserts=False):
     fields = tuple(source[k] for k in keys) + tuple(
         Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(calls)
     )
-    return group_aggregate_spec("id", "group", Schema(fields), source, keys, calls, phase, insert_only)
+    return group_aggregate_spec(
+        "id", "group", Schema(fields), source, keys, calls, phase, insert_only, upserts=upserts
+    )
 
 
 def row_of(rows):
@@ -107,6 +109,73 @@ def send(operators, batch, keys, out):
     for i, operator in enumerate(operators):
         if offsets[i] < offsets[i + 1]:
             operator.on_batch(batch.take(order[offsets[i] : offsets[i + 1]]), 0, out)
+
+
+class Replaced:
+    """An output that replaces and deletes rows by their first columns, as an upsert table does."""
+
+    def __init__(self, width):
+        self.width, self.rows, self.batches = width, {}, []
+
+    def collect(self, batch):
+        self.batches.append(batch)
+        weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
+        rows = [tuple(row.values()) for row in batch.rows.to_pylist()]
+        for row, weight in zip(rows, weights, strict=True):
+            key = row[: self.width]
+            if weight == 1:
+                self.rows[key] = row
+            else:
+                assert weight == -1 and self.rows.pop(key) == row, "what is deleted is there"
+
+
+COUNTED = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (V,), BIGINT))
+
+
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@given(st.sampled_from([(0,), (0, 1), ()]), st.booleans(), st.booleans(), st.data())
+def test_upserts_are_the_new_rows_and_the_deletions(keys, insert_only, counted, data):
+    calls = COUNTED if counted else CALLS
+
+    def make():
+        return build_operator(spec(keys, calls, insert_only, upserts=True), OPTIONS)
+
+    operators, out, table = [opened(make())], Replaced(len(keys)), Counter()
+    for _ in range(data.draw(st.integers(1, 5))):
+        rows = [(row, 1) for row in data.draw(st.lists(ROW, max_size=6))]
+        if not insert_only:
+            rows += [(row, -weight) for row, weight in table.items() if data.draw(st.booleans())]
+        for row, weight in rows:
+            table[row] += weight
+        table = +table
+        if rows:
+            weights = None if insert_only else [w for _, w in rows]
+            batch = batch_of(INPUT.to_arrow(), [row for row, _ in rows], weights)
+            if keys:
+                send(operators, batch, keys, out)
+            else:
+                operators[0].on_batch(batch, 0, out)
+        if keys or table:
+            groups = expected(table, keys)
+            if counted:
+                groups = {(*row[: len(keys)], 0, row[len(keys) + 1]) for row in groups}
+                found = {(*row[: len(keys)], 0, row[-1]) for row in out.rows.values()}
+                assert sum(row[len(keys)] for row in out.rows.values()) == table.total()
+                assert found == groups
+            else:
+                assert set(out.rows.values()) == set(groups)
+        if (parallelism := data.draw(st.sampled_from([0, 0, 1, 2, 3]))) and keys:
+            operators = rescaled(operators, make, parallelism)
+
+
+def test_an_update_is_one_row_where_the_reader_replaces_rows():
+    for insert_only, calls in ((True, COUNTED), (False, COUNTED), (True, CALLS)):
+        operator = opened(build_operator(spec((0,), calls, insert_only, upserts=True), OPTIONS))
+        out = Replaced(1)
+        for v in range(3):
+            operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, v), ("b", 0, 1)]), 0, out)
+        assert [batch.num_rows for batch in out.batches] == [2, 2, 2]
+        assert [batch.weights for batch in out.batches] == [None, None, None]
 
 
 def test_only_what_changed_is_said():
