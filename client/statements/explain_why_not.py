@@ -30,6 +30,7 @@ from penstock.planner.logical.node_text import duration_text, expression_text
 from penstock.planner.logical.over import RUNNING, Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project, column_of
+from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.set_operations import Union
 from penstock.planner.logical.sort import TopN
@@ -109,6 +110,8 @@ def _reason(pipeline: QueryPipeline, step: CandidateStep) -> str:
             return _other_values(pipeline, step)
         case Scan() | Values():
             return _no_input(pipeline, step)
+        case RecursiveQuery():
+            return _not_derived(step)
         case LateFilter():
             return _late(pipeline, step)
         case Filter():
@@ -141,6 +144,13 @@ def _no_input(pipeline: QueryPipeline, step: CandidateStep) -> str:
         return f"{name} has no rows"
     condition = expression_text(step.candidates.predicate, step.node.schema)
     return f"no row of {name} has {condition}"
+
+
+def _not_derived(step: CandidateStep) -> str:
+    if not isinstance(step.candidates, Filter):
+        return "the recursion has no rows"
+    condition = expression_text(step.candidates.predicate, step.node.schema)
+    return f"no row that the recursion begins with or derives has {condition}"
 
 
 def _other_values(pipeline: QueryPipeline, step: CandidateStep) -> str:

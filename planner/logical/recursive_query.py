@@ -267,24 +267,29 @@ def with_iteration(term: LogicalPlan) -> LogicalPlan:
     """Return a term whose work table has one more last column, a BIGINT, and that passes it on as its last
     column: the iteration that a row comes from.
     """
+    return with_last_column(term, Field("iteration", BIGINT, False))
+
+
+def with_last_column(term: LogicalPlan, field: Field) -> LogicalPlan:
+    """Return a term whose work table has one more last column, and that passes it on as its last column."""
     if isinstance(term, WorkTable):
-        return WorkTable(term.columns.concat(Schema((Field("iteration", BIGINT, False),))))
+        return WorkTable(term.columns.concat(Schema((field,))))
     if isinstance(term, Filter):
-        return replace(term, input=with_iteration(term.input))
+        return replace(term, input=with_last_column(term.input, field))
     if isinstance(term, Project):
-        below = with_iteration(term.input)
+        below = with_last_column(term.input, field)
         last = column_of(below, len(below.schema) - 1)
-        return Project(below, (*term.expressions, last), (*term.names, "iteration"))
+        return Project(below, (*term.expressions, last), (*term.names, field.name))
     if isinstance(term, Union):
-        return Union(tuple(map(with_iteration, term.branches)))
+        return Union(tuple(with_last_column(branch, field) for branch in term.branches))
     if isinstance(term, Unnest):
-        return _unnest_with_iteration(term)
+        return _unnest_with_last_column(term, field)
     assert isinstance(term, Join)
-    return _join_with_iteration(term)
+    return _join_with_last_column(term, field)
 
 
-def _unnest_with_iteration(node: Unnest) -> LogicalPlan:
-    below, width, kept = with_iteration(node.input), len(node.input.schema), len(node.keep)
+def _unnest_with_last_column(node: Unnest, field: Field) -> LogicalPlan:
+    below, width, kept = with_last_column(node.input, field), len(node.input.schema), len(node.keep)
     # a condition is over the input, then the function's columns, which move by the new one
     condition = node.condition and node.condition.remap(_moved(node.condition, width))
     longer = replace(node, input=below, keep=(*node.keep, width), condition=condition)
@@ -292,12 +297,12 @@ def _unnest_with_iteration(node: Unnest) -> LogicalPlan:
     return select_columns(longer, [*order, kept])
 
 
-def _join_with_iteration(node: Join) -> LogicalPlan:
+def _join_with_last_column(node: Join, field: Field) -> LogicalPlan:
     if reads_work_table(node.right):
-        return replace(node, right=with_iteration(node.right))
+        return replace(node, right=with_last_column(node.right, field))
     width = len(node.left.schema)
     residual = node.residual and node.residual.remap(_moved(node.residual, width))
-    longer = replace(node, left=with_iteration(node.left), residual=residual)
+    longer = replace(node, left=with_last_column(node.left, field), residual=residual)
     order = [i for i in range(len(longer.schema)) if i != width]
     return select_columns(longer, [*order, width])
 

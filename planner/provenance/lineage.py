@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from penstock.catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.types import BIGINT, BOOLEAN, INT
 from penstock.planner.expressions.expression_properties import CLOCK_FUNCTIONS, is_deterministic
 from penstock.planner.expressions.nodes import (
@@ -31,7 +31,9 @@ from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import Fact, MatchFact, MatchRecognize
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.projection import Filter, Project, column_of, select_columns
+from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.sink import Sink
@@ -43,6 +45,7 @@ from penstock.planner.logical.windows import AttachedWindow
 from penstock.planner.provenance.frames import rows_of_frames, rows_up_to_rank
 from penstock.planner.provenance.late_rows import LateFilter, SplitWatermarks
 from penstock.planner.provenance.read_rows import ReadRows
+from penstock.planner.provenance.recursion import DerivedRows, ancestors, one_step
 from penstock.planner.provenance.restrictions import (
     Restriction,
     Restrictions,
@@ -71,19 +74,25 @@ def trace_lineage(plan: LogicalPlan, restrictions: Restrictions) -> list[Leaf]:
     """
     for node in plan.walk():
         node.map_expressions(_check_deterministic)
+        if node.unsteady_function is not None:
+            raise _not_repeatable(node.unsteady_function, None)
     return list(_trace(plan, restrictions))
 
 
 def _check_deterministic(expression: Expression) -> Expression:
     if not is_deterministic(expression.transform(_without_clock)):
-        raise PenstockError(
-            "WHY-7101",
-            f"{expression} has another value in each run, so the rows that made a row cannot be found again",
-            span=expression.span,
-            hint="write the value into a table first, and read that table",
-            sqlstate="0A000",
-        )
+        raise _not_repeatable(str(expression), expression.span)
     return expression
+
+
+def _not_repeatable(what: str, span: Span | None) -> PenstockError:
+    return PenstockError(
+        "WHY-7101",
+        f"{what} has another value in each run, so the rows that made a row cannot be found again",
+        span=span,
+        hint="write the value into a table first, and read that table",
+        sqlstate="0A000",
+    )
 
 
 def _without_clock(node: Expression) -> Expression:
@@ -108,6 +117,14 @@ def _trace(node: LogicalPlan, restrictions: Restrictions) -> Iterator[Leaf]:
             yield from _trace_pairs(node, node.kind, restrictions)
         case LookupJoin():
             yield from _trace_lookup(node, restrictions)
+        case RecursiveQuery():
+            yield from _trace_recursion(node, restrictions)
+        # a step of a recursion: the rows it reads are traced with the recursion
+        case DerivedRows():
+            pass
+        case ProcessTable():
+            for port, table in enumerate(node.tables):
+                yield from _trace(table, _rows_of_partitions(node, port, restrictions))
         case _:
             below = node.inputs[0] if len(node.inputs) == 1 else None
             step = _STEPS.get(type(node))
@@ -130,7 +147,7 @@ def _project(node: LogicalPlan, restrictions: Restrictions) -> Restrictions:
 def _aggregate(node: LogicalPlan, restrictions: Restrictions) -> Restrictions:
     """All rows of the groups. A DISTINCT row is made by all rows that are equal to it."""
     assert isinstance(node, Aggregate)
-    return _rows_of_groups(node, dict(enumerate(node.keys)), restrictions)
+    return _rows_of_groups(node, node.input, dict(enumerate(node.keys)), restrictions)
 
 
 def _window_aggregate(node: LogicalPlan, restrictions: Restrictions) -> Restrictions:
@@ -139,16 +156,32 @@ def _window_aggregate(node: LogicalPlan, restrictions: Restrictions) -> Restrict
     assert isinstance(node.window, AttachedWindow)
     first = len(node.keys) + len(node.aggregates)
     bounds = {first: node.window.start_column, first + 1: node.window.end_column}
-    return _rows_of_groups(node, dict(enumerate(node.keys)) | bounds, restrictions)
+    return _rows_of_groups(node, node.input, dict(enumerate(node.keys)) | bounds, restrictions)
+
+
+def _rows_of_partitions(node: ProcessTable, port: int, restrictions: Restrictions) -> Restrictions:
+    """All rows of a table's partitions: what a function keeps of them is its own. Of a table that is
+    processed row by row the row itself, whose columns pass through.
+    """
+    table, keys, alone = node.tables[port], node.partitions[port], not node.declarations[port].set_semantics
+    if alone and not node.function.passes_columns:
+        raise no_lineage(node)
+    carried = range(len(node.names[port])) if alone else keys
+    if node.function.passes_columns:
+        columns = {i: i for i in carried}
+    else:
+        # the partition's columns are there once for each table
+        columns = dict(enumerate(keys * len(node.tables)))
+    return _rows_of_groups(node, table, columns, restrictions)
 
 
 def _rows_of_groups(
-    node: Aggregate | WindowAggregate, columns: dict[int, int], restrictions: Restrictions
+    node: LogicalPlan, source: LogicalPlan, columns: dict[int, int], restrictions: Restrictions
 ) -> Restrictions:
-    """Return the restrictions of the input to the rows of some groups. ``columns``: the input column of each
+    """Return the restrictions of an input to the rows of some groups. ``columns``: the input column of each
     column of the output that a group is made by.
     """
-    source, width = node.input, len(node.schema)
+    width = len(node.schema)
     of_groups, others = split_by_columns(restrictions, width, columns)
     inputs = {i: column_of(source, column) for i, column in columns.items()}
     below = moved(of_groups, [inputs.get(i) for i in range(width)], len(source.schema))
@@ -289,6 +322,16 @@ def _trace_pairs(
     yield from _trace(node.left, (same_rows(node.left, pairs),))
     pairs = restrict(replace(node, kind=right), restrictions)
     yield from _trace(node.right, (same_rows(node.right, pairs, width),))
+
+
+def _trace_recursion(node: RecursiveQuery, restrictions: Restrictions) -> Iterator[Leaf]:
+    """The rows of the anchor among those that the rows derive from, and the other rows of each step that
+    derived one of them.
+    """
+    rows = ancestors(node, restrictions)
+    yield from _trace(node.anchor, (same_rows(node.anchor, rows),))
+    step = one_step(node)
+    yield from _trace(step, (same_rows(step, rows),))
 
 
 def _trace_lookup(node: LookupJoin, restrictions: Restrictions) -> Iterator[Leaf]:

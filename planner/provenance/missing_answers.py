@@ -16,7 +16,9 @@ from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.plan import Conditions, LogicalPlan
+from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.set_operations import Repeat, Union
 from penstock.planner.logical.unnest import Unnest
@@ -101,6 +103,9 @@ def _step(node: LogicalPlan, conditions: Conditions) -> CandidateStep:
             return _join(node, conditions)
         case SplitWatermarks():
             return _step(node.input, conditions)
+        # what derives a row that is not there is not known: the rows themselves are the first step
+        case RecursiveQuery():
+            return CandidateStep(node, node.text(), _meeting(node, conditions), node)
         case _ if (columns := _columns_of_input(node)) is not None:
             return _unary(node, columns, conditions)
     if not isinstance(node, PASSING):
@@ -164,6 +169,8 @@ def _columns_of_input(node: LogicalPlan) -> _Columns | None:
             return dict(enumerate(carried))
         case TemporalJoin() | LookupJoin():
             return {i: i for i in range(len(node.left.schema))}
+        case ProcessTable(partitions=(keys,)):
+            return {i: i for i in keys} if node.function.passes_columns else dict(enumerate(keys))
     keeps_all = len(node.inputs) == 1 and len(node.schema) >= len(node.inputs[0].schema)
     # rows that stay as they are, perhaps with columns behind them: windows, OVER, Top-N, LIMIT
     if keeps_all and type(node).__name__ in _DROPPING:

@@ -17,7 +17,6 @@ from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.process_table import ProcessTable
 from penstock.planner.logical.projection import Filter, column_of, select_columns
-from penstock.planner.logical.recursive_query import RecursiveQuery
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,10 @@ def same_rows(node: LogicalPlan, rows: LogicalPlan, first: int = 0) -> Restricti
 
 def no_lineage(node: LogicalPlan) -> PenstockError:
     """Return the error of an operator whose input rows are not known."""
-    match node:
-        case RecursiveQuery():
-            what, hint = (
-                "WITH RECURSIVE",
-                "ask about its first rows, or about its step with a table for itself",
-            )
-        case ProcessTable():
-            what, hint = f"the function {node.function.name}", "ask about the query that it is called with"
-        case _:
-            what, hint = f"an operator: {node.operator_name()}", "ask about the query below it"
+    if isinstance(node, ProcessTable):
+        what, hint = f"the function {node.function.name}", "ask about the query that it is called with"
+    else:
+        what, hint = f"an operator: {node.operator_name()}", "ask about the query below it"
     message = f"EXPLAIN WHY does not know the input rows of {what}"
     return PenstockError("WHY-7102", message, hint=hint, sqlstate="0A000")
 

@@ -127,11 +127,11 @@ error[WHY-7105]: the result has 1 row that meet these conditions
     |                      ^^^^^^
 hint: EXPLAIN WHY ROW with the same conditions lists the input rows that made them
 ====
-# a recursive query has no lineage
+# a recursive query
 EXPLAIN WHY NOT ROW (n = 20) FOR WITH RECURSIVE r (n) AS (SELECT id FROM orders UNION SELECT n + 1 FROM r WHERE n < 8) SELECT n FROM r
 ---
-error[WHY-7102]: EXPLAIN WHY does not know the input rows of WITH RECURSIVE
-hint: ask about its first rows, or about its step with a table for itself
+1 | RecursiveQuery UNION, until an iteration has no new row, at most 10,000: Project n + 1 <- Filter n < 8 <- WorkTable | 0 | no row that the recursion begins with or derives has n = 20
+-- no row that the recursion begins with or derives has n = 20
 ====
 # EXCEPT
 EXPLAIN WHY NOT ROW (id = 7) FOR SELECT customer AS id FROM orders EXCEPT SELECT id FROM customers

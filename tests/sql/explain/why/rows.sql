@@ -170,8 +170,8 @@ error[SQL-1001]: unexpected "SELECT": FOR, LIMIT or OF was expected
     |                          ^^^^^^
 hint: a semicolon ends the statement before it
 ====
-# a recursive query has no lineage
+# a recursive query
 EXPLAIN WHY ROW (n = 2) FOR WITH RECURSIVE r (n) AS (SELECT id FROM orders UNION SELECT n + 1 FROM r WHERE n < 8) SELECT n FROM r
 ---
-error[WHY-7102]: EXPLAIN WHY does not know the input rows of WITH RECURSIVE
-hint: ask about its first rows, or about its step with a table for itself
+orders | path /orders/a.csv, row 0 | 1 | {"id":1,"customer":7,"amount":10,"ts":"2024-01-01 00:00:01.000000"}
+orders | path /orders/a.csv, row 1 | 1 | {"id":2,"customer":7,"amount":20,"ts":"2024-01-01 00:00:05.000000"}
