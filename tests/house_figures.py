@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.harness.import_graph import circles, imported
+from tests.harness.import_graph import circles, imported, tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("catalog", "planner", "optimizer", "engine", "client", "repl", "penstock")
@@ -95,7 +95,7 @@ def homonymous_classes(files: Iterable[Path]) -> dict[str, list[str]]:
     """Return the public classes that two modules define, with the files that do."""
     defined: dict[str, list[str]] = defaultdict(list)
     for path in files:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree_of(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 defined[node.name].append(path.as_posix())
     return {name: places for name, places in defined.items() if len(places) > 1}
@@ -106,7 +106,7 @@ def private_words(files: Iterable[Path]) -> dict[str, list[str]]:
     used: dict[str, list[str]] = defaultdict(list)
     for path in files:
         names = [(path.stem, 1)]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 names.append((node.name, node.lineno))
         for name, line in names:
@@ -138,7 +138,7 @@ def private_prose(text: str) -> list[str]:
 def docstrings(text: str) -> Iterable[str]:
     """Return the docstrings of a module, its classes and functions."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree_of(text)):
         if isinstance(node, kinds) and (doc := ast.get_docstring(node)) is not None:
             yield doc
 
@@ -147,7 +147,7 @@ def messages(text: str) -> Iterable[str]:
     """Return the string literals of a module that may be sentences: those with a blank, docstrings aside. An
     f-string is one literal for each part between its values.
     """
-    tree = ast.parse(text)
+    tree = tree_of(text)
     # a docstring, also that below a constant, is an expression statement of its own
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -171,7 +171,7 @@ def circles_of(root: Path, files: Iterable[Path]) -> list[set[str]]:
         parts = parts if parts[0] == "penstock" else prefix + parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return circles(
-        {name: imported(ast.parse(path.read_text("utf-8")), modules) for name, path in modules.items()}
+        {name: imported(tree_of(path.read_text("utf-8")), modules) for name, path in modules.items()}
     )
 
 
@@ -185,7 +185,7 @@ def _code_lines(texts: Iterable[str]) -> int:
     count = 0
     for text in texts:
         documents = set()
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(text)):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 documents.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         count += sum(

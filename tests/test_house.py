@@ -18,7 +18,7 @@ import pytest
 
 from penstock.catalog.error_codes.registry import ERROR_CODES
 from penstock.catalog.reference import PAGES
-from tests.harness.import_graph import circles, imported, imports_of_checkout
+from tests.harness.import_graph import circles, imported, imports_of_checkout, tree_of
 from tests.harness.length import EACH
 from tests.harness.package_tree import PACKAGES, lay_package_tree
 from tests.house_figures import (
@@ -107,6 +107,7 @@ THREAD_EXEMPT = {
     "engine/deploy/worker/registration.py": "names its machine",
     "engine/deploy/coordinator/worker_handle.py": "is read by a thread of its own",
     "engine/deploy/worker/services_client.py": "filled by slots, credited by a connection",
+    "engine/expressions/duckdb_fallback.py": "one database for the kernels of all slots",
     "engine/bounded/registry.py": "one backend of a kind a process, whoever asks first",
     "engine/bounded/backend.py": "hands rows from a backend to a source",
     "engine/connectors/database/duckdb.py": "waits for a file that another thread is closing",
@@ -128,9 +129,8 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@functools.cache
 def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return tree_of(path.read_text(encoding="utf-8"))
 
 
 def test_files_are_small() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import re
+import threading
 import weakref
 from typing import Any
 
@@ -20,8 +21,36 @@ _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 _OVER_CAPACITY = "maximum total string size"
 
 
+class _Shared:
+    """The in-memory database of all kernels, opened at the first use of one. To open a database takes 18 ms
+    of processor time, another connection to it microseconds.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._database: Any = None
+
+    def connect(self) -> Any:
+        """Return a connection of its own. One thread at a time may use it."""
+        import duckdb
+
+        with self._lock:
+            if self._database is None:
+                # no threads of its own: a query runs in the slot that asks
+                self._database = duckdb.connect(":memory:", config={"threads": 1})
+            return self._database.cursor()
+
+    def abandon(self) -> None:
+        """Open another database for the connections to come: a fatal error ends all of one."""
+        with self._lock:
+            self._database = None
+
+
+_SHARED = _Shared()
+
+
 class _Database:
-    """An in-memory database, opened at its first use."""
+    """A kernel's connection, made at its first use."""
 
     def __init__(self) -> None:
         self._connection: Any = None
@@ -30,18 +59,15 @@ class _Database:
     @property
     def connection(self) -> Any:
         if self._connection is None:
-            import duckdb
-
-            # one thread: the engine's slots are the parallelism
-            self._connection = duckdb.connect(":memory:", config={"threads": 1})
+            self._connection = _SHARED.connect()
         return self._connection
 
     def close(self) -> None:
-        """Close the database. DuckDB reports an error for a connection that outlives the interpreter."""
+        """Close it. DuckDB reports an error for a connection that outlives the interpreter."""
         self._connection = None
 
 
-# weak: a kernel that is no longer used closes its database by itself
+# weak: a kernel that is no longer used closes its connection by itself
 _OPEN: weakref.WeakSet[_Database] = weakref.WeakSet()
 
 
@@ -49,6 +75,7 @@ _OPEN: weakref.WeakSet[_Database] = weakref.WeakSet()
 def _close_all() -> None:
     for database in list(_OPEN):
         database.close()
+    _SHARED.abandon()
 
 
 def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) -> Kernel:
@@ -56,7 +83,7 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
     costs about a millisecond per batch.
 
     ``strict`` makes the result NULL where an argument is NULL, which not all DuckDB functions do. The first
-    batch loads DuckDB and opens an in-memory database. A kernel runs in one task, so it has its own database.
+    batch loads DuckDB and opens an in-memory database. A kernel runs in one task and has its own connection.
     """
     database = _Database()
 
@@ -70,8 +97,18 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
         if strict and any(column.null_count for column in columns):
             # Only for batches with NULLs.
             text = f"CASE WHEN {' AND '.join(f'{name} IS NOT NULL' for name in names)} THEN {text} END"
+
+        def answer() -> pa.Table:
+            return database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
+
         try:
-            result = database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
+            try:
+                result = answer()
+            except duckdb.FatalException:
+                # of this query, or of another kernel's: the database is gone with all its connections
+                _SHARED.abandon()
+                database.close()
+                result = answer()
         except duckdb.OutOfMemoryException as error:
             raise MemoryError(str(error)) from None
         except duckdb.Error as error:

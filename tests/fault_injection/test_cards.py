@@ -43,7 +43,7 @@ def test_alerts_without_state_are_wrong(tmp_path: Path) -> None:
     assert verdict.figures["false alerts"], verdict
 
 
-@pytest.mark.longer
+@pytest.mark.at_length
 def test_balances_sum_to_zero_while_the_job_is_killed(tmp_path: Path) -> None:
     verdict = run("ledger", tmp_path, "--kills", of_length("1", "2"))
     assert verdict.word == "passed", verdict

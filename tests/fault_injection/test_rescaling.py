@@ -19,7 +19,7 @@ def verdict_of(directory: Path, cases: int | None) -> Verdict:
     return verdict
 
 
-CASES = of_length(7, 20)
+CASES = of_length(4, 20)
 """Of the 51 cases in which every pair of choices meets; the card ``rescale`` runs them all and every combination."""
 
 
@@ -36,6 +36,7 @@ def test_every_pair_of_choices_meets() -> None:
     assert covered(cases[:20]) == 219
 
 
+@pytest.mark.at_length
 def test_control_forgotten_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Restorer, "_restore_keyed", lambda restorer, chained: None)
     assert verdict_of(tmp_path, 3).wrong

@@ -26,6 +26,7 @@ def test_every_row_is_there_once_whatever_dies(tmp_path: Path) -> None:
     assert verdict.word == "passed", verdict
 
 
+@pytest.mark.at_length
 def test_what_is_committed_too_early_is_seen(tmp_path: Path) -> None:
     verdict = run_card(CARD, ["--out", str(tmp_path), *SHORT, "--into", "sqlite", "--steps", "S3", "--hasty"])
     assert any("are there twice" in sentence for sentence in verdict.wrong), verdict

@@ -250,28 +250,28 @@ PLANTED: dict[str, Planted] = {
     "positions saved a row late": Planted(positions(1)),
     "commit on pre-commit": Planted(commit_on_precommit),
     "commit before the manifest": Planted(commit_before_the_manifest, first=(2,)),
-    "committed twice": Planted(committed_twice),
+    "committed twice": Planted(committed_twice, first=(3,)),
     "pending commits forgotten": Planted(commits_forgotten, first=(25,)),
     "state not restored": Planted(state_forgotten),
-    "files not synced": Planted(without(Disk, "sync")),
-    "directories not synced": Planted(without(Disk, "sync_directory")),
-    "checksums not looked at": Planted(checksums_not_looked_at, first=(33,)),
-    "old checkpoint deleted too soon": Planted(old_checkpoint_deleted_too_soon, first=(3,)),
+    "files not synced": Planted(without(Disk, "sync"), first=(4,)),
+    "directories not synced": Planted(without(Disk, "sync_directory"), first=(4,)),
+    "checksums not looked at": Planted(checksums_not_looked_at, first=(6,)),
+    "old checkpoint deleted too soon": Planted(old_checkpoint_deleted_too_soon, first=(0,)),
     "shared files not counted": Planted(shared_files_not_counted, first=(12,)),
-    "rows to other subtasks than their state": Planted(rows_to_other_subtasks, first=(4,)),
+    "rows to other subtasks than their state": Planted(rows_to_other_subtasks, first=(0,)),
     "watermark of the fastest": Planted(fastest_watermark),
     "rows in flight of a channel forgotten": Planted(rows_of_a_channel_forgotten, OVERTAKING, first=(1,)),
     "rows before a late barrier forgotten": Planted(
-        rows_before_a_late_barrier_forgotten, OVERTAKING, first=(15,)
+        rows_before_a_late_barrier_forgotten, OVERTAKING, first=(21,)
     ),
     "rows in flight put back twice": Planted(rows_put_back_twice, OVERTAKING, first=(1,)),
     "rows overtaken before the wire forgotten": Planted(
         overtaken_on_the_wire_forgotten, {**OVERTAKING, **PROCESSES}, first=(5,)
     ),
-    "epochs not looked at": Planted(epochs_not_looked_at, first=(2,)),
+    "epochs not looked at": Planted(epochs_not_looked_at, first=(16,)),
     "older writers keep what they have staged": Planted(without(CheckpointStore, "_fence_older"), first=(6,)),
-    "frames not checked": Planted(frames_not_checked, PROCESSES, GARBLED, first=(2,)),
+    "frames not checked": Planted(frames_not_checked, PROCESSES, GARBLED, first=(17,)),
     "a full channel wakes nobody": Planted(
-        wake_up_lost, {"channel_capacity": 1, "deployment": "embedded"}, first=(2,)
+        wake_up_lost, {"channel_capacity": 1, "deployment": "embedded"}, first=(63,)
     ),
 }

@@ -19,7 +19,7 @@ from tests.harness.length import of_length
 from tests.state_machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.state_machines.subjects import SUBJECTS
 
-EXAMPLES, STEPS = of_length(3, 5), 14
+EXAMPLES, STEPS = of_length(2, 5), 14
 _TIMES = int(os.environ.get("MACHINES", "1"))
 
 

@@ -25,7 +25,7 @@ from tests.harness.length import of_length
 from tests.streaming.three_acts.main_job import sample
 from tests.test_docs import MODULE
 
-EVERY = of_length(32, 8)
+EVERY = of_length(64, 8)
 
 
 @pytest.fixture

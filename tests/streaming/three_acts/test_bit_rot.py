@@ -21,7 +21,7 @@ from tests.harness.patience import PATIENCE_S
 from tests.streaming.three_acts.main_job import rows_in, run, sample, script
 from tests.streaming.three_acts.oracle import assert_same, expected
 
-FLIPS = of_length(50, 200)
+FLIPS = of_length(25, 200)
 CUTS = of_length(3, 8)
 SETTINGS = {
     "parallelism.default": "2",

@@ -22,7 +22,7 @@ from tests.streaming.three_acts.main_job import rows_in, sample
 from tests.streaming.three_acts.oracle import assert_same
 from tests.streaming.three_acts.victim import Victim
 
-KILLS = 3
+KILLS = of_length(2, 3)
 LONGEST_S = 0.5
 EVERY = 12  # flights of the year
 ROWS_PER_SECOND = 2_500  # the year in 11 s, far more than all kills together leave
@@ -68,6 +68,7 @@ def kill_and_finish(victim: Victim, random: Random, kills: int) -> Counter[str]:
     return hit
 
 
+@pytest.mark.longer
 def test_killed_at_any_moment_it_writes_every_row_once(victim: Victim) -> None:
     hit = kill_and_finish(victim, Random(2013), KILLS)
     assert hit["killed"] == KILLS

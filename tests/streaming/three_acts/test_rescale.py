@@ -16,7 +16,7 @@ ROWS = 336_776
 STOPS = ((1, ROWS // 6), (2, ROWS // 6), (1, ROWS // 6))
 
 
-@pytest.mark.parametrize("query", briefly(QUERIES, ["flights", "top_airports"]))
+@pytest.mark.parametrize("query", briefly(QUERIES, ["top_airports"]))
 def test_one_two_one_three(query: str, tmp_path: Path) -> None:
     script = Script(query, {"execution.batch.max-rows": "4000"})
     try:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.length import briefly
 from tests.harness.source_gate import gated
 from tests.streaming.three_acts.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streaming.three_acts.main_job import sample
@@ -28,12 +27,13 @@ def twelfth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sample(tmp_path_factory.mktemp("twelfth") / "flights", EVERY)
 
 
-@pytest.mark.parametrize("query", NAMES[1:])
+@pytest.mark.parametrize("query", NAMES)
 def test_three_acts(query: str, twelfth: Path, tmp_path: Path) -> None:
     check(query, twelfth, ROWS // EVERY, tmp_path)
 
 
-@pytest.mark.parametrize("query", briefly(NAMES, ["flights"]))
+@pytest.mark.at_length
+@pytest.mark.parametrize("query", NAMES)
 def test_three_acts_of_the_year(query: str, tmp_path: Path) -> None:
     check(query, FLIGHTS, ROWS, tmp_path)
 

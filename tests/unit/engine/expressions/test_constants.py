@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -215,14 +214,6 @@ def disagreements(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
         wanted, found = trial.wanted(kinds), trial.outcome(kinds)
         if found != wanted:
             yield f"{trial.expression} with {dict(zip(map(str, trial.leaves), kinds, strict=True))}: {found}, of columns {wanted}"
-
-
-@pytest.fixture(autouse=True)
-def one_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels of DuckDB share one here: there are thousands of them."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        monkeypatch.setattr("penstock.engine.expressions.duckdb_fallback._Database.connection", connection)
-        yield
 
 
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -36,9 +36,7 @@ from penstock.engine.expressions import compile_expression, duckdb_fallback
 from penstock.engine.expressions.evaluation_errors import MOST, BatchTooLarge
 from penstock.planner.expressions.nodes import Column, Expression
 from tests.unit.engine.expressions import nested_cases
-from tests.unit.engine.expressions.test_constants import CORPORA, leaves, one_database, shapes
-
-__all__ = ["one_database"]
+from tests.unit.engine.expressions.test_constants import CORPORA, leaves, shapes
 
 TEXTS = [
     "",
