@@ -159,9 +159,11 @@ def submitted_job(
 
 
 def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -> tuple[str, ...]:
-    """Return notes for the start of a job without state: other jobs that have written to its tables."""
+    """Return notes for the start of a job: other jobs that have written to its tables, where it has no state;
+    another time zone than before, where it has.
+    """
     # it reads checkpoints: the engine is not loaded before a job starts
-    from penstock.client.execution.recorded_jobs import unfinished_writers
+    from penstock.client.execution.recorded_jobs import changed_zone, unfinished_writers
     from penstock.engine.storage.locations import exists
 
     if (
@@ -172,9 +174,9 @@ def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -
         or not exists(options.state_dir)
     ):
         return ()
-    return unfinished_writers(
-        options.state_dir, job_id, options.name, [table.name.lower() for table in sink_tables(query.plan)]
-    )
+    tables = [table.name.lower() for table in sink_tables(query.plan)]
+    writers = unfinished_writers(options.state_dir, job_id, options.name, tables)
+    return writers + changed_zone(options.state_dir, job_id, options.time_zone)
 
 
 def _declare_late_rows(state: SessionState, graph: JobGraph, job: Job) -> None:

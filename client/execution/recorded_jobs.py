@@ -20,6 +20,8 @@ from penstock.engine.checkpoint.store import CURRENT, FINISHED
 from penstock.engine.storage.locations import exists, folders_in, has_file, storage_at
 from penstock.engine.storage.storage import directory_name
 
+ZONE, ZONE_DEFAULT = "table.local-time-zone", "UTC"
+
 
 @dataclass(frozen=True)
 class RecordedJob:
@@ -119,3 +121,20 @@ def unfinished_writers(
             )
             notes.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
     return tuple(notes)
+
+
+def changed_zone(state_dir: Location, job_id: str, zone: str) -> tuple[str, ...]:
+    """Return a note for a job that resumes in another time zone than it ran in: its state keeps what it has
+    computed in that one.
+    """
+    directory = state_dir / job_id
+    if not has_file(directory, CURRENT) or not has_file(directory, JOB):
+        return ()
+    settings = dict(decode_record(storage_at(directory).read(JOB)).settings)
+    before = settings.get(ZONE, ZONE_DEFAULT)
+    if before == zone:
+        return ()
+    return (
+        f"resumes in the time zone {zone}; until now it was {before}, and dates and texts of times in its "
+        f"state are of that zone: SET '{ZONE}' = '{before}' continues as before",
+    )

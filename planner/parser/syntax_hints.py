@@ -59,6 +59,7 @@ _FIRST_WORDS = (
     _Rule(
         "", "EXEC|CALL", "there are no procedures: SHOW TABLES, SHOW FUNCTIONS and HELP list what there is"
     ),
+    _Rule("", "TEST|GIVEN|EXPECT", "a file of tests is run by penstock test, on the command line"),
     _Rule("", "COMMIT|ROLLBACK|START|ABORT", _TRANSACTION),
     _Rule(
         "",

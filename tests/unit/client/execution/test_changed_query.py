@@ -144,6 +144,16 @@ def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> N
         assert first.wait(PATIENCE_S)
 
 
+@pytest.mark.parametrize(("zone", "told"), [("Asia/Tokyo", 1), ("UTC", 0)])
+def test_a_job_that_resumes_in_another_time_zone_says_so(kept: Kept, zone: str, told: int) -> None:
+    with kept.opened() as made:
+        made.execute(f"SET 'table.local-time-zone' = '{zone}'")
+        job = made.execute(BOTH.format(PLAIN, COUNTED)).job
+        assert job is not None and len(job.start_notes) == told
+        assert all(f"in the time zone {zone}; until now it was UTC" in note for note in job.start_notes)
+        job.cancel()
+
+
 def test_a_statement_said_again_after_a_stop_begins_anew_and_says_so(kept: Kept) -> None:
     with gated(ROWS // 2), kept.opened(rate=20_000) as made:
         first = made.execute(BOTH.format(PLAIN, COUNTED)).job
