@@ -59,10 +59,29 @@ _FUNCTIONS = (
     ComposedFunction("elt", "elt(n, a, b, ..)", "The n-th value; NULL where there is none.", (2, None)),
     ComposedFunction("equal_null", "equal_null(a, b)", "`a <=> b`.", (2, 2)),
     ComposedFunction("from_base64", "from_base64(s)", "The text of `unbase64(s)`.", (1, 1)),
+    ComposedFunction(
+        "haversine",
+        "haversine(lat1, lon1, lat2, lon2)",
+        "Kilometres along a great circle between two places, in degrees; as in Snowflake.",
+        (4, 4),
+    ),
+    ComposedFunction(
+        "inet_aton", "inet_aton(s)", "An IPv4 address as a number, NULL of a text that is none.", (1, 1)
+    ),
+    ComposedFunction(
+        "inet_ntoa", "inet_ntoa(n)", "The IPv4 address of a number, NULL of one that is none.", (1, 1)
+    ),
     ComposedFunction("is_alpha", "is_alpha(s)", "Whether there are letters only; FALSE for NULL.", (1, 1)),
     ComposedFunction("is_decimal", "is_decimal(s)", "Whether a text is a number; FALSE for NULL.", (1, 1)),
     ComposedFunction("is_digit", "is_digit(s)", "Whether there are digits only; FALSE for NULL.", (1, 1)),
+    ComposedFunction("is_ipv4", "is_ipv4(s)", "Whether a text is an IPv4 address.", (1, 1)),
     ComposedFunction("is_valid_utf8", "is_valid_utf8(s)", "TRUE: every STRING is valid UTF-8.", (1, 1)),
+    ComposedFunction(
+        "isipaddressinrange",
+        "isIPAddressInRange(s, '10.0.0.0/8')",
+        "Whether an IPv4 address is one of a constant network; NULL of a text that is none.",
+        (2, 2),
+    ),
     ComposedFunction("json_quote", "json_quote(s)", "The text as a string of JSON.", (1, 1)),
     ComposedFunction("json_string", "json_string(x)", "The value as JSON.", (1, 1)),
     ComposedFunction(

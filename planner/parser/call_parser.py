@@ -114,6 +114,7 @@ class CallParser:
         node = self._tokens.spanned(begin, CastTo(this=value, safe=safe))
         # read only behind the closing parenthesis: a syntax error of the call comes before one of the type
         node.meta["sql_type"] = self._type_between(first, last)
+        node.meta["interval_units"] = self._interval_units(first, last)
         return node
 
     def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
@@ -133,7 +134,13 @@ class CallParser:
             self._tokens.take_words(*words)
         node = self._tokens.spanned(begin, CastTo(this=value, safe=False))
         node.meta["sql_type"] = self._type_between(first, self._tokens.index)
+        node.meta["interval_units"] = self._interval_units(first, self._tokens.index)
         return node
+
+    def _interval_units(self, first: int, last: int) -> tuple[str, ...]:
+        """Return the first and the last unit of an INTERVAL in these tokens, nothing for another type."""
+        words = [token.text.upper() for token in self._tokens.sequence[first:last] if token.text.isalpha()]
+        return tuple(word for word in words[1:] if word != "TO") if words[:1] == ["INTERVAL"] else ()
 
     def _type_between(self, first: int, last: int) -> DataType:
         """Return the type written in the tokens from index ``first`` up to ``last`` (exclusive)."""

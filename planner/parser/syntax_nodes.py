@@ -102,7 +102,9 @@ class HostValue(exp.Expression):
 
 
 class CastTo(exp.Expression):
-    """CAST, or TRY_CAST when ``safe``; the SQL type is in ``meta['sql_type']``."""
+    """CAST, or TRY_CAST when ``safe``. The SQL type is in ``meta['sql_type']``, the units of an INTERVAL are
+    in ``meta['interval_units']``.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "safe": False}
 
@@ -110,6 +112,11 @@ class CastTo(exp.Expression):
     def sql_type(self) -> DataType:
         """The target type."""
         return self.meta["sql_type"]
+
+    @property
+    def interval_units(self) -> tuple[str, ...]:
+        """The first and the last unit of an INTERVAL, as written; nothing for another type."""
+        return self.meta.get("interval_units", ())
 
 
 class UnsignedRightShift(exp.Expression):

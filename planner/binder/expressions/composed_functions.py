@@ -36,6 +36,8 @@ from penstock.catalog.types import (
     is_timestamp,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
+from penstock.planner.binder.expressions.geo_functions import GEO_FUNCTIONS
+from penstock.planner.binder.expressions.ip_functions import IP_FUNCTIONS
 from penstock.planner.binder.expressions.json import json_member, json_member_text, variant_get
 from penstock.planner.binder.expressions.number_formats import to_number
 from penstock.planner.binder.expressions.overloads import overloaded
@@ -573,6 +575,8 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
         "multiply", [call("octet_length", args, span), _whole(8)], span
     ),
     **TIME_BUCKETS,
+    **IP_FUNCTIONS,
+    **GEO_FUNCTIONS,
     "convert_tz": _in_zone,
     "elt": _nth,
     "equal_null": lambda args, call, span: call("null_safe_equal", args, span),

@@ -29,7 +29,6 @@ from penstock.catalog.types import (
     Date,
     DayTimeInterval,
     Decimal,
-    String,
     Timestamp,
     TimestampLtz,
     Variant,
@@ -77,13 +76,11 @@ def cast_hint(source: DataType, target: DataType) -> str | None:
     if isinstance(source, Variant) or isinstance(target, Variant):
         return "CAST it to STRING first"
     if isinstance(target, DayTimeInterval):
-        several = isinstance(source, String)
-        return "write make_dt_interval(days, hours)" if several else "write x * INTERVAL '1' SECOND"
+        return "write CAST(x AS INTERVAL SECOND), one unit, of a whole number; or x * INTERVAL '1' SECOND"
     if isinstance(target, YearMonthInterval):
-        several = isinstance(source, String)
-        return "write make_ym_interval(years, months)" if several else "write x * INTERVAL '1' MONTH"
+        return "write CAST(x AS INTERVAL MONTH), one unit, of a whole number; or x * INTERVAL '1' MONTH"
     if isinstance(source, DayTimeInterval):
-        return "write timestampdiff(SECOND, ts, ts + x), or EXTRACT(DAY FROM x)"
+        return "write EXTRACT(EPOCH FROM x), its seconds, or EXTRACT(DAY FROM x)"
     return (
         "write EXTRACT(YEAR FROM x) * 12 + EXTRACT(MONTH FROM x)"
         if isinstance(source, YearMonthInterval)
@@ -138,6 +135,9 @@ def _epoch(value: Expression, call: Caller, span: Span | None) -> Expression:
     if isinstance(value.type, TimestampLtz):
         return call("unix_seconds", [value], span)
     begin = Literal(Timestamp(6), False, value=datetime(1970, 1, 1))
+    # of an interval: its seconds
+    if isinstance(value.type, DayTimeInterval):
+        value = call("add", [begin, value], span)
     return call("timestampdiff", [Literal(STRING, False, value="SECOND"), begin, value], span)
 
 
