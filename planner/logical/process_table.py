@@ -10,7 +10,7 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.process_table_functions import PythonProcessTable, TableDeclaration
 from penstock.catalog.schema import Field, Role, Schema
-from penstock.planner.expressions.nodes import Expression
+from penstock.planner.expressions.nodes import Column, Expression, SortKey
 from penstock.planner.logical.distribution import (
     ANY,
     InputFacts,
@@ -38,7 +38,8 @@ class ProcessTable(LogicalPlan):
     table if columns pass through. The columns of the function follow, then with ``times`` its ``rowtime``.
 
     ``orders``: by table, the columns of ORDER BY, the first an event time; none at all if no table has one.
-    Rows of such a table are buffered until the watermark passes them.
+    Rows of such a table are buffered until the watermark passes them. ``descending`` and ``nulls_first``: of
+    each of these columns; none at all if all ascend with NULLs first.
 
     ``uid`` names the state: with it, state is found again although the tables below have changed.
     """
@@ -55,6 +56,8 @@ class ProcessTable(LogicalPlan):
     orders: tuple[tuple[int, ...], ...] = ()
     uid: str | None = None
     span: Span | None = field(default=None, compare=False)
+    descending: tuple[tuple[bool, ...], ...] = ()
+    nulls_first: tuple[tuple[bool, ...], ...] = ()
 
     def __post_init__(self) -> None:
         demand(
@@ -112,12 +115,13 @@ class ProcessTable(LogicalPlan):
     def text(self) -> str:
         parts = []
         orders = self.orders or ((),) * len(self.tables)
-        for (name, declared), names, keys, order in zip(
-            self.function.tables, self.names, self.partitions, orders, strict=True
+        for port, ((name, declared), names, keys, order) in enumerate(
+            zip(self.function.tables, self.names, self.partitions, orders, strict=True)
         ):
             rows = "" if declared.set_semantics else " row by row"
             per = f" per {', '.join(names[i] for i in keys)}" if keys else ""
-            by = f" by {', '.join(names[i] for i in order)}" if order else ""
+            keys_text = ", ".join(names[i] + self._direction(port, at) for at, i in enumerate(order))
+            by = f" by {keys_text}" if order else ""
             parts.append(f"{name}{rows}{per}{by}")
         parts += [f"{n} => {a}" for (n, _), a in zip(self.function.arguments, self.arguments, strict=True)]
         if self.times:
@@ -125,6 +129,24 @@ class ProcessTable(LogicalPlan):
             parts.append(f"on time {', '.join(times)}")
         parts += [] if self.uid is None else [f"uid '{self.uid}'"]
         return f"ProcessTable {self.function.name}({', '.join(parts)})"
+
+    def _direction(self, port: int, at: int) -> str:
+        """Return what EXPLAIN shows behind a column of ORDER BY."""
+        if not self.descending:
+            return ""
+        descends, first = self.descending[port][at], self.nulls_first[port][at]
+        nulls = "" if first is not descends else f" NULLS {'FIRST' if first else 'LAST'}"
+        return f"{' DESC' if descends else ''}{nulls}"
+
+    def sort_keys(self, port: int) -> tuple[SortKey, ...]:
+        """Return the order of the rows of a table with ORDER BY."""
+        columns, schema = self.orders[port], self.tables[port].schema
+        down = self.descending[port] if self.descending else (False,) * len(columns)
+        nulls = self.nulls_first[port] if self.nulls_first else (True,) * len(columns)
+        return tuple(
+            SortKey(Column(schema[i].type, schema[i].nullable, index=i), descends, first)
+            for i, descends, first in zip(columns, down, nulls, strict=True)
+        )
 
     def operator_name(self) -> str:
         return f"process {self.function.name}"
@@ -140,6 +162,7 @@ class ProcessTable(LogicalPlan):
             head += [name for names in self.names for name in names]
             head += [str(i) for i in self.times]
             head += [f"by {order}" for order in self.orders]
+            head += [f"down {one}" for one in (*self.descending, *self.nulls_first)]
         else:
             kinds = (self.tables[0].schema[i].type for i in self.partitions[0])
             head += ["uid", self.uid, *map(texts.kind, kinds)]

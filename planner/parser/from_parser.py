@@ -56,7 +56,7 @@ class TableParser:
     """Parses the FROM clause."""
 
     def __init__(self, context: ParserContext, over: OverParser) -> None:
-        self._context, self._tokens = context, context.tokens
+        self._context, self._tokens, self._over = context, context.tokens, over
         self._matches = MatchParser(context, over)
         self._files = FileParser(context)
         self._states = StateParser(context)
@@ -407,21 +407,42 @@ class TableParser:
         if self._tokens.take_words("PARTITION"):
             self._tokens.need_word("BY")
             partition = self.column_names() if self._tokens.at(TokenType.L_PAREN) else self._bare_columns()
-        order: list[exp.Identifier] = []
+        order: list[exp.Expr] = []
         if self._tokens.take_words("ORDER"):
             self._tokens.need_word("BY")
-            order = self.column_names() if self._tokens.at(TokenType.L_PAREN) else self._bare_columns()
+            order = self._order_columns()
         return self._tokens.spanned(begin, TableArgument(this=inner, partition=partition, order=order))
 
-    def _bare_columns(self) -> list[exp.Identifier]:
-        names = [self._tokens.identifier("column")]
-        # without parentheses the list ends before the next argument: PARTITION BY a, b, SIZE => ..
-        while (
+    def _order_columns(self) -> list[exp.Expr]:
+        """Return the columns of ORDER BY with their directions, in parentheses or without."""
+        if self._tokens.take(TokenType.L_PAREN):
+            columns = self._tokens.separated(self._order_column)
+            self._tokens.need(TokenType.R_PAREN, ")")
+            return columns
+        columns = [self._order_column()]
+        while self._begins_next_column():
+            self._tokens.advance()
+            columns.append(self._order_column())
+        return columns
+
+    def _order_column(self) -> exp.Expr:
+        begin = self._tokens.index
+        column = exp.Ordered(this=self._tokens.identifier("column"), desc=False)
+        return self._tokens.spanned(begin, self._over.direction(column))
+
+    def _begins_next_column(self) -> bool:
+        """Return whether a comma goes on with a list of columns, and not with the next argument."""
+        return (
             self._tokens.at(TokenType.COMMA)
             and self._tokens.is_name(1)
             and not self._tokens.at(TokenType.L_PAREN, 2)
             and not self._tokens.at(TokenType.FARROW, 2)
-        ):
+        )
+
+    def _bare_columns(self) -> list[exp.Identifier]:
+        names = [self._tokens.identifier("column")]
+        # without parentheses the list ends before the next argument: PARTITION BY a, b, SIZE => ..
+        while self._begins_next_column():
             self._tokens.advance()
             names.append(self._tokens.identifier("column"))
         return names

@@ -169,7 +169,7 @@ class Descriptor(exp.Expression):
 
 class TableArgument(exp.Expression):
     """``TABLE t [PARTITION BY ..] [ORDER BY ..]`` or ``TABLE (query)``, the argument of a windowing function.
-    ``partition`` and ``order`` are lists of identifiers.
+    ``partition`` is a list of identifiers, ``order`` one of ``exp.Ordered`` over identifiers.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False, "order": False}

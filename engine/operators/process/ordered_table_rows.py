@@ -17,26 +17,27 @@ from penstock.planner.expressions.nodes import Column, SortKey
 
 
 class OrderedTableRows:
-    """Buffers the rows of one table. ``order``: its columns of ORDER BY, the first an event time.
+    """Buffers the rows of one table. ``order``: its ORDER BY, the first key an ascending event time.
 
-    Rows without a time, and late rows, are dropped and counted: rows after them may have been processed. The
-    order is ascending, NULL first. All columns break ties, so that batches and splits do not matter.
+    Rows without a time, and late rows, are dropped and counted: rows after them may have been processed. All
+    columns break ties, so that batches and splits do not matter.
     """
 
     def __init__(
         self,
         schema: Schema,
         keys: Sequence[int],
-        order: Sequence[int],
+        order: Sequence[SortKey],
         options: JobOptions,
         max_parallelism: int,
     ) -> None:
-        self._time_column = order[0]
+        time = order[0].expression
+        assert isinstance(time, Column)
+        self._time_column = time.index
         # window_time is one millisecond before the window's end, so such rows pass that much later
-        of_window = schema[order[0]].role is Role.WINDOW_TIME
+        of_window = schema[time.index].role is Role.WINDOW_TIME
         self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
-        by = [SortKey(Column(schema[i].type, schema[i].nullable, index=i)) for i in order]
-        self._order = RowOrder(by, schema.to_arrow(), options.time_zone)
+        self._order = RowOrder(list(order), schema.to_arrow(), options.time_zone)
         self.rows = EventTimeBuffer(schema.to_arrow(), keys, self._time_column, max_parallelism)
 
     def add(self, batch: Batch, watermark_us: int, metrics: OperatorMetrics) -> None:

@@ -101,7 +101,7 @@ class ProcessTableOperator(Operator):
             port: OrderedTableRows(
                 self._node.tables[port].schema,
                 self._node.partitions[port],
-                self._node.orders[port],
+                self._node.sort_keys(port),
                 self._options,
                 groups.max_parallelism,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -47,7 +48,7 @@ def bind_process_table(tree: ProcessTableCall, context: BindContext, bind_source
     values = _arguments(tree, function)
     plans: list[LogicalPlan] = []
     keys: list[tuple[int, ...]] = []
-    orders: list[tuple[int, ...]] = []
+    orders: list[tuple[tuple[int, bool, bool], ...]] = []
     scopes: list[Scope] = []
     for name, declared in function.tables:
         data = _needed(values, name, function, tree)
@@ -68,10 +69,17 @@ def bind_process_table(tree: ProcessTableCall, context: BindContext, bind_source
         tuple(keys),
         tuple(_constant(values, name, kind, function, tree, context) for name, kind in function.arguments),
         _times(values.get(ON_TIME), function, scopes, tree),
-        tuple(orders) if any(orders) else (),
+        tuple(tuple(i for i, _, _ in order) for order in orders) if any(orders) else (),
         _uid(values.get(UID), function, context),
         span_of(tree),
     )
+    # the default, ascending with NULLs first, is written nowhere: older checkpoints have no other
+    if any((descending, nulls) != (False, True) for order in orders for _, descending, nulls in order):
+        node = replace(
+            node,
+            descending=tuple(tuple(descending for _, descending, _ in order) for order in orders),
+            nulls_first=tuple(tuple(nulls for _, _, nulls in order) for order in orders),
+        )
     return Relation(node, node.schema.fields)
 
 
@@ -147,23 +155,36 @@ def _partition(
 
 def _order(
     function: PythonProcessTable, name: str, declared: TableDeclaration, data: TableArgument, scope: Scope
-) -> tuple[int, ...]:
-    """Return the columns of ORDER BY: an event time, by which rows are complete, and others behind it."""
+) -> tuple[tuple[int, bool, bool], ...]:
+    """Return the columns of ORDER BY: an event time, by which rows are complete, and others behind it. Each
+    with whether it descends, and whether its NULLs come first.
+    """
     order = data.args.get("order") or []
     if not order:
         return ()
-    columns = [scope.resolve([column])[0] for column in order]
+    columns = [scope.resolve([column.this])[0] for column in order]
     if not columns[0].field.is_event_time:
         times = [one.field.name for one in scope.columns if one.field.is_event_time]
         message = f"ORDER BY in {function.name} begins with the event time of {name}"
-        before = f"write ORDER BY {times[0]}, {order[0].name}; or" if times else ""
+        before = f"write ORDER BY {times[0]}, {order[0].this.name}; or" if times else ""
         hint = f"{before} keep the rows in a list state, and process them in on_timer".strip()
         raise _refused(message, span_of(order[0]), hint, "SQL-1601")
+    # the first row of such an order is the last one to come
+    if order[0].args.get("desc"):
+        raise _refused(
+            f"ORDER BY {order[0].this.name} DESC in {function.name}: rows come in order of time",
+            span_of(order[0]),
+            f"write ORDER BY {order[0].this.name}; columns behind it may be DESC",
+            "SQL-1601",
+        )
     if not declared.set_semantics or declared.updates:
         what = "accepts retractions" if declared.updates else "has no partitions"
         hint = f"leave ORDER BY out, or declare {name} with semantics='set' and without updates"
         raise _refused(f"ORDER BY in {function.name}: its table {name} {what}", span_of(order[0]), hint)
-    return tuple(dict.fromkeys(column.index for column in columns))
+    found: dict[int, tuple[int, bool, bool]] = {}
+    for column, key in zip(columns, order, strict=True):
+        found.setdefault(column.index, (column.index, bool(key.args["desc"]), bool(key.args["nulls_first"])))
+    return tuple(found.values())
 
 
 def _check_alike(

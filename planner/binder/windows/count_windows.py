@@ -100,7 +100,7 @@ def _windows_of(function: str, row: exp.Expr, step: int, size: int) -> tuple[exp
 
 def _numbered(data: TableArgument, span: Span | None) -> exp.Expr:
     """Return the number of a row in its partition, from 0: the count up to it, less one."""
-    order = [_sort_key(name) for name in data.args.get("order") or []]
+    order = [_sort_key(column) for column in data.args.get("order") or []]
     number = FunctionCall(
         this="count",
         star=True,
@@ -172,9 +172,11 @@ def _literal_rows(size: RowCount, usage: str) -> int:
     )
 
 
-def _sort_key(name: exp.Identifier) -> exp.Ordered:
-    # ORDER BY of a table argument has names only: ascending, NULLs first as by default
-    return _with_span(exp.Ordered(this=_reference(name), desc=False, nulls_first=True), span_of(name))
+def _sort_key(column: exp.Ordered) -> exp.Ordered:
+    # ORDER BY of a table argument has names, which OVER reads as columns
+    key = column.copy()
+    key.set("this", _reference(column.this))
+    return _with_span(key, span_of(column))
 
 
 def _reference(name: exp.Identifier) -> exp.Expr:

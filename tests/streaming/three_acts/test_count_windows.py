@@ -66,6 +66,16 @@ QUERIES = {
         f"SELECT k, window_index, sum(v)::BIGINT FROM ({NUMBERED.format(key='k', order='id', size=7, source='moves')}) GROUP BY ALL",
         False,
     ),
+    "an order from the last row on": (
+        "SELECT k, window_index, COUNT(*), SUM(v) FROM TUMBLE(TABLE moves PARTITION BY k ORDER BY ts DESC, 7 ROWS) GROUP BY k, window_index",
+        f"SELECT k, window_index, count(*), sum(v)::BIGINT FROM ({NUMBERED.format(key='k', order='ts DESC', size=7, source='moves')}) GROUP BY ALL",
+        False,
+    ),
+    "several directions": (
+        "SELECT id, window_index FROM TUMBLE(DATA => TABLE moves PARTITION BY k ORDER BY (v DESC NULLS FIRST, id ASC), SIZE => 5 ROWS)",
+        f"SELECT id, window_index FROM ({NUMBERED.format(key='k', order='v DESC NULLS FIRST, id', size=5, source='moves')})",
+        False,
+    ),
     "windows that slide": (
         "SELECT k, window_index, COUNT(*), SUM(v), MAX(d) FROM HOP(TABLE moves PARTITION BY k ORDER BY ts, 3 ROWS, 7 ROWS)"
         " GROUP BY k, window_index",

@@ -69,6 +69,11 @@ QUERIES = {
         "SELECT id, before FROM Previous(TABLE a PARTITION BY v ORDER BY ts, none => 7)",
         "SELECT id, coalesce(lag(id) OVER (PARTITION BY v ORDER BY ts), 7) FROM a",
     ),
+    "rows in order, some columns descending": (
+        "SELECT id, before FROM Previous(TABLE (SELECT k, v, id, window_time AS at FROM TUMBLE(TABLE a, DESCRIPTOR(ts), INTERVAL '10' SECOND))"
+        " PARTITION BY k ORDER BY (at ASC, v DESC NULLS FIRST, id DESC))",
+        "SELECT id, coalesce(lag(id) OVER (PARTITION BY k ORDER BY time_bucket(INTERVAL '10 seconds', ts), v DESC NULLS FIRST, id DESC), -1) FROM a",
+    ),
     "rows with a column more": (
         "SELECT id, high FROM Marked(TABLE a, threshold => 2 + 1)",
         "SELECT id, v > 3 FROM a",

@@ -14,13 +14,19 @@ from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.process.ordered_table_rows import OrderedTableRows
+from penstock.planner.expressions.nodes import Column, SortKey
 
 START, S = datetime(1970, 1, 1), 1_000_000
 
 
 def table(role: Role = Role.EVENT_TIME) -> OrderedTableRows:
     schema = Schema((Field("k", BIGINT), Field("ts", TIMESTAMP, role=role), Field("v", BIGINT)))
-    return OrderedTableRows(schema, (0,), (1, 2), JobOptions(), 128)
+    return OrderedTableRows(schema, (0,), [key(schema, i) for i in (1, 2)], JobOptions(), 128)
+
+
+def key(schema: Schema, index: int, descending: bool = False) -> SortKey:
+    field = schema[index]
+    return SortKey(Column(field.type, field.nullable, index=index), descending)
 
 
 def batch(rows: list[tuple[int | None, int | None]]) -> Batch:
