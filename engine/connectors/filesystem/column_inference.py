@@ -47,6 +47,7 @@ _SAMPLED = 10
 SAMPLE_BYTES = 8 << 20
 # results that are remembered: a shell binds a statement several times while it is typed
 _REMEMBERED = 32
+_NAMELESS = "a column without a name is left out"
 # formats of others by suffix, and what a reader of them does instead
 _ELSEWHERE = {
     "xlsx": "save the sheet as csv",
@@ -135,6 +136,9 @@ def _inferred(table: TableOptions, kind: str, listing: FileListing, files: list[
         fields, basis = _of_footers(table, kind, listing, filled)
     else:
         fields, options, basis = _of_samples(table, kind, listing, filled)
+    if any(not field.name for field in fields):
+        # no query could name it
+        fields, basis = tuple(field for field in fields if field.name), f"{basis}; {_NAMELESS}"
     # a column of that name in the files is another spelling of the directory's
     inside = tuple(field for field in fields if field.name.lower() not in partitions)
     if not inside:

@@ -157,15 +157,7 @@ def json_columns(samples: list[TextSample], multiline: bool | None = None) -> Te
     if not data.strip():
         message = f"{shown} has no records: nothing says its columns"
         raise PenstockError("DAT-4120", message, hint=DECLARE, kind=Kind.EXTERNAL)
-    with _in_file(data) as path, duckdb.connect(config={"threads": 1}) as connection:
-        query = (
-            "SELECT * FROM read_json($path, format = 'newline_delimited', sample_size = -1, "
-            f"ignore_errors = true, maximum_object_size = {MAX_RECORD_BYTES}) LIMIT 0"
-        )
-        try:
-            schema = connection.sql(query, params={"path": path}).to_arrow_table().schema
-        except duckdb.Error as error:
-            raise _not_inferred(shown, error, _OBJECTS) from error
+    schema = _sniffed_objects(data, shown)
     fields = [Field(column.name, from_arrow(_named(column.type))) for column in schema]
     _refuse_names_that_differ_in_case([field.name for field in fields], data, shown)
     options = {"json.multiline": "true"} if documents and multiline is None else {}
@@ -315,6 +307,27 @@ def _refuse_repeated(names: list[str], sample: TextSample) -> None:
 
 
 # JSON
+
+
+def _sniffed_objects(data: bytes, shown: str) -> pa.Schema:
+    """Return the fields of objects, one a line, as DuckDB's sniffer has them. DAT-4121 where it has none."""
+    query = (
+        "SELECT * FROM read_json($path, format = 'newline_delimited', records = true, sample_size = -1, "
+        f"ignore_errors = true, maximum_object_size = {MAX_RECORD_BYTES}{{maps}}) LIMIT 0"
+    )
+    # other lines are bad whatever the columns; a number would make the sniffer refuse all
+    objects = b"\n".join(line for line in data.split(b"\n") if line.lstrip()[:1] == b"{")
+    with _in_file(objects) as path, duckdb.connect(config={"threads": 1}) as connection:
+        failure: duckdb.Error | None = None
+        # objects with more than 200 names seem to be one MAP each, which are no records: none is a MAP then
+        for maps in ("", ", map_inference_threshold = -1"):
+            try:
+                found = connection.sql(query.format(maps=maps), params={"path": path})
+                return found.to_arrow_table().schema
+            except duckdb.Error as error:
+                failure = error
+    assert failure is not None
+    raise _not_inferred(shown, failure, f"{_OBJECTS}; or {DECLARE}") from failure
 
 
 def _begins_document(sample: TextSample) -> bool:

@@ -58,6 +58,13 @@ def test_parquet_and_arrow_files_have_exactly_the_types_of_their_footers(tmp_pat
     assert columns(inferred(tmp_path / "a.arrow")) == wanted
 
 
+def test_a_column_without_a_name_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+    pq.write_table(pa.table([[1], [2]], names=["", "b"]), tmp_path / "a.parquet")
+    found = inferred(tmp_path / "a.parquet")
+    assert columns(found) == "b BIGINT"
+    assert "a column without a name is left out" in found.basis
+
+
 def test_files_of_a_directory_have_their_widest_type_and_partitions_are_columns(tmp_path: Path) -> None:
     write(tmp_path / "year=2023/day=2024-01-02/c=x/a.parquet", {"n": pa.array([1], pa.int32()), "year": [1]})
     write(tmp_path / "year=2024/day=2024-01-03/c=1/a.parquet", {"n": pa.array([1], pa.int64()), "year": [1]})

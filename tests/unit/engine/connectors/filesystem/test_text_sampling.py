@@ -77,6 +77,10 @@ def test_json_samples_have_nested_types_that_our_reader_reads() -> None:
     line = '{"a": {"x": 1, "y": [{"z": "2024-01-01"}]}, "t": "2024-01-01 10:00:00", "n": null, "d": "01/02/2024"}'
     assert json(line) == "a ROW<x BIGINT, y ARRAY<ROW<z DATE>>>, t TIMESTAMP(6), n STRING, d STRING"
     # any line may lack any column, and one that is no object is bad whatever the types
+    assert json("7", "[1]", '{"a": 1}') == "a BIGINT"
+    # more names than DuckDB has columns for
+    wide = json(*(f'{{"k{number}": 1, "m": {{"x{number}": 1}}}}' for number in range(300)))
+    assert wide.startswith("k0 BIGINT, m ROW<x0 BIGINT, ") and wide.endswith(", k299 BIGINT")
     assert json('{"a": 1, "a_1": 2}') == "a BIGINT, a_1 BIGINT"
     # values of several kinds
     assert json('{"a": 1}', '{"a": "x"}') == "a VARIANT"
@@ -109,6 +113,7 @@ def test_json_in_an_array_or_over_lines_is_found(text: str, whole: bool, columns
         ('{\n"a": 1\n', "DAT-4122", "jq -c . x.jsonl"),
         ("[]", "DAT-4120", "declare the columns"),
         ('{"a": 1}\n{"A": 1}', "DAT-4208", "without case"),
+        ('{"": 1}', "DAT-4121", "declare the columns"),
         ('{"a": {"b": 1, "b": 2}}\n{"a": 1}', "DAT-4123", "leave a out"),
     ],
 )
