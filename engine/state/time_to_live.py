@@ -179,6 +179,10 @@ class Deadlines:
 
 
 def _sorted(times_us: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Rows mostly come in the order of their times. To look takes a tenth of the time of sorting them again.
+    # Copied, for a view would keep the memory of the column that the times are from.
+    if bool((times_us[:-1] <= times_us[1:]).all()):
+        return times_us.copy(), numbers.copy()
     order = np.argsort(times_us, kind="stable")
     return times_us[order], numbers[order]
 

@@ -104,13 +104,13 @@ class IntervalJoinOperator(RegularJoinOperator):
         """
         side = self._time.sides[port]
         column = batch.rows.column(side.time_column)
-        reached = (
-            np.full(batch.num_rows, self._watermark_us)
-            if batch.behind is None
-            else np.maximum(batch.behind, self._watermark_us)
-        )
+        # one watermark for all rows is not written out row by row: only a batch with late rows needs that
+        reached = np.broadcast_to(np.int64(self._watermark_us), batch.num_rows)
         # a row may be `slack_us` behind the watermark without being late
-        bounds = _less(reached, side.slack_us)
+        bounds: np.ndarray = _less(np.array(self._watermark_us), side.slack_us)
+        if batch.behind is not None:
+            reached = np.maximum(batch.behind, self._watermark_us)
+            bounds = _less(reached, side.slack_us)
         behind = col.words(column) < bounds
         if column.null_count:
             behind &= truths(column.is_valid())

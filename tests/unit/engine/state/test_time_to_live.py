@@ -71,6 +71,13 @@ def test_deadlines_like_a_list(steps: list[tuple[list[int], int]]) -> None:
         assert sorted(zip(passed_times.tolist(), passed.tolist(), strict=True)) == sorted(expected)
 
 
+def test_deadlines_that_come_in_order_are_copied() -> None:
+    deadlines, times, numbers = Deadlines(), np.arange(4), np.arange(4)
+    deadlines.add(times, numbers)
+    times[:] = numbers[:] = 9
+    assert [part.tolist() for part in deadlines.due(3)] == [[0, 1, 2], [0, 1, 2]]
+
+
 def test_partitions_end_in_the_order_of_their_windows() -> None:
     ends = PartitionEnds()
     ends.note(np.array([0, 1, 2]), np.array([300, 100, 200]), 3)
