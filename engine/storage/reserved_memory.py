@@ -12,8 +12,8 @@ import numpy as np
 
 LEAST_BYTES = 8 << 20
 """Smaller arrays are copied. The arrays of a state grow in one step, nine of a state by a number and a text:
-copied up to 16 MB each, that step took 79 ms. But state that comes and goes uses memory again that others have
-freed, and a mapping has new pages each time: from 4 MB on, q4 took 4 % longer.
+copied up to 16 MB each, that step took 79 ms. But state that comes and goes uses memory again that others
+have freed, and a mapping has new pages each time: from 4 MB on, q4 took 4 % longer.
 """
 RESERVED_BYTES = 4 << 30
 """Of address space, for an array of up to a quarter of that; a larger one gets four times what it needs."""
