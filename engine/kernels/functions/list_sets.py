@@ -12,7 +12,7 @@ _LOW = (1 << 31) - 1
 
 
 @njit(nogil=True)
-def _place(table, mask, row, code):
+def _find_slot(table, mask, row, code):
     """Return where a code is in the table of a row, or the free place where it belongs."""
     mixed = code ^ (code >> 31)
     place = (((mixed & _LOW) * _FACTOR) >> 20) & mask
@@ -30,7 +30,7 @@ def firsts(starts, codes, table_out, keep):
     table, mask = pointer(table_out), table_out.size // 2 - 1
     for i in range(starts.size - 1):
         for k in range(starts[i], starts[i + 1]):
-            place = _place(table, mask, i + 1, codes[k])
+            place = _find_slot(table, mask, i + 1, codes[k])
             keep[k] = table[2 * place] != i + 1
             table[2 * place], table[2 * place + 1] = i + 1, codes[k]
 
@@ -43,7 +43,7 @@ def members(starts, codes, other_starts, other_codes, table_out, found):
     table, mask = pointer(table_out), table_out.size // 2 - 1
     for i in range(starts.size - 1):
         for k in range(other_starts[i], other_starts[i + 1]):
-            place = _place(table, mask, i + 1, other_codes[k])
+            place = _find_slot(table, mask, i + 1, other_codes[k])
             table[2 * place], table[2 * place + 1] = i + 1, other_codes[k]
         for k in range(starts[i], starts[i + 1]):
-            found[k] = table[2 * _place(table, mask, i + 1, codes[k])] == i + 1
+            found[k] = table[2 * _find_slot(table, mask, i + 1, codes[k])] == i + 1

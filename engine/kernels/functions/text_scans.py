@@ -27,7 +27,7 @@ def _is_at(data, pos, parts, begin, end, fold):
 
 
 @njit(nogil=True)
-def _found(data, pos, end, parts, begin, behind, fold):
+def _find_part(data, pos, end, parts, begin, behind, fold):
     """Return the position behind the next occurrence of a part, -1 where there is none."""
     last = end - (behind - begin)
     first = parts[begin]
@@ -62,7 +62,7 @@ def like(offsets, bytes_in, parts_in, bounds, from_start, to_end, fold, matches)
                 continue
             end -= size
         while part < last and pos >= 0:
-            pos = _found(data, pos, end, parts, bounds[part], bounds[part + 1], fold)
+            pos = _find_part(data, pos, end, parts, bounds[part], bounds[part + 1], fold)
             part += 1
         matches[i] = pos >= 0
 
