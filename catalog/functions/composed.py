@@ -164,7 +164,12 @@ _FUNCTIONS = (
     ComposedFunction("time_trunc", "time_trunc(unit, t)", "`date_trunc` of a TIME.", (2, 2)),
     ComposedFunction("to_base64", "to_base64(s)", "`base64(s)`.", (1, 1)),
     ComposedFunction("to_binary", "to_binary(s[, 'hex'])", "Bytes: hex, utf-8 or base64.", (1, 2)),
-    ComposedFunction("to_char", "to_char(time, pattern)", "`date_format` of a time.", (2, 2)),
+    ComposedFunction(
+        "to_char",
+        "to_char(x, format)",
+        "`date_format` of a time; a DECIMAL in a constant format such as '99,999.99', as in Spark.",
+        (2, 2),
+    ),
     ComposedFunction(
         "to_number",
         "to_number(s, format)",
@@ -173,7 +178,7 @@ _FUNCTIONS = (
     ),
     ComposedFunction("to_time", "to_time(s[, pattern])", "A TIME.", (1, 2)),
     ComposedFunction("to_variant_object", "to_variant_object(x)", "`CAST` to VARIANT.", (1, 1)),
-    ComposedFunction("to_varchar", "to_varchar(time, pattern)", "`date_format` of a time.", (2, 2)),
+    ComposedFunction("to_varchar", "to_varchar(x, format)", "`to_char(x, format)`.", (2, 2)),
     ComposedFunction("truncate", "truncate(x[, d])", "x cut towards zero to d digits (0).", (1, 2)),
     ComposedFunction("try_make_interval", "try_make_interval(y[, m[, ..]])", "`make_interval`.", (1, 7)),
     ComposedFunction(

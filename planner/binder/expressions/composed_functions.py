@@ -39,7 +39,7 @@ from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.binder.expressions.geo_functions import GEO_FUNCTIONS
 from penstock.planner.binder.expressions.ip_functions import IP_FUNCTIONS
 from penstock.planner.binder.expressions.json import json_member, json_member_text, variant_get
-from penstock.planner.binder.expressions.number_formats import to_number
+from penstock.planner.binder.expressions.number_formats import to_char, to_number
 from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
 from penstock.planner.expressions.implicit_casts import coerced
@@ -279,11 +279,10 @@ def _bytes_of(args: Arguments, call: Caller, span: Span | None) -> Expression:
     return call(_ENCODINGS[form], [args[0]], span)
 
 
-def _written_time(args: Arguments, call: Caller, span: Span | None) -> Expression:
-    if not (isinstance(args[0].type, Date) or is_timestamp(args[0].type)):
-        hint = "write format_number(x, 2) or format_string('%.2f', x)"
-        raise _wrong(f"to_char takes a time, this is {args[0].type}", span, hint)
-    return call("date_format", args, span)
+def _written_value(args: Arguments, call: Caller, span: Span | None) -> Expression:
+    if isinstance(args[0].type, Date) or is_timestamp(args[0].type):
+        return call("date_format", args, span)
+    return to_char(args, call, span)
 
 
 # times
@@ -594,8 +593,8 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "sha512": _digest(512),
     "to_base64": lambda args, call, span: call("base64", args, span),
     "to_binary": _bytes_of,
-    "to_char": _written_time,
-    "to_varchar": _written_time,
+    "to_char": _written_value,
+    "to_varchar": _written_value,
     "truncate": _truncated,
     "try_to_date": lambda args, call, span: Cast(DATE, True, arg=args[0], safe=True, span=span),
     "try_to_timestamp": lambda args, call, span: Cast(Timestamp(6), True, arg=args[0], safe=True, span=span),

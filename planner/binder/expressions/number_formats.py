@@ -1,15 +1,16 @@
-"""TO_NUMBER and TRY_TO_NUMBER: formats such as '99,999.99', as a regular expression and a cast."""
+"""TO_NUMBER, TRY_TO_NUMBER, TO_CHAR: formats such as '99,999.99', written with other functions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 
+from penstock.catalog.coercion import as_decimal
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.types import NULL, STRING, Decimal
+from penstock.catalog.types import INT, NULL, STRING, Decimal
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Cast, Expression, Literal
+from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""
@@ -30,6 +31,16 @@ class NumberFormat:
     pattern: str
     kind: Decimal
     enclosed: bool
+    groups: tuple[int, ...] = ()
+    """The digits before the point, by groups."""
+    filled: bool = False
+    """Whether zeros are written in front."""
+    pointed: bool = False
+    front: str = ""
+    """A sign in front: S, MI or nothing."""
+    dollar: bool = False
+    behind: str = ""
+    """A sign behind: S, MI, PR or nothing."""
 
 
 def number_format(written: str) -> NumberFormat | None:
@@ -59,7 +70,15 @@ def number_format(written: str) -> NumberFormat | None:
     body = f"{front}{number}{behind}"
     enclosed = match["behind"] == "PR"
     return NumberFormat(
-        f"^(?:{body}|<{body}>)$" if enclosed else f"^{body}$", Decimal(digits + scale, scale), enclosed
+        f"^(?:{body}|<{body}>)$" if enclosed else f"^{body}$",
+        Decimal(digits + scale, scale),
+        enclosed,
+        tuple(groups),
+        whole.startswith("0"),
+        match["part"] is not None,
+        match["front"].replace("$", ""),
+        "$" in match["front"],
+        match["behind"] or "",
     )
 
 
@@ -109,3 +128,106 @@ def to_number(args: Sequence[Expression], call: Caller, span: Span | None, *, tr
 
 def _text(value: str) -> Expression:
     return Literal(STRING, False, value=value)
+
+
+def to_char(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
+    """Return ``to_char(number, format)`` as Spark writes it: of the format's width; signs of numbers that do
+    not fit are written before as many #.
+    """
+    written = args[1].value if isinstance(args[1], Literal) else None
+    spelled = number_format(written) if isinstance(written, str) else None
+    kind = as_decimal(args[0].type)
+    if spelled is None or kind is None:
+        raise PenstockError(
+            "SQL-1103",
+            f"to_char takes a time, or a DECIMAL and a constant format of numbers; this is {args[0].type}",
+            span=span,
+            hint="write to_char(CAST(x AS DECIMAL(18, 2)), '999,999.99'), or format_number(x, 2)",
+            sqlstate="42804",
+        )
+    number = Cast(kind, args[0].nullable, arg=args[0], safe=False, span=span)
+    text = call("concat", [Cast(STRING, True, arg=call("abs", [number], span), safe=False), _text(".")], span)
+    # digits that count: zeros in front and behind do not
+    whole, part = (
+        call("regexp_replace", [call("split_part", [text, _text("."), _count(turn)], span), *zeros], span)
+        for turn, zeros in ((1, (_text("^0+"), _text(""))), (2, (_text("0+$"), _text(""))))
+    )
+    digits, scale = sum(spelled.groups), spelled.kind.scale
+    negative = call("less", [number, Cast(kind, False, arg=_count(0), safe=False)], span)
+    fits = conjunction(
+        (
+            call("less_equal", [call("length", [whole], span), _count(digits)], span),
+            call("less_equal", [call("length", [part], span), _count(scale)], span),
+        )
+    )
+    sign = _sign(spelled.front or ("<" if spelled.enclosed else ""), negative, span)
+    shown = case_of([(fits, _grouped(spelled, whole, negative, call, span))], _no_digits(spelled), span)
+    point = [_text(".")] * (scale > 0) + [call("rpad", [part, _count(scale), _text("0")], span)] * (scale > 0)
+    behind = case_of([(fits, call("concat", point, span))], _text("." + "#" * scale), span) if scale else None
+    width = digits + len(spelled.groups) - bool(spelled.groups) + scale + bool(scale)
+    # the sign is right before the first digit, and blanks before it
+    body = call("concat", [sign, shown, *([behind] if behind is not None else [])], span)
+    reserved = 1 if spelled.front else 0
+    if spelled.enclosed:
+        padded = case_of(
+            [(negative, call("concat", [_padded(body, width + 1, call, span), _text(">")], span))],
+            call("concat", [_padded(body, width, call, span), _text("  ")], span),
+            span,
+        )
+    else:
+        padded = _padded(body, width + reserved, call, span)
+    if spelled.pointed and not scale:
+        padded = call("concat", [padded, _text(" ")], span)
+    if spelled.behind in ("S", "MI"):
+        padded = call("concat", [padded, _sign(spelled.behind, negative, span)], span)
+    if spelled.dollar:
+        padded = call("concat", [_text("$"), padded], span)
+    absent = call("is_null", [args[0]], span)
+    return case_of([(absent, Literal(STRING, True, value=None))], padded, span)
+
+
+def _grouped(
+    spelled: NumberFormat, whole: Expression, negative: Expression, call: Caller, span: Span | None
+) -> Expression:
+    """Return the digits before the point with their commas, without blanks in front."""
+    digits, text = sum(spelled.groups), whole
+    empty = call("equal", [whole, _text("")], span)
+    if spelled.filled:
+        text = call("lpad", [whole, _count(digits), _text("0")], span)
+    elif spelled.pointed and digits:
+        # ' .5' is ' 0.5', unless a sign is where the zero would be
+        bare = [empty]
+        if spelled.front == "MI" or spelled.enclosed:
+            bare.append(call("not", [negative], span))
+        if spelled.front != "S":
+            text = case_of([(conjunction(tuple(bare)), _text("0"))], whole, span)
+    # from the right: a comma where digits are before it
+    pattern = "".join(rf"([0-9]{{{size}}})" for size in spelled.groups[1:])
+    if not pattern:
+        return text
+    width = call("lpad", [text, _count(digits), _text("x")], span)
+    first = f"([0-9x]{{{spelled.groups[0]}}})" + pattern.replace("[0-9]", "[0-9x]")
+    commas = ",".join(f"${turn + 1}" for turn in range(len(spelled.groups)))
+    joined = call("regexp_replace", [width, _text(f"^{first}$"), _text(commas)], span)
+    return call("regexp_replace", [joined, _text("^[x,]+"), _text("")], span)
+
+
+def _sign(word: str, negative: Expression, span: Span | None) -> Expression:
+    """Return the sign of a format: S has one always, MI a blank, < nothing for a positive number."""
+    if not word:
+        return _text("")
+    below = _text("<" if word == "<" else "-")
+    above = _text({"S": "+", "MI": " "}.get(word, ""))
+    return case_of([(negative, below)], above, span)
+
+
+def _no_digits(spelled: NumberFormat) -> Expression:
+    return _text(" ".join("#" * size for size in spelled.groups))
+
+
+def _padded(text: Expression, width: int, call: Caller, span: Span | None) -> Expression:
+    return call("lpad", [text, _count(width), _text(" ")], span)
+
+
+def _count(value: int) -> Expression:
+    return Literal(INT, False, value=value)
