@@ -89,6 +89,8 @@ _FIRST_WORDS = (
     _Rule("", ".", "SHOW TABLES lists tables; in the shell \\? lists commands"),
     _Rule("", "\\", "a command of the shell is alone on its line: \\? lists them"),
     _Rule("", "!", _SHELL),
+    _Rule("", "PENSTOCK >", "penstock> is the prompt of the shell: leave it out"),
+    _Rule("", "$", "$ is the prompt of the system's shell: run the line there, without it"),
     _Rule(
         "",
         "PENSTOCK",
