@@ -390,18 +390,16 @@ def _declared(connector: Connector, key: str, span: Span | None, options: Iterab
     if declared is None:
         # options of Flink come in groups: the hint is for all of them
         others = [other for other in options if other != "connector" and connector.option(other) is None]
+        grouped: str | None = None
         if all(other in OPTION_HINTS for other in others):
             hints = {OPTION_HINTS[other]: None for other in others}
-            hint = "; ".join(
+            grouped = "; ".join(
                 f"{', '.join(k for k in others if OPTION_HINTS[k] == text)}: {text}" for text in hints
-            )
-            raise PenstockError(
-                "SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span
             )
         # The hint has the user's own column: fields.price.mn suggests fields.price.min.
         column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
         known = [o.key.replace("*", column) for o in connector.all_options]
-        hint = connector.other_name(key) or did_you_mean(key, known, others=True)
+        hint = grouped or connector.other_name(key) or did_you_mean(key, known, others=True)
         hint = hint or f"connector '{connector.name}' takes no options"
         raise PenstockError(
             "SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span

@@ -53,25 +53,23 @@ class WindowTable(PassThroughNode):
     """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
     window_time appended.
 
-    Rows whose time is NULL are dropped and counted. Over a column that is no event time, as of rows that
-    others replace, the windows never close: their bounds are plain columns, and a GROUP BY of them updates.
+    Rows whose time is NULL are dropped and counted. ``closes``: the watermark closes the windows. Those of
+    rows that are updated, such as the last row of a key, never close: their bounds are plain columns, and a
+    GROUP BY of them updates.
     """
 
     no_history = None
 
     window: Windowing
+    closes: bool = True
 
     def __post_init__(self) -> None:
         time = self.input.schema[self.window.time_column]
         demand(
-            time.is_event_time or (is_timestamp(time.type) and not self.window.merging),
-            "a window on a column that is no time",
+            time.is_event_time if self.closes else is_timestamp(time.type),
+            "a window on a column that is no time attribute",
         )
-
-    @property
-    def closes(self) -> bool:
-        """Whether the watermark closes the windows."""
-        return self.input.schema[self.window.time_column].is_event_time
+        demand(self.closes or not self.window.merging, "a session that never closes")
 
     @property
     def goes_by_time(self) -> bool:

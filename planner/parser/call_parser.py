@@ -55,7 +55,7 @@ class CallParser:
             self._tokens.is_name()
             and self._tokens.at(TokenType.ARROW, 1)
             and not self._tokens.at(TokenType.GT, 2)
-            and not self._tokens.at(TokenType.ARROW, 3)
+            and not self._continues_a_path()
         ):
             names = [self._tokens.identifier("parameter")]
         # (x, y) -> ..
@@ -71,6 +71,11 @@ class CallParser:
         node = self._tokens.spanned(begin, LambdaFunction(this=self._context.scalar(), expressions=names))
         self._tokens.leave()
         return node
+
+    def _continues_a_path(self) -> bool:
+        # s -> 'a' -> .., where x -> x -> .. has a name
+        constant = self._tokens.at(TokenType.STRING, 2) or self._tokens.at(TokenType.NUMBER, 2)
+        return constant and self._tokens.at(TokenType.ARROW, 3)
 
     def _begins_parameters(self) -> bool:
         if not self._tokens.at(TokenType.L_PAREN):

@@ -82,7 +82,7 @@ def _with_watermark(plan: LogicalPlan, time: int, span: Span | None) -> LogicalP
         # TUMBLE, HOP and CUMULATE append three columns to rows that they take one by one
         case WindowTable(window=window) if not window.merging and time < len(plan.input.schema):
             width = len(plan.input.schema)
-            inner = WindowTable(_with_watermark(plan.input, time, span), window)
+            inner = WindowTable(_with_watermark(plan.input, time, span), window, plan.closes)
             return select_columns(inner, [*range(width), *range(width + 1, width + 4), width])
     raise _elsewhere(span)
 

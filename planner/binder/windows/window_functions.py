@@ -85,8 +85,9 @@ def bind_window(
     relation: Relation = source.relation
     time = _time_column(arguments, relation, context)
     keys = _partition(arguments.function, data, source.scope)
+    closes = relation.fields[time].is_time
     relation = attach_time_attribute(relation, time)
-    plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
+    plan = WindowTable(relation.plan, windowing(arguments, time, keys, context), closes)
     # windows over windows: the new window_start hides the old one
     older = tuple(_hidden(field) for field in relation.fields)
     # A session window holds its rows back until the session ends, so their own time is over.

@@ -70,6 +70,33 @@ def test_a_replaced_row_leaves_its_window_in_three_acts(
     assert stopped.rows == expected
 
 
+JOINED = "(SELECT a.k, a.v, a.ts, b.m FROM e AS a LEFT JOIN (SELECT k, MAX(v) AS m FROM e GROUP BY k) AS b ON a.k = b.k AND a.v = b.m)"
+OF_JOINED = f"SELECT window_start, window_end, count(*), sum(m) FROM TUMBLE(TABLE {JOINED}, DESCRIPTOR(ts), INTERVAL '10' SECONDS) GROUP BY window_start, window_end"
+
+
+def _answer_of_joined() -> Counter[tuple[Any, ...]]:
+    rows = [row for split in INPUT for row in split]
+    best: dict[int, int] = {}
+    for k, v, _, _ in rows:
+        if k is not None and v is not None:
+            best[k] = max(v, best.get(k, v))
+    groups: dict[Any, list[Any]] = {}
+    for k, v, _, ts in rows:
+        for window in [] if ts is None else _windows("tumble", ts):
+            groups.setdefault(window, []).append(v if k is not None and best.get(k) == v else None)
+    return Counter(
+        (*window, len(found), sum(m for m in found if m is not None) if set(found) != {None} else None)
+        for window, found in groups.items()
+    )
+
+
+def test_rows_of_an_outer_join_that_is_updated_are_in_windows_too(session: Session, tmp_path: Path) -> None:
+    """The join passes the time on in its plan, but its rows come long after it: no window may close."""
+    straight = Folded()
+    run_to_end(*submit(session, OF_JOINED, 2, None), straight)
+    assert straight.rows == _answer_of_joined()
+
+
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_backend_gives_the_same(session: Session, kind: str) -> None:
     session.settings.set("execution.runtime-mode", "automatic")

@@ -120,6 +120,8 @@ def _facts(plan: LogicalPlan) -> str:
             # what the optimizer alone sets is no part of a bound plan
             field.name in ("row_schema", "schema", "span", "upserts")
             or value in (None, (), ON_CLOSE)
+            # windows close, except those that say so
+            or (field.name == "closes" and value is True)
             or isinstance(value, LogicalPlan)
         ):
             continue

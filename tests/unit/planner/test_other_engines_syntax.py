@@ -82,6 +82,7 @@ def test_a_member_that_is_no_text_is_a_variant(session: Session, mode: str) -> N
         ("transform(array(1, 2), x -> x + 1)", [2, 3]),
         ("transform(array(1), x -> 'a')", ["a"]),
         ("filter(array(-1, 2), x -> -x < 0)", [2]),
+        ("transform(array('{\"a\": 1}'), x -> x ->> 'a')", ["1"]),
     ],
 )
 def test_an_arrow_in_a_call_is_a_function(session: Session, text: str, expected: list[Any]) -> None:
@@ -100,6 +101,7 @@ def test_an_arrow_in_a_call_is_a_function(session: Session, text: str, expected:
         ("SELECT COLUMNS(['idd']) FROM docs", "SQL-1042", 'did you mean "id"?'),
         ("SELECT COLUMNS(c -> c LIKE 'a%') FROM docs", "SQL-1103", "COLUMNS(*)"),
         ("SELECT COLUMNS('id') + COLUMNS('ant') FROM docs", "SQL-1601", "an item for each"),
+        ("SELECT id FROM docs WHERE COLUMNS('id') > 1", "SQL-1101", "write the columns out here"),
         ("SELECT * RENAME (idd AS x) FROM docs", "SQL-1042", 'did you mean "id"?'),
         ("SELECT * FROM docs LIMIT length('SPARK')", "SQL-1012", "LIMIT 10"),
     ],
