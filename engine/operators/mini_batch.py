@@ -17,6 +17,8 @@ _WIDE_BYTES = 16 << 20
 """With so many bytes buffered, ``FEW_AT_ONCE`` full batches are enough."""
 # a batch with less than this part of a full one is small
 _SMALL = 8
+_SMALL_PARTIALS = 64
+"""The same of partial results: there are few of them however many rows come."""
 _TAKEN_WITHIN_MS = 1.0
 """Rows known to be ready are processed by the task's next step. When that is delayed, the buffered rows are
 processed alone after this time.
@@ -30,14 +32,17 @@ class MiniBatch:
     A batch below an eighth of a full one means that its producer has no more, so it is processed at once. An
     exception are rows known to be ready ``behind`` it: two small batches together cost little more than one.
     With ``small_ones`` small batches are buffered too, for an operator whose output would wait for the
-    timeout anyway. Batches that together make no full one are concatenated.
+    timeout anyway. With ``partials`` fewer rows are a small batch. Batches that together make no full one are
+    concatenated.
     """
 
-    def __init__(self, options: JobOptions, clock: Clock, *, small_ones: bool = False) -> None:
+    def __init__(
+        self, options: JobOptions, clock: Clock, *, small_ones: bool = False, partials: bool = False
+    ) -> None:
         self._clock = clock
         self._timeout_ms = options.buffer_timeout_ms / 2
         self._full = options.batch_max_rows
-        self.small = self._full // _SMALL
+        self.small = self._full // (_SMALL_PARTIALS if partials else _SMALL)
         self._least = 0 if small_ones else self.small
         self._batches: list[Batch] = []
         self._rows = self._bytes = 0

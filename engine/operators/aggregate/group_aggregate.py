@@ -25,7 +25,7 @@ from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.expressions.nodes import AggregateCall
-from penstock.planner.logical.aggregate import Aggregate
+from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.operator_facts import PartitionFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
@@ -75,6 +75,7 @@ class GroupAggregateOperator(Operator):
         )
         self._distinct = DistinctSlots()
         self._options = options
+        self._merges = spec.node.phase is Phase.GLOBAL
         self._ttl_ms = spec.facts.ttl_ms
         # only a stream with retractions can retract a row of an expired group
         self._has_retractions = not spec.facts.insert_only
@@ -93,7 +94,7 @@ class GroupAggregateOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         self._clock = context.clock
-        self._buffered = MiniBatch(self._options, context.clock)
+        self._buffered = MiniBatch(self._options, context.clock, partials=self._merges)
         # SELECT COUNT(*) FROM t: exactly one subtask may emit the row over no rows
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None

@@ -98,9 +98,10 @@ class LocalAggregateOperator(Operator):
             return
         index, accumulators = self._index, self._accumulators
         # Ids that ascend are close together in each flush: 0.20 s of 9 million rows were hashing them.
-        index.expect([batches[0].rows.column(key) for key in self._keys])
-        for batch in batches:
-            slots = index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
+        keys = [[batch.rows.column(key) for key in self._keys] for batch in batches]
+        index.expect(keys)
+        for batch, columns in zip(batches, keys, strict=True):
+            slots = index.lookup_or_insert(columns, batch.num_rows)
             accumulators.reserve(index.capacity)
             accumulators.add(slots, batch.rows, batch.weights)
         # the index was empty before, so its slots are 0, 1, 2, ...

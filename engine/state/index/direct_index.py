@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
@@ -51,15 +53,18 @@ class DirectIndex(WordIndex):
         # Of a hash table: the keys it looks at again. Of an array: the outliers it looks at them all with.
         self._look_at = _FIRST_LOOK
 
-    def expect(self, words: np.ndarray) -> None:
+    def expect(self, pieces: Sequence[np.ndarray]) -> None:
         """Begin with an array if the index is empty, and the words that come next lie close together.
 
-        For an index that is emptied again and again: most of its rows would come before its first look.
+        For an index that is emptied again and again: most of its rows would come before its first look. Words
+        of all pieces, or those of later ones would widen the array, again and again.
         """
-        if len(self) or not words.size:
+        pieces = [words for words in pieces if words.size]
+        if len(self) or not pieces:
             return
-        first, size = int(words.min()), int(words.max()) - int(words.min()) + 1
-        if size <= PLACES_PER_ROW * words.size:
+        first = min(int(words.min()) for words in pieces)
+        size = max(int(words.max()) for words in pieces) - first + 1
+        if size <= PLACES_PER_ROW * sum(words.size for words in pieces):
             self._reset(FIRST_BITS)
             self._places, self._base = np.zeros(size, np.int32), first
 

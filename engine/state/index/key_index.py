@@ -62,10 +62,12 @@ class KeyIndex:
         """The bound of the slots assigned until the index grows."""
         return self._index.slots.capacity
 
-    def expect(self, columns: Sequence[pa.Array]) -> None:
-        """Tell an empty index which keys come next; changes no answer. For one that is emptied often."""
+    def expect(self, batches: Sequence[Sequence[pa.Array]]) -> None:
+        """Tell an empty index which keys come next, the columns of each batch; changes no answer. For an
+        index that is emptied often.
+        """
         if isinstance(self._index, _WordKeys):
-            self._index.expect(columns)
+            self._index.expect(batches)
 
     def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
         """Return the slot of each row (int64), new keys getting a free one. ``num_rows`` is needed when
@@ -130,9 +132,9 @@ class _WordKeys:
             return np.zeros(num_rows, np.int64), col.NO_BYTES
         return col.words(columns[0]), col.validity(columns[0])
 
-    def expect(self, columns: Sequence[pa.Array]) -> None:
+    def expect(self, batches: Sequence[Sequence[pa.Array]]) -> None:
         if self._kind is not None:
-            self.slots.expect(col.words(columns[0]))
+            self.slots.expect([col.words(columns[0]) for columns in batches])
 
     def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
         return self.slots.lookup_or_insert(*self._words(columns, num_rows))

@@ -50,6 +50,15 @@ def test_as_many_rows_as_go_at_once_do_not_wait() -> None:
     ) + [True]
 
 
+def test_fewer_partial_results_wait_than_rows() -> None:
+    options = JobOptions(batch_max_rows=640, buffer_timeout_ms=100)
+    rest, partials = (MiniBatch(options, ManualClock(0), partials=partials) for partials in (False, True))
+    assert rest.add(rows(79)) and not partials.add(rows(79))
+    rest.take(), partials.take()
+    # of the rows of a slow stream there is no more to come
+    assert rest.add(rows(9)) and partials.add(rows(9))
+
+
 def test_fewer_batches_of_wide_rows_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mini_batch, "_WIDE_BYTES", 8 * FULL)
     waiting, _ = buffer()

@@ -59,7 +59,7 @@ def test_like_a_dict(on_disk: bool, gradual: bool, monkeypatch: pytest.MonkeyPat
             if random.random() < 0.4:
                 words += [*FAR, *(random.randrange(-(2**63), 2**63) for _ in range(random.choice([1, 60])))]
             if random.random() < 0.3:
-                index.expect(arrays(random.choices(words, k=random.randrange(300)))[0])
+                index.expect([arrays(random.choices(words, k=random.randrange(300)))[0]])
             if random.random() < 0.7:
                 insert(index, model, random.choices(words, k=random.randrange(300)))
             elif model:
@@ -83,16 +83,28 @@ def test_dense_words_have_an_array() -> None:
 def test_expected_words_have_an_array_at_once() -> None:
     index, model = DirectIndex(), dict[Word, int]()
     for first in (0, 10_000, -(2**63)):
-        index.expect(arrays(dense(first=first))[0])
+        index.expect([arrays(dense(first=first))[0]])
         insert(index, model, dense(first=first))
         assert index._places.size == 500
         check(index, model)
         # a key that is known is kept
-        index.expect(arrays(dense(first=5_000))[0])
+        index.expect([arrays(dense(first=5_000))[0]])
         check(index, model)
         remove(index, model, [*model])
-    index.expect(arrays([0, 10**6])[0])
+    index.expect([arrays([0, 10**6])[0]])
     assert index._places.size == 0
+
+
+def test_an_array_has_places_for_all_the_pieces_that_are_expected() -> None:
+    index, model = DirectIndex(), dict[Word, int]()
+    pieces = [dense(first=first) for first in (500, 1_000, 0)]
+    index.expect([arrays([])[0], *(arrays(piece)[0] for piece in pieces)])
+    places = index._places
+    assert places.size == 1_500
+    for piece in pieces:
+        insert(index, model, piece)
+        assert index._places is places, "it was widened"
+    check(index, model)
 
 
 def test_words_that_are_not_dense_stay_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
