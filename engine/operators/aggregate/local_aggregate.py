@@ -4,9 +4,12 @@ no state at a barrier.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
+from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, Operator, Output
 from penstock.engine.api.stream_elements import Batch
@@ -28,30 +31,60 @@ _FEWEST_ROWS = 1024
 _PAUSE_BATCHES = 128
 
 
+# a batch of so many rows is sampled before its trial, by two samples of so many rows
+_SAMPLED_ROWS = 1 << 15
+_SAMPLE = 1 << 12
+_LEAST_REPEATS = 128
+"""Of a sample one row in so many must have the key of another one. Rows that a trial halves have about twice
+as many repeats in a sample of a full batch.
+"""
+
+
 class ReductionMonitor:
     """Decides whether partial aggregation pays: it must at least halve the rows. After two trials that did
-    not, it pauses for a while before the next.
+    not, it pauses for a while before the next. A large batch whose keys hardly repeat is a failed trial
+    before it is aggregated.
     """
 
     def __init__(self) -> None:
         self._failed = 0
         self._pause = 0
+        # whether the last trial halved the rows
+        self._proved = False
 
-    def pays(self) -> bool:
+    def pays(self, keys: Sequence[pa.Array], num_rows: int) -> bool:
         """Return whether to aggregate the next batch."""
-        if self._pause == 0:
+        if self._pause:
+            self._pause -= 1
+            return False
+        if self._proved or num_rows < _SAMPLED_ROWS or not keys or _repeats(keys, num_rows):
             return True
-        self._pause -= 1
+        self.saw(num_rows, num_rows)
         return False
 
     def saw(self, rows_in: int, rows_out: int) -> None:
         """Record a trial; a small one is ignored."""
         if rows_in < _FEWEST_ROWS:
             return
-        self._failed = self._failed + 1 if rows_out * 2 > rows_in else 0
+        self._proved = rows_out * 2 <= rows_in
+        self._failed = 0 if self._proved else self._failed + 1
         # after a pause one more failed trial starts the next pause
         if self._failed >= _TRIALS:
             self._pause, self._failed = _PAUSE_BATCHES, _TRIALS - 1
+
+
+def _repeats(keys: Sequence[pa.Array], num_rows: int) -> bool:
+    """Return whether keys repeat: in some neighbouring rows, or in rows from all over the batch."""
+    from penstock.engine.kernels.stable_hash import stable_hash
+
+    first = (num_rows - _SAMPLE) // 2
+    # hashed: without any period that the keys may have
+    spread = np.unique(stable_hash([array_of(np.arange(_SAMPLE))]) % np.uint64(num_rows)).astype(np.int64)
+    for sample in ([key.slice(first, _SAMPLE) for key in keys], [key.take(array_of(spread)) for key in keys]):
+        hashes = stable_hash(sample)
+        if (hashes.size - np.unique(hashes).size) * _LEAST_REPEATS >= hashes.size:
+            return True
+    return False
 
 
 class LocalAggregateOperator(Operator):
@@ -76,17 +109,18 @@ class LocalAggregateOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         # One partial a row: COUNT(*) is 1, SUM(x) is x. Only for insertions, and when nothing is buffered.
-        if batch.weights is None and self._buffered.until_ms is None and not self._pays(batch.num_rows):
+        if batch.weights is None and self._buffered.until_ms is None and not self._pays(batch):
             columns = [batch.rows.column(key) for key in self._keys] + self._partials.columns(batch.rows)
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
         elif self._buffered.add(batch):
             self.release(out)
 
-    def _pays(self, rows: int) -> bool:
+    def _pays(self, batch: Batch) -> bool:
         """Whether to aggregate a batch here."""
-        return (
-            self._options.buffer_timeout_ms > 0 or rows >= self._buffered.small
-        ) and self._reduction.pays()
+        rows = batch.num_rows
+        return (self._options.buffer_timeout_ms > 0 or rows >= self._buffered.small) and self._reduction.pays(
+            [batch.rows.column(key) for key in self._keys], rows
+        )
 
     def buffered_until_ms(self) -> float | None:
         return self._buffered.until_ms

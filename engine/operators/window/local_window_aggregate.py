@@ -59,7 +59,10 @@ class LocalWindowAggregateOperator(Operator):
         assigned = self._rows.assign(batch, self._watermark_us)
         if not assigned.ends.size:
             return
-        if assigned.batch.weights is None and not self._reduction.pays():
+        rows = assigned.batch.rows
+        if assigned.batch.weights is None and not self._reduction.pays(
+            [rows.column(key) for key in self._keys], rows.num_rows
+        ):
             # buffered partials first, so that no row overtakes an earlier one of its key
             self._flush(out)
             self._pass(assigned, out)

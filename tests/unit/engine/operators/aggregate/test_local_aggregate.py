@@ -163,17 +163,40 @@ def test_partials_are_held_until_the_first_slice_ends():
     assert [batch.num_rows for batch in out.batches] == [10]
 
 
+def sampled(reduction, keys):
+    return reduction.pays([pa.array(keys)], len(keys))
+
+
+@pytest.mark.parametrize("rows", [1 << 15, 1 << 17])
+def test_keys_that_hardly_repeat_in_a_large_batch_are_a_failed_trial(rows):
+    numbers = np.arange(rows)
+    reduction = ReductionMonitor()
+    assert not sampled(reduction, numbers)
+    assert not sampled(reduction, numbers)
+    assert [reduction.pays([], 0) for _ in range(129)] == [False] * 128 + [True]
+    # what may be halved is tried: keys that come twice, side by side, far apart or without any order
+    chance = np.random.default_rng(rows)
+    halves = (numbers // 2, numbers % (rows // 2), numbers % (rows // 2 + 1), numbers * 7919 % (rows // 2))
+    for keys in (*halves, chance.permutation(numbers // 2)):
+        assert sampled(ReductionMonitor(), keys)
+    # a stream that was reduced is not sampled, and neither are few rows
+    proved = ReductionMonitor()
+    proved.saw(rows, rows // 2)
+    assert sampled(proved, numbers)
+    assert sampled(ReductionMonitor(), numbers[:4096])
+
+
 def test_reduction_rests_and_tries_again():
     reduction = ReductionMonitor()
     reduction.saw(2000, 1900)
-    assert reduction.pays()
+    assert reduction.pays([], 2000)
     reduction.saw(2000, 1900)
-    assert [reduction.pays() for _ in range(129)] == [False] * 128 + [True]
+    assert [reduction.pays([], 2000) for _ in range(129)] == [False] * 128 + [True]
     reduction.saw(2000, 1900)
-    assert not reduction.pays()
+    assert not reduction.pays([], 2000)
     again = ReductionMonitor()
     again.saw(2000, 1900)
     again.saw(2000, 10)
     again.saw(2000, 1900)
     again.saw(100, 100)
-    assert again.pays()
+    assert again.pays([], 2000)

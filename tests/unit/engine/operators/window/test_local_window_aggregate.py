@@ -162,9 +162,9 @@ def test_many_partials_are_emitted_before_they_take_the_memory() -> None:
 
 def test_where_aggregation_does_not_pay_each_row_is_a_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     operator, out = local(), Remembered()
-    monkeypatch.setattr(operator._reduction, "pays", lambda: True)
+    monkeypatch.setattr(operator._reduction, "pays", lambda *_: True)
     operator.on_batch(batch([(1, "z", 5)]), 0, out)
-    monkeypatch.setattr(operator._reduction, "pays", lambda: False)
+    monkeypatch.setattr(operator._reduction, "pays", lambda *_: False)
     operator.on_batch(batch([(1, "a", 1), (1, "a", None)]), 0, out)
     assert Counter(partials(out)) == Counter(
         [("z", 1, 5, 5, 10), ("a", 1, 1, 1, 10), ("a", 1, None, None, 10)]
