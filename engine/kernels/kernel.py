@@ -57,8 +57,21 @@ class _MachineCode(CompileResultCacheImpl):
     """
 
     def reduce(self, result: Any) -> tuple[Any, ...]:
-        *parts, environments = super().reduce(result)
-        return (*parts, tuple(map(_without_globals, environments)))
+        (name, kind, (machine_code, _)), *parts, environments = super().reduce(result)
+        library = (name, kind, (machine_code, _entry_points(result.fndesc)))
+        return (library, *parts, tuple(map(_without_globals, environments)))
+
+
+def _entry_points(function: Any) -> bytes:
+    """Return bitcode that defines a kernel's functions by their names alone.
+
+    Numba stores a kernel's whole bitcode, for others that inline it, and none does. When machine code is
+    loaded it reads the names in it, and calls a null pointer where they are missing. Reading all of it took
+    as long as linking the machine code.
+    """
+    names = (function.llvm_func_name, function.llvm_cpython_wrapper_name, function.llvm_cfunc_wrapper_name)
+    text = "".join(f'define void @"{name}"() {{ ret void }}\n' for name in names)
+    return bytes(llvmlite.binding.parse_assembly(text).as_bitcode())
 
 
 def _without_globals(environment: Environment) -> Environment:

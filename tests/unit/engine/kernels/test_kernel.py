@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import llvmlite.binding
 import numpy as np
 import pytest
 
@@ -41,6 +42,18 @@ def test_machine_code_is_not_found_once_any_kernel_has_changed(monkeypatch):
     assert cache._index_key("signature", Codegen()) == before
     monkeypatch.setattr(module, "_sources", lambda: "other")
     assert cache._index_key("signature", Codegen()) != before
+
+
+def test_the_cache_holds_machine_code_without_the_bitcode_it_was_made_of():
+    compiled = Kernel(total, I64(IN_I64))
+    # compiled here, and not loaded from a cache
+    compiled._dispatcher.compile(compiled._signature)
+    (result,) = compiled._dispatcher.overloads.values()
+    (_, _, (code, bitcode)), *_ = module._MachineCode(total).reduce(result)
+    assert len(code) > 1000
+    names = {function.name for function in llvmlite.binding.parse_bitcode(bitcode).functions}
+    assert result.fndesc.llvm_cpython_wrapper_name in names
+    assert len(bitcode) < 4000
 
 
 def test_a_kernel_runs_where_no_cache_can_be_written(monkeypatch):
