@@ -17,6 +17,7 @@ from penstock.catalog.types import DATE, STRING, DataType, Timestamp, is_integer
 from penstock.engine.formats.column_adapter import ColumnAdapter
 from penstock.engine.formats.decoded_batch import Decoded
 from penstock.engine.formats.file_task import FileTask, unreadable
+from penstock.engine.formats.row_group_probe import ROWS_AT_ONCE, RowGroupProbe
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, conjuncts
 
 # of a column of a local file: read ahead so much instead of the column's whole piece of a row group. It costs
@@ -54,6 +55,7 @@ class RowGroupFilter:
         # statistics are stored by leaf column: path to its index
         leaves = {file.schema.column(index).path: index for index in range(len(file.schema))}
         self._bounds = []
+        comparisons = []
         for part in conjuncts(task.predicate) if task.predicate is not None else ():
             for column, operator, values in _comparison(part):
                 field, name = task.wanted[column], names[column]
@@ -63,6 +65,8 @@ class RowGroupFilter:
                     and file.schema_arrow.field(name).type == to_arrow(field.type)
                 ):
                     self._bounds.append((leaves[name], operator, values))
+                    comparisons.append((name, operator, values))
+        self.probe = RowGroupProbe(file.schema_arrow, comparisons)
         # for runtime filters, which arrive during the read
         self._leaves = {
             field.name: leaves[name]
@@ -191,7 +195,11 @@ class ParquetReader:
         while self._group < self._end:
             if self._batches is None:
                 self._group_start = self._ordinal
-                if not (self._filter.may_match(self._group) and self._filter.is_wanted(self._group)):
+                if not (
+                    self._filter.may_match(self._group)
+                    and self._filter.is_wanted(self._group)
+                    and self._passes(self._group)
+                ):
                     self._skip_group()
                     continue
                 self._batches = self._open_group()
@@ -226,6 +234,32 @@ class ParquetReader:
     def _skip_group(self) -> None:
         self._ordinal += self._rows_in(self._group)
         self._group += 1
+
+    def _passes(self, group: int) -> bool:
+        """Return whether some row of a row group may pass, by the values of the filter's columns alone."""
+        probe, least = self._filter.probe, ROWS_AT_ONCE
+        # A store far away would be asked twice for these columns. A small group is read at once.
+        if not (
+            probe.is_worth
+            and isinstance(self._task.filesystem, LocalFileSystem)
+            and len(probe.columns) < len(self._adapter.paths)
+            and self._rows_in(group) > least
+        ):
+            return True
+        passes = False
+        try:
+            for batch in self._file.iter_batches(
+                least, row_groups=[group], columns=probe.columns, use_threads=False
+            ):
+                self._texts.validate(batch)
+                passes = probe.passes(batch)
+                if passes:
+                    break
+        # damaged: the read of all columns reports it
+        except (OSError, pa.ArrowInvalid, pa.ArrowIndexError):
+            return True
+        probe.learn(skipped=not passes)
+        return passes
 
     def _open_group(self) -> Iterator[pa.RecordBatch]:
         batches = self._file.iter_batches(
