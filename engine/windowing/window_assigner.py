@@ -19,13 +19,14 @@ class AssignedRows:
     own slices.
 
     ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none
-    for any row.
+    for any row. ``one_slice``: all rows are known to be of one slice, which has no attached window.
     """
 
     batch: Batch
     ends: np.ndarray
     starts: np.ndarray | None = None
     missed: np.ndarray | None = None
+    one_slice: bool = False
 
 
 class WindowAssigner:
@@ -50,11 +51,13 @@ class WindowAssigner:
         window = self._window
         if isinstance(window, Windowing):
             batch, times = self._timed(batch, window.time_column)
-            assigned = AssignedRows(batch, _slice_ends(times, window))
+            slice_ends, one_slice = _slice_ends(times, window)
+            assigned = AssignedRows(batch, slice_ends, one_slice=one_slice)
         else:
             batch, ends = self._timed(batch, window.end_column)
             assigned = AssignedRows(batch, ends, col.words(batch.rows.column(window.start_column)))
-        if not assigned.ends.size or (batch.behind is None and assigned.ends.min() > watermark_us):
+        ends = assigned.ends[:1] if assigned.one_slice else assigned.ends
+        if not ends.size or (batch.behind is None and ends.min() > watermark_us):
             return assigned
         return self._drop_late(assigned, watermark_us)
 
@@ -92,15 +95,15 @@ class WindowAssigner:
             batch = without_late(batch, ~keep, reached, self._metrics, last)
             ends, missed = ends[keep], missed[keep]
             starts = None if starts is None else starts[keep]
-        return AssignedRows(batch, ends, starts, missed if missed.any() else None)
+        return AssignedRows(batch, ends, starts, missed if missed.any() else None, assigned.one_slice)
 
 
-def _slice_ends(times: np.ndarray, window: Windowing) -> np.ndarray:
-    """Return the end of each row's slice. Most batches lie in one slice: then two divisions suffice, not
-    one a row.
+def _slice_ends(times: np.ndarray, window: Windowing) -> tuple[np.ndarray, bool]:
+    """Return the end of each row's slice, and whether they are of one slice. Most batches are: then two
+    divisions suffice, not one a row.
     """
     if times.size:
         first, last = window_arithmetic.slice_end(np.array([times.min(), times.max()]), window)
         if first == last:
-            return np.full(times.size, first)
-    return window_arithmetic.slice_end(times, window)
+            return np.full(times.size, first), True
+    return window_arithmetic.slice_end(times, window), False

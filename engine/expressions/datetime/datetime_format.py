@@ -45,7 +45,8 @@ def _pattern(bound: BoundCall, position: int) -> str:
 
 def _date_format(bound: BoundCall) -> Kernel:
     write, zone = compile_format(_pattern(bound, 1)), bound.context.zone
-    return columnwise(lambda t, _: write(local_view(t, zone)))
+    # the pattern is a constant, which is not repeated for each row
+    return on_first(lambda t: write(local_view(t, zone)))
 
 
 def _from_unixtime(bound: BoundCall) -> Kernel:

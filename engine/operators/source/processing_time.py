@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import scalar_of
+from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import Context, ListState, Operator, Output
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
@@ -35,9 +36,8 @@ class ProcessingTimeOperator(Operator):
         self._advance(self._context.clock.wall_ms())
         columns = batch.rows.columns
         # one time for the whole batch
-        columns[self._column] = pa.repeat(scalar_of(self._last.us, pa.int64()), batch.num_rows).view(
-            self._schema[self._column].type
-        )
+        times = array_of(np.full(batch.num_rows, self._last.us, np.int64))
+        columns[self._column] = times.view(self._schema[self._column].type)
         out.collect(
             Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), batch.weights, None, batch.origin)
         )

@@ -83,7 +83,7 @@ class WindowAggregateOperator(Operator):
         assigned = self._rows.assign(batch, self._watermark_us)
         if assigned.ends.size:
             self._state.add([assigned.batch.rows.column(key) for key in self._keys], assigned)
-            self._will_close(assigned.ends)
+            self._will_close(assigned.ends[:1] if assigned.one_slice else assigned.ends)
             self._metrics.state_entries = len(self._state)
         return None
 

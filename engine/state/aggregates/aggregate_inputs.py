@@ -63,7 +63,8 @@ class AggregateInput:
     several, or one nested one: structs.
 
     Those ``needed`` must not be NULL. ``apart``: weights are int64 [filter, row], 0 where a filter rejects a
-    row. Otherwise there is one filter, and weights are by row.
+    row. Otherwise there is one filter, and weights are by row. ``counts``: the value of no argument is read,
+    so rows that do not count stay with a weight of 0.
     """
 
     arguments: tuple[Reader, ...]
@@ -71,11 +72,14 @@ class AggregateInput:
     kind: pa.DataType | None
     filters: tuple[AggregateFilter | None, ...]
     apart: bool
+    counts: bool
 
     def rows(
         self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, filter_masks: Masks
     ) -> Rows:
-        """Return the rows that some filter accepts and whose needed arguments are not NULL."""
+        """Return the rows that some filter accepts and whose needed arguments are not NULL. A count keeps the
+        other rows, with weight 0.
+        """
         columns = [argument(batch) for argument in self.arguments]
         # None as a filter: all rows.
         masks = [None if one is None else one.mask(batch, filter_masks) for one in self.filters]
@@ -85,6 +89,10 @@ class AggregateInput:
             if column.null_count:
                 valid = col.validity(column).view(np.bool_)
                 mask = valid if mask is None else mask & valid
+        if self.counts:
+            # a row that is left out costs a misprediction, a weight of 0 nothing: 13 us a batch, not 240
+            signs = weights if mask is None else mask * weights if weights.size else mask.astype(np.int64)
+            return slots, None, signs
         values = None
         if columns:
             assert self.kind is not None
@@ -115,6 +123,7 @@ def aggregate_input(call: AggregateCall, filters: Sequence[Expression | None], z
         input_type(call),
         aggregate_filters,
         is_distinct(call),
+        call.function == "count" and not is_distinct(call),
     )
 
 

@@ -86,13 +86,11 @@ class WindowState(TrackedState):
 
     def _entries_for(self, key_columns: Sequence[pa.Array], assigned: AssignedRows) -> np.ndarray:
         key_slots = self.keys.lookup_or_insert(key_columns, assigned.ends.size)
-        slices = self._slice_slots(assigned)
-        # a pane is a slice less the first windows a late row missed; an entry is a pane and a key in one word
-        panes = slices * self._fan if assigned.missed is None else slices * self._fan + assigned.missed
+        words = self._entry_words(key_slots, assigned)
         self.some_missed |= assigned.missed is not None
         # ``fresh`` of the index is only read when the number of entries has grown.
         known = len(self._entries)
-        entries = self._entries.lookup_or_insert(_words(panes, key_slots))
+        entries = self._entries.lookup_or_insert(words)
         if len(self._entries) > known:
             fresh = self._entries.fresh
             self._of_slice.link(self._slice_of(fresh), fresh)
@@ -100,6 +98,19 @@ class WindowState(TrackedState):
             self.accumulators.reserve(self._entries.capacity)
         self._mark(entries)
         return entries
+
+    def _entry_words(self, key_slots: np.ndarray, assigned: AssignedRows) -> np.ndarray:
+        """Return a word of each row's entry: its pane and its key. A pane is a slice less the first windows a
+        late row missed.
+        """
+        if assigned.one_slice and assigned.missed is None:
+            # most batches: there is one pane, and no array with the pane of each row
+            slot, _ = self._slices.lookup_or_insert(np.array([[assigned.ends[0], 0]], np.int64))
+            words = key_slots << _NEAR_BITS
+            words |= _words(slot * self._fan, np.zeros(1, np.int64))
+            return words
+        panes = self._slice_slots(assigned) * self._fan
+        return _words(panes if assigned.missed is None else panes + assigned.missed, key_slots)
 
     def _mark(self, entries: np.ndarray) -> None:
         """Note that entries change, before the first of their aggregates does."""

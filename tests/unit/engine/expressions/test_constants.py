@@ -4,6 +4,7 @@ time), the answer is a column's of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import to_arrow
 from penstock.engine.expressions import compile_expression
 from penstock.engine.expressions.compiler import literal_scalar
+from penstock.engine.expressions.datum import repeated
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS
 from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
 from penstock.planner.expressions.python_calls import python_call
@@ -237,3 +239,19 @@ def test_a_kernel_that_cannot_take_a_late_constant_is_noticed(monkeypatch: pytes
     ]
     with pytest.raises(AssertionError):
         list(disagreements(trial, monkeypatch))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_repeated_value_is_that_of_arrow_whatever_its_type(count: int) -> None:
+    values = [
+        *(pa.scalar(-3, kind) for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
+        *(pa.scalar(value, pa.float64()) for value in (-0.0, math.inf)),
+        *(pa.scalar(7, kind) for kind in (pa.date32(), pa.time64("us"), pa.duration("us"))),
+        *(pa.scalar(-9, pa.timestamp("us", zone)) for zone in (None, "Europe/Berlin")),
+        *(pa.scalar(None, kind) for kind in (pa.int64(), pa.timestamp("us"), pa.string())),
+        *(pa.scalar(value) for value in (True, "text", b"", [1, 2])),
+        pa.scalar(0.5, pa.float32()),
+    ]
+    for value in values:
+        column = repeated(value, count)
+        assert column.type == value.type and column.equals(pa.repeat(value, count)), value

@@ -237,6 +237,21 @@ def test_computed_arguments_and_filters():
     assert out.rows == Counter({("a", 10): 1})
 
 
+def test_counts_with_a_filter_or_of_values_leave_rows_out_and_take_them_back():
+    keep = Call(BOOLEAN, True, function="greater", args=(V, Column(INT, True, index=1)))
+    calls = (
+        AggregateCall("count", (), BIGINT, False, False, keep),
+        AggregateCall("count", (V,), BIGINT, False),
+        AggregateCall("count", (V,), BIGINT, False, False, keep),
+    )
+    operator, out = opened(build_operator(spec((0,), calls), OPTIONS)), Folded()
+    rows = [("a", 1, 5), ("a", 5, 1), ("a", None, 9), ("a", 1, None), ("b", 3, 3)]
+    operator.on_batch(batch_of(INPUT.to_arrow(), rows), 0, out)
+    assert out.rows == Counter({("a", 1, 3, 1): 1, ("b", 0, 1, 0): 1})
+    operator.on_batch(batch_of(INPUT.to_arrow(), rows, [2, -1, -1, -1, -1]), 0, out)
+    assert out.rows == Counter({("a", 3, 3, 3): 1})
+
+
 def phases(options=OPTIONS):
     """Return the operators of an aggregate in two phases."""
     calls = (AggregateCall("count", (V,), BIGINT, False), AggregateCall("max", (V,), INT))
