@@ -32,6 +32,9 @@ LONGEST_FIRST = (
 OWN_SPARK = ("tests/unit/engine/deploy/spark/", "tests/unit/engine/bounded/spark/test_keep_alive.py")
 """Start Sparks of their own: of another master, or in processes of their own."""
 
+KILLS_SPARK = "tests/unit/engine/bounded/spark/test_watchdog.py"
+"""Kills the Java machine that the others share, and is run behind them: a new one takes seconds to be quick."""
+
 SERVERS = {
     "tests/unit/engine/connectors/kafka/": "kafka",
     "tests/unit/engine/connectors/postgres_cdc/": "postgres-cdc",
@@ -89,7 +92,7 @@ def _group(item: pytest.Item, file: str) -> str:
 
 def _turn(item: pytest.Item) -> float:
     if item.get_closest_marker("spark"):
-        return -1 + (item.nodeid.startswith(OWN_SPARK) / 2)
+        return -1 + (item.nodeid.startswith(OWN_SPARK) / 2) + (item.nodeid.startswith(KILLS_SPARK) / 4)
     if item.get_closest_marker("xdist_group"):
         return -0.25  # many files that one process runs
     return next(

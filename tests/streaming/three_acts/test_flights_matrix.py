@@ -34,7 +34,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Each fourth flight of the year, the whole year at length."""
-    return of_length(sample(tmp_path_factory.mktemp("many") / "flights", 4), FLIGHTS)
+    return of_length(sample(tmp_path_factory.mktemp("many") / "flights", 8), FLIGHTS)
 
 
 def check(flights: Path, tmp_path: Path, parallelism: int, max_rows: int, interval: str) -> None:

@@ -120,6 +120,7 @@ def test_mr11_barriers_that_wait_their_turn_give_the_same(
     assert_same(rows, "cancellations")
 
 
+@pytest.mark.at_length
 def test_rows_in_flight_that_are_not_put_back_are_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

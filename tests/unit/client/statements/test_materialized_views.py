@@ -15,6 +15,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
+from tests.harness.length import of_length
 from tests.harness.patience import PATIENCE_S, await_that
 from tests.streaming.three_acts.change_files import COLUMNS, Changes, declared
 
@@ -43,6 +44,7 @@ def _key(number: int, step: int) -> str:
     return "abcdefg"[(number * number + step) % 7]
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("parallelism", ["1", "2"])
 def test_every_state_is_whole(tmp_path: Path, parallelism: str) -> None:
     (tmp_path / "t").mkdir()
@@ -61,7 +63,7 @@ def test_every_state_is_whole(tmp_path: Path, parallelism: str) -> None:
             "CREATE MATERIALIZED VIEW v AS SELECT k, COUNT(*) AS n, MIN(v) AS first, MAX(v) AS last FROM t GROUP BY k"
         )
         session.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(n) AS n, MIN(first) AS first FROM v")
-        for step in range(5):
+        for step in range(of_length(3, 5)):
             (tmp_path / "t" / f".{step:03}").write_text(
                 "".join(f"{line}\n" for line in moves(step)), encoding="utf-8"
             )

@@ -18,9 +18,9 @@ import sys
 import logging
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
 from penstock.engine.api.slow_steps import SLOW_STEPS
-from penstock.engine.kernels.precompile import MODULES
+from penstock.engine.kernels.index import slots
 from penstock.engine.kernels.kernel import Kernel
-kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "penstock.engine.kernels.index.slots"][:2]
+kernels = [kernel for kernel in Kernel.every if kernel.__module__ == slots.__name__][:2]
 print([kernel.load() for kernel in kernels], [kernel.load() for kernel in kernels])
 SLOW_STEPS.report_compiled()
 SLOW_STEPS.report_compiled()
