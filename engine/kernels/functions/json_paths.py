@@ -131,7 +131,7 @@ def _number_end(data, pos, end):
         if pos == exponent or pos - exponent > 3:
             return -1, False
         if pos - exponent == 3 and not negative:
-            power = 0
+            power = np.int64(0)
             for k in range(exponent, pos):
                 power = power * 10 + (np.int64(data[k]) - 48)
             # the greatest double is 1.8E308

@@ -169,7 +169,7 @@ def _put_long(data, pos, end, out, at, limbs):
             limbs[limb] = carry & _LOW
             carry >>= _LIMB
     if negative:
-        carry = 1
+        carry = np.int64(1)
         for limb in range(4):
             carry += limbs[limb] ^ _LOW
             limbs[limb] = carry & _LOW
@@ -193,7 +193,7 @@ def _put_long(data, pos, end, out, at, limbs):
 def _put_number(data, pos, end, out, at, limbs):
     """Write a number without an exponent."""
     negative = data[pos] == 45
-    digits, scale, value, pointed = 0, 0, 0, False
+    digits, scale, value, pointed = 0, 0, np.int64(0), False
     for k in range(pos + negative, end):
         if data[k] == 46:
             pointed = True

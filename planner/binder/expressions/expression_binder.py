@@ -33,11 +33,7 @@ from penstock.planner.binder.expressions.function_rewrites import (
     similar,
 )
 from penstock.planner.binder.expressions.host_values import host_value
-from penstock.planner.binder.expressions.interval_casts import (
-    interval_cast,
-    interval_number,
-    written_unit,
-)
+from penstock.planner.binder.expressions.interval_casts import interval_conversion
 from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_constructor, json_read
 from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from penstock.planner.binder.expressions.misplaced_calls import misplaced_aggregate, misplaced_window
@@ -552,15 +548,11 @@ class ExpressionBinder:
 
     def _cast(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, CastTo)
-        value, kind, span = self.bind(tree.this), tree.sql_type, span_of(tree)
-        safe = bool(tree.args.get("safe"))
-        # the units of an interval are known where they are written
-        converted = interval_cast(value, kind, tree.interval_units, safe, self.call, span)
-        if converted is None and (unit := written_unit(tree.this)) is not None:
-            converted = interval_number(value, unit, kind, self.call, span)
-        if converted is not None:
-            return converted if converted.type == kind else self._cast_to(converted, kind, safe, span)
-        return self._cast_to(value, kind, safe, span)
+        value = self.bind(tree.this)
+        converted = interval_conversion(value, tree, self.call, span_of(tree))
+        if converted is not None and converted.type == tree.sql_type:
+            return converted
+        return self._cast_to(converted or value, tree.sql_type, bool(tree.args.get("safe")), span_of(tree))
 
     def _cast_to(self, value: Expression, kind: DataType, safe: bool, span: Span | None) -> Expression:
         # only whether the types fit; whether this value does is known when the row is there

@@ -76,13 +76,26 @@ def interval_cast(
         return product
     # as many as 64 bits of microseconds, or 32 bits of months, have
     length = _LENGTHS[units[0]]
-    months = isinstance(length, int)
-    most = (1 << 31) // length if months else ((1 << 63) - 1) // (length // timedelta(microseconds=1))
+    if isinstance(length, int):
+        most = (1 << 31) // length
+    else:
+        most = ((1 << 63) - 1) // (length // timedelta(microseconds=1))
     limits = [_number(-most + 1), _number(most - 1)]
     inside = conjunction(
         (call("greater_equal", [value, limits[0]], span), call("less_equal", [value, limits[1]], span))
     )
     return case_of([(inside, product)], Literal(kind, True, value=None), span)
+
+
+def interval_conversion(
+    value: Expression, tree: CastTo, call: Caller, span: Span | None
+) -> Expression | None:
+    """Return a CAST to an interval, or of one to a number, which may be cast further; ``None`` for others."""
+    kind, safe = tree.sql_type, bool(tree.args.get("safe"))
+    converted = interval_cast(value, kind, tree.interval_units, safe, call, span)
+    if converted is None and (unit := written_unit(tree.this)) is not None:
+        converted = interval_number(value, unit, kind, call, span)
+    return converted
 
 
 def written_unit(tree: exp.Expr) -> str | None:
