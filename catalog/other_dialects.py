@@ -53,7 +53,7 @@ _FUNCTIONS = {
     "jsonb_typeof json_typeof": "write schema_of_variant(parse_json(text))",
     "latest_by_offset": "write last_value(x)",
     "earliest_by_offset": "write first_value(x)",
-    "columns": "COLUMNS(..) stands in a SELECT list only: write the columns out here",
+    "columns": "COLUMNS(..) is for a SELECT list only: write the columns out here",
     "count_distinct": "write COUNT(DISTINCT x)",
     "topk topkdistinct": "write WHERE n <= 3 above ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n",
     "as_value": "leave it out: write the column",
