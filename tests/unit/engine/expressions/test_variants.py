@@ -152,9 +152,9 @@ def test_refusals_have_a_hint(session: Connection, text: str, code: str, hint: s
     assert hint in str(raised.value.hint), raised.value
 
 
-def test_tables_have_no_variant_but_compute_one(session: Connection) -> None:
+def test_a_table_whose_connector_has_no_variant_computes_one(session: Connection) -> None:
     with pytest.raises(PenstockError) as raised:
-        session.execute("CREATE TABLE p (v ARRAY<VARIANT>) WITH ('connector' = 'print')")
+        session.execute("CREATE TABLE p (v ARRAY<VARIANT>) WITH ('connector' = 'datagen')")
     assert raised.value.code == "SQL-1509" and "parse_json" in str(raised.value.hint)
 
 
