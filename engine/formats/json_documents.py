@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.engine.formats.record_blocks import ByteStream
-from penstock.engine.kernels.json_documents import STATE_LENGTH, split_records
 
 
 class DocumentLines:
@@ -15,12 +14,16 @@ class DocumentLines:
     """
 
     def __init__(self) -> None:
+        # here: other files are read without numba, which takes 0.2 s to load
+        from penstock.engine.kernels.json_documents import STATE_LENGTH, split_records
+
         self._state = np.zeros(STATE_LENGTH, np.int64)
+        self._split_records = split_records
 
     def lines_of(self, data: bytes) -> bytes:
         """Return the next bytes as bytes of lines: as many, so that positions stay."""
         lines = np.frombuffer(data, np.uint8).copy()
-        split_records(lines, self._state)
+        self._split_records(lines, self._state)
         return lines.tobytes()
 
 

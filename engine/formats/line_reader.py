@@ -131,8 +131,9 @@ class LineReader:
         self._resumed = begin is not None
         self._blocks = blocks or RecordBlocks(task, begin, quote)
         # Blocks to join: one at first, since a query may need no more. Blocks that arrive one by one are not
-        # waited for.
-        self._at_once, self._most_at_once = 1, 1 if blocks is not None else _JOINED_BLOCKS
+        # waited for; those of a file are there.
+        self._at_once = 1
+        self._most_at_once = _JOINED_BLOCKS if isinstance(self._blocks, RecordBlocks) else 1
         self._most_rows = min(task.batch_rows, _JOINED_ROWS)
         # read behind the last piece, and not part of it: a block with bad records, or an error
         self._behind: Decoded | None = None

@@ -72,6 +72,10 @@ def expression_of(bound: BoundExpression) -> Expression:
     return bound
 
 
+Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
+"""Makes the call of a scalar function."""
+
+
 @dataclass(frozen=True)
 class Column(Expression):
     """An input column by position; ``name`` is for display only."""

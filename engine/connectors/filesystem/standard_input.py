@@ -189,7 +189,7 @@ class ArrivedLines:
         self._task, self._format, self._stdin = task, file_format, stdin
         self._closed = self._decoded_all = False
         self._decoder = codecs.getincrementaldecoder(task.dialect.encoding)()
-        self._documents = DocumentLines()
+        self._documents = DocumentLines() if task.documents else None
         self._arrived: deque[Block] = deque()
         self._reader: FileReader | None = None
         self._pump = Pump(self._blocks(), NAME, _BLOCKS_AHEAD, arrived)
@@ -228,7 +228,7 @@ class ArrivedLines:
             self._decoded_all = not data
             text = self._decoder.decode(data, self._decoded_all)
             if text:
-                return self._documents.lines_of(text.encode()) if self._task.documents else text.encode()
+                return text.encode() if self._documents is None else self._documents.lines_of(text.encode())
         return b""
 
     def close(self) -> None:

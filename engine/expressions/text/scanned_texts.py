@@ -34,7 +34,7 @@ def like_kernel(pattern: str, without_case: bool) -> Kernel | None:
     """Return the kernel of LIKE with several parts between ``%``; ``None`` for a pattern with other signs, or
     that Arrow compares without a regular expression. ``pattern`` has the backslash as its escape.
     """
-    words = re.split(r"(?<!\\)%", pattern) if "\\\\" not in pattern and "\\%" not in pattern else []
+    words = pattern.split("%")
     parts = [word for word in words if word]
     if len(parts) < 2 or "\\" in pattern or "_" in pattern or (without_case and not pattern.isascii()):
         return None

@@ -43,11 +43,8 @@ from penstock.planner.binder.expressions.number_formats import to_char, to_numbe
 from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
+from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal, conjunction
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, Reference, set_span, span_of
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
 
 Arguments = Sequence[Expression]
 

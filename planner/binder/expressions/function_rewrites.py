@@ -5,7 +5,7 @@ functions of a unit, GROUPING.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -36,11 +36,8 @@ from penstock.catalog.types import (
 )
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Call, Expression, Literal
+from penstock.planner.expressions.nodes import Call, Caller, Expression, Literal
 from penstock.planner.parser.syntax_nodes import FunctionCall, RoundedTo, span_of
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
 
 # With three arguments, the first a unit; with two they count days.
 _OF_A_UNIT = {"datediff": "timestampdiff", "date_add": "timestampadd", "dateadd": "timestampadd"}

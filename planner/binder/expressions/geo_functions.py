@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from penstock.catalog.errors import Span
 from penstock.catalog.types import DOUBLE
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Expression, Literal
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
+from penstock.planner.expressions.nodes import Caller, Expression, Literal
 
 _RADIUS_KM = 6371.0
 

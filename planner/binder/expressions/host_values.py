@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
 from typing import Any
@@ -24,9 +24,7 @@ from penstock.catalog.types import (
     Decimal,
 )
 from penstock.planner.binder.expressions.literals import decimal_literal, integer_type
-from penstock.planner.expressions.nodes import Expression, Literal
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
+from penstock.planner.expressions.nodes import Caller, Expression, Literal
 
 _ACCEPTED = (
     "pass None, bool, int, float, Decimal, str, bytes, date, time, datetime, timedelta, UUID, list or dict"

@@ -4,7 +4,7 @@ it is written, as in CAST(x AS INTERVAL DAY).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from sqlglot import exp
@@ -25,11 +25,8 @@ from penstock.catalog.types import (
     is_numeric,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
+from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal, conjunction
 from penstock.planner.parser.syntax_nodes import CastTo, IntervalLiteral
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
 
 _EPOCH = Literal(Timestamp(6), False, value=datetime(1970, 1, 1))
 _LENGTHS: dict[str, timedelta | int] = {

@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.types import BIGINT, INT, STRING
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
+from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal, conjunction
 
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _ADDRESS = rf"^(?:{_BYTE}\.){{3}}{_BYTE}$"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.catalog.coercion import can_cast
@@ -11,11 +11,8 @@ from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.json import readable
 from penstock.catalog.functions.type_rules import Mismatch
 from penstock.catalog.types import INT, STRING, VARIANT, DataType
-from penstock.planner.expressions.nodes import Call, Cast, Expression, Literal
+from penstock.planner.expressions.nodes import Call, Caller, Cast, Expression, Literal
 from penstock.planner.parser.type_parser import parse_type
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
 
 CONSTRUCTORS = {"json_object": "null", "json_array": "absent"}
 """The JSON constructors, with their default for NULLs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -11,11 +11,8 @@ from penstock.catalog.coercion import is_orderable
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.types import INT, STRING, Array, Map, Row, Variant
-from penstock.planner.expressions.nodes import Call, Expression, Literal
+from penstock.planner.expressions.nodes import Call, Caller, Expression, Literal
 from penstock.planner.parser.syntax_nodes import Reference, span_of
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
 
 
 def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from penstock.catalog.coercion import as_decimal
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import INT, NULL, STRING, Decimal
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Cast, Expression, Literal, conjunction
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
+from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal, conjunction
 
 _MOST_DIGITS = 38
 # a sign or a dollar sign in front, digits in groups, a point and digits, a sign behind

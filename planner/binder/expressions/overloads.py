@@ -22,10 +22,7 @@ from penstock.catalog.types import (
     YearMonthInterval,
 )
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Cast, Expression, Literal
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
+from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal
 
 Arguments = Sequence[Expression]
 Overload = Callable[[Arguments, Caller, Span | None], Expression]

@@ -9,11 +9,8 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.types import DayTimeInterval, YearMonthInterval
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Expression, Literal
+from penstock.planner.expressions.nodes import Caller, Expression, Literal
 from penstock.planner.parser.syntax_nodes import span_of
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
-"""Makes the call of a scalar function."""
 
 Binder = Callable[[exp.Expr], Expression]
 """Binds one part."""

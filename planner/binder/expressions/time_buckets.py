@@ -4,15 +4,13 @@ microseconds from an origin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.types import BIGINT, STRING, Date, Timestamp, is_timestamp
-from penstock.planner.expressions.nodes import Cast, Expression, Literal
-
-Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
+from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal
 
 # A Monday, so that buckets of weeks begin on one: as DuckDB and TimescaleDB have it.
 _MONDAY = datetime(2000, 1, 3)
