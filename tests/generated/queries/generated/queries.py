@@ -495,7 +495,7 @@ class Queries:
         return made("some rows", f"{head} {limit}", theirs=head, r=self.relation(), w=self.where(name))
 
     def _limited(self, depth: int) -> Piece:
-        """As many rows as a limit leaves, or all of them because it is high."""
+        """As many rows as a limit leaves, or all of them because it is higher than joins of joins have rows."""
         name = self.dice.alias()
         some = f"(SELECT * FROM {{r}} AS {name} LIMIT {self.dice.one('1', '4', '9')}{self.dice.one('', ' OFFSET 2')})"
         counted = "CAST(1 AS INT) AS k, 'a' AS s, count(*) AS v, CAST(1 AS DECIMAL(8, 2)) AS x, CAST(NULL AS TIMESTAMP) AS ts"
@@ -503,7 +503,7 @@ class Queries:
             "relation",
             self.dice.one(
                 f"(SELECT {counted} FROM {some} AS {name}n)",
-                f"(SELECT {_LAYOUT} FROM {{r}} AS {name} LIMIT 1000)",
+                f"(SELECT {_LAYOUT} FROM {{r}} AS {name} LIMIT 1000000000)",
             ),
             r=self.relation(depth - 1),
         )

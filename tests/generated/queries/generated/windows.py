@@ -198,10 +198,10 @@ class Windows:
         """Groups of windows as Flink had them in GROUP BY, as Spark and as RisingWave have them."""
         a = self.dice.alias()
         items = "k, max(s) AS s, {v} AS v, {x} AS x"
-        start = f"time_bucket(INTERVAL '10 seconds', {a}.ts)"
+        start, slide = (f"time_bucket(INTERVAL '{seconds} seconds', {a}.ts)" for seconds in (10, 5))
         tumbled = f"(SELECT {items}, {start}{{more}} AS ts FROM {{r}} AS {a} WHERE ts IS NOT NULL GROUP BY {start}, k)"
         from_start, from_end = (tumbled.replace("{more}", more) for more in ("", " + INTERVAL '10 seconds'"))
-        hop = f"({start.replace('10', '5')} - to_seconds(n.i * 5))"
+        hop = f"({slide} - to_seconds(n.i * 5))"
         hopped = f"(SELECT {items}, {hop} AS ts FROM {{r}} AS {a}, range(2) AS n(i) WHERE ts IS NOT NULL GROUP BY {hop}, k)"
         grouped, rows = (
             f"(SELECT {items}, {{t}} AS ts FROM {{r}} AS {a} GROUP BY {{g}}, k)",
