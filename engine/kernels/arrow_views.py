@@ -42,6 +42,11 @@ def is_bytes(kind: pa.DataType) -> bool:
     return kind.id in _BYTES
 
 
+def is_word(kind: pa.DataType) -> bool:
+    """Return whether values of a type are stored as int64 words, which are in the order of the values."""
+    return kind.id in _WIDE
+
+
 def is_wide(kind: pa.DataType) -> bool:
     """Return whether a value needs two words: a decimal of more than 18 digits."""
     return pa.types.is_decimal128(kind) and kind.precision > 18

@@ -4,7 +4,13 @@ its term inside.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
 from penstock.planner.expressions.nodes import conjunction, conjuncts
+from penstock.planner.logical.joins.interval_join import IntervalJoin
+from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
@@ -48,3 +54,18 @@ def fused_filter(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
         lowest = lowest.input
         parts = conjuncts(lowest.predicate) + parts
     return Filter(lowest.input, conjunction(parts)), lowest
+
+
+def with_columns_read(chain: Sequence[AnyOperatorSpec]) -> tuple[AnyOperatorSpec, ...]:
+    """Return the operators of a chain, where a join below a projection has the columns that are read of it.
+
+    Of its pairs it copies only these. No schema changes, so state and operator ids stay what they are.
+    """
+    specs = list(chain)
+    for place, (spec, above) in enumerate(pairwise(chain)):
+        calc = above.node
+        if isinstance(spec.node, Join | IntervalJoin) and isinstance(calc, Calc) and calc.projections:
+            read = {index for expression in calc.projections for index in expression.columns()}
+            read |= set() if calc.predicate is None else calc.predicate.columns()
+            specs[place] = replace(spec, facts=replace(spec.facts, read=tuple(sorted(read))))
+    return tuple(specs)

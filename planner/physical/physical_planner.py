@@ -21,7 +21,7 @@ from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Limit, Sort
 from penstock.planner.logical.time_attributes import CurrentWatermark, WatermarkAssign
 from penstock.planner.physical.chaining import OperatorVertex, chains_of, subtasks
-from penstock.planner.physical.operator_spec_builder import calc_of, fused_filter, spec_of
+from penstock.planner.physical.operator_spec_builder import calc_of, fused_filter, spec_of, with_columns_read
 from penstock.planner.physical.operator_specs import (
     DEFAULT_MAX_PARALLELISM,
     AnyOperatorSpec,
@@ -216,8 +216,9 @@ def _graph(
     groups = chains_of(vertices)
     number_of = {id(vertex): number for number, group in enumerate(groups) for vertex in group}
     chains = tuple(
-        Chain(number, skipping(tuple(vertex.spec for vertex in group)), group[0].parallelism)
+        Chain(number, with_columns_read(skipping(specs)), group[0].parallelism)
         for number, group in enumerate(groups)
+        for specs in (tuple(vertex.spec for vertex in group),)
     )
     edges = tuple(
         ChainEdge(number_of[id(source)], number, port, edge)

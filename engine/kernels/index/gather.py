@@ -24,8 +24,8 @@ from penstock.engine.kernels.kernel import (
     kernel,
 )
 
-# The low half of a place.
-_POSITION = 0xFFFFFFFF
+POSITION = 0xFFFFFFFF
+"""The low half of a place."""
 # Rows whose memory is asked for before it is read: a miss takes as long as copying about so many short texts.
 _AHEAD = 16
 
@@ -44,11 +44,11 @@ def _loaded(kind: Any) -> Any:
     return intrinsic(load)
 
 
-# The number at an address: ``_load_8(address)``.
+# The number at an address: ``load_8(address)``.
 _load_1: Any = _loaded(types.uint8)
 _load_2: Any = _loaded(types.uint16)
 _load_4: Any = _loaded(types.int32)
-_load_8: Any = _loaded(types.int64)
+load_8: Any = _loaded(types.int64)
 
 
 def _copied(_typing: Any, array: Any, at: Any, address: Any, count: Any) -> Any:
@@ -107,24 +107,24 @@ def gather_values(places, data, width, out):
     if width == 8:
         words = out.view(np.int64)
         for i in range(places.size):
-            words[i] = _load_8(data[places[i] >> 32] + 8 * (places[i] & _POSITION))
+            words[i] = load_8(data[places[i] >> 32] + 8 * (places[i] & POSITION))
     elif width == 4:
         halves = out.view(np.int32)
         for i in range(places.size):
-            halves[i] = _load_4(data[places[i] >> 32] + 4 * (places[i] & _POSITION))
+            halves[i] = _load_4(data[places[i] >> 32] + 4 * (places[i] & POSITION))
     elif width == 16:
         pairs = out.view(np.int64)
         for i in range(places.size):
-            address = data[places[i] >> 32] + 16 * (places[i] & _POSITION)
-            pairs[2 * i] = _load_8(address)
-            pairs[2 * i + 1] = _load_8(address + 8)
+            address = data[places[i] >> 32] + 16 * (places[i] & POSITION)
+            pairs[2 * i] = load_8(address)
+            pairs[2 * i + 1] = load_8(address + 8)
     elif width == 2:
         quarters = out.view(np.uint16)
         for i in range(places.size):
-            quarters[i] = _load_2(data[places[i] >> 32] + 2 * (places[i] & _POSITION))
+            quarters[i] = _load_2(data[places[i] >> 32] + 2 * (places[i] & POSITION))
     else:
         for i in range(places.size):
-            out[i] = _load_1(data[places[i] >> 32] + (places[i] & _POSITION))
+            out[i] = _load_1(data[places[i] >> 32] + (places[i] & POSITION))
 
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, OUT_U8))
@@ -134,7 +134,7 @@ def gather_bits(places, data, first, out):
     """
     for i in range(places.size):
         chunk = places[i] >> 32
-        bit = first[chunk] + (places[i] & _POSITION)
+        bit = first[chunk] + (places[i] & POSITION)
         out[i] = (_load_1(data[chunk] + (bit >> 3)) >> (bit & 7)) & 1 if data[chunk] else 1
 
 
@@ -151,7 +151,7 @@ def measure_texts(places, offsets, data, starts, ends):
     used = 0
     for i in range(places.size):
         chunk = places[i] >> 32
-        offset = offsets[chunk] + 4 * (places[i] & _POSITION)
+        offset = offsets[chunk] + 4 * (places[i] & POSITION)
         starts[i] = data[chunk] + np.int64(_load_4(offset))
         used += _length(offset)
         ends[i] = used
@@ -175,4 +175,4 @@ def gather_texts(starts, ends, offsets, out):
 def add_text_sizes(places, offsets, sizes):
     """Add the length of each text, and four bytes for its offset, to the sizes of rows."""
     for i in range(places.size):
-        sizes[i] += 4 + _length(offsets[places[i] >> 32] + 4 * (places[i] & _POSITION))
+        sizes[i] += 4 + _length(offsets[places[i] >> 32] + 4 * (places[i] & POSITION))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.api.arrow_numpy import array_of, is_true, truths
+from penstock.engine.api.arrow_numpy import truths
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
     Context,
@@ -25,50 +24,14 @@ from penstock.engine.api.operator import (
 from penstock.engine.api.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.consolidate import IdSums
-from penstock.engine.expressions.compiler import compile_predicate
-from penstock.engine.expressions.kernel_factory import EvaluationContext
+from penstock.engine.operators.join.residual_condition import Pairs, ResidualCondition
 from penstock.engine.operators.join.runtime_filter import GIVEN_UP, summarize_keys
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.rows.batch_buffer import BatchBuffer
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
-from penstock.planner.expressions.nodes import Column, Expression
 from penstock.planner.logical.joins.join import BinaryJoin, JoinFacts, JoinKind
 from penstock.planner.physical.operator_specs import OperatorSpec
-
-Gather = Callable[[list[int]], list[pa.Array]]
-"""Returns columns of one side, by their positions in it, with one value for each pair."""
-
-
-class ResidualCondition:
-    """The join condition beyond the equal keys; the right side's columns are numbered from ``left_width`` on.
-    It is evaluated over the columns it reads, so pairs that fail are never built.
-    """
-
-    def __init__(self, condition: Expression, left_width: int, time_zone: str) -> None:
-        read = sorted(condition.columns())
-        places = {index: position for position, index in enumerate(read)}
-        self._left = [index for index in read if index < left_width]
-        self._right = [index - left_width for index in read if index >= left_width]
-        # columns are renumbered: the condition sees only those it reads
-        narrow = condition.transform(
-            lambda node: replace(node, index=places[node.index]) if isinstance(node, Column) else node
-        )
-        self._holds = compile_predicate(narrow, EvaluationContext(time_zone))
-
-    def holds(self, left: Gather, right: Gather, pairs: int) -> np.ndarray:
-        """Return which pairs satisfy the condition; NULL does not."""
-        columns = (left(self._left) if self._left else []) + (right(self._right) if self._right else [])
-        # a condition without columns, as ON TRUE: one column of NULLs has the number of pairs
-        if not columns:
-            columns = [pa.nulls(pairs)]
-        return is_true(
-            self._holds(
-                pa.RecordBatch.from_arrays(
-                    columns, names=[f"c{position}" for position in range(len(columns))]
-                )
-            )
-        )
 
 
 class Alone(Enum):
@@ -83,9 +46,6 @@ class Alone(Enum):
         # callers skip NEVER before
         return matches == 0 if self is Alone.UNMATCHED else matches != 0
 
-
-# From this part of a batch on, its rows are emitted without a copy.
-_SHARED_FROM = 4
 
 # (left, right): LEFT JOIN emits unmatched left rows padded, IN emits matched rows, NOT EXISTS unmatched ones
 _N, _U, _M = Alone.NEVER, Alone.UNMATCHED, Alone.MATCHED
@@ -126,6 +86,11 @@ class RegularJoinOperator(Operator, ListState):
             if condition is None
             else ResidualCondition(condition, len(spec.node.left.schema), options.time_zone)
         )
+        width, columns = len(self._schemas[0]), range(len(self._output))
+        read = columns if spec.facts.read is None else spec.facts.read
+        self._is_read = [column in read for column in columns]
+        # by side
+        self._read = [i for i in read if i < width], [i - width for i in read if i >= width]
         # the planner names one port at most
         self._load_first = max(spec.facts.bounded_ports, default=None)
         self._ended = [False, False]
@@ -401,27 +366,24 @@ class RegularJoinOperator(Operator, ListState):
         satisfy the residual condition.
         """
         other = self._sides[1 - port]
+        pairs = Pairs(batch.rows, at, port, other.store, ids)
         # ON a.k = b.k AND a.x > b.y: the condition reads its own columns of both sides only
         if self._condition is not None:
-
-            def own_columns(chosen: list[int]) -> list[pa.Array]:
-                return _rows_at(batch.rows.select(chosen), at).columns
-
-            def other_columns(chosen: list[int]) -> list[pa.Array]:
-                return other.store.take(ids, chosen).columns
-
-            left, right = (own_columns, other_columns) if port == 0 else (other_columns, own_columns)
-            satisfying = self._condition.holds(left, right, at.size)
-            if not satisfying.all():
-                at, ids = at[satisfying], ids[satisfying]
+            pairs = self._condition.satisfying(pairs)
+        at, ids = pairs.at, pairs.ids
         if self._emits_pairs and at.size:
-            own = _rows_at(batch.rows, at).columns
-            partners = other.store.take(ids).columns
-            columns = own + partners if port == 0 else partners + own
-            self._emit(
-                columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, ids, port), out
-            )
+            weights = self._pair_weights(batch, at, ids, other)
+            self._emit(self._pair_columns(pairs), weights, self._lateness(batch, at, ids, port), out)
         return at, ids
+
+    def _pair_columns(self, pairs: Pairs) -> list[pa.Array]:
+        """Return the output columns of pairs; those that nothing above reads are NULL."""
+        read = iter(pairs.columns(*self._read))
+        unread = pairs.at.size
+        return [
+            next(read) if is_read else pa.nulls(unread, kind)
+            for is_read, kind in zip(self._is_read, self._output.types, strict=True)
+        ]
 
     @staticmethod
     def _pair_weights(batch: Batch, at: np.ndarray, ids: np.ndarray, other: JoinSide) -> np.ndarray | None:
@@ -502,16 +464,3 @@ class RegularJoinOperator(Operator, ListState):
 
 def _pair_sizes(rows: pa.RecordBatch, positions: np.ndarray, other: JoinSide, ids: np.ndarray) -> np.ndarray:
     return row_sizes(rows, positions) + other.store.sizes(ids)
-
-
-def _rows_at(rows: pa.RecordBatch, at: np.ndarray) -> pa.RecordBatch:
-    """Return the rows at ascending positions, which may repeat. Rows without a gap between them are not
-    copied: with a primary key each row of a batch has one partner.
-    """
-    first = int(at[0]) if at.size else 0
-    # A few rows are copied all the same: where they are stored, all of the batch would stay in memory.
-    many = at.size * _SHARED_FROM >= rows.num_rows
-    # the ends alone do not show it: 0, 0, 2
-    if many and at.size and int(at[-1]) - first == at.size - 1 and bool((np.diff(at) == 1).all()):
-        return rows.slice(first, at.size)
-    return rows.take(array_of(at))

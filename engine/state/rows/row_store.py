@@ -273,9 +273,20 @@ class RowStore(Mapped):
             most_bytes,
         )
 
-    def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
+    def places(self, ids: np.ndarray) -> np.ndarray:
+        """Return where the rows of live ids are in memory, for kernels; valid until the store changes."""
+        self._evict_pages(ids.size)
+        return self._chunks.places(self._at(ids))
+
+    def word_addresses(self, columns: list[int]) -> np.ndarray | None:
+        """See ``StoredChunks.word_addresses``."""
+        return self._chunks.word_addresses(columns)
+
+    def take(
+        self, ids: np.ndarray, columns: list[int] | None = None, places: np.ndarray | None = None
+    ) -> pa.RecordBatch:
         """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these
-        positions. Raises ``TooLarge``.
+        positions. ``places``: those of the ids, where they are known. Raises ``TooLarge``.
         """
         self._evict_pages(ids.size)
         # First the bound that costs nothing, then the exact size.
@@ -284,6 +295,8 @@ class RowStore(Mapped):
             and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes
         ):
             raise TooLarge(size)
+        if places is not None and self._chunks.one_pass:
+            return self._chunks.take_places(places, columns)
         return self._chunks.take(self._at(ids), columns)
 
     def _evict_pages(self, rows: int) -> None:

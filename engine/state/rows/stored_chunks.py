@@ -112,19 +112,37 @@ class StoredChunks:
         if not self.batches:
             assert not positions.size
             return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
-        places = self._places(positions)
+        places = self.places(positions)
+        if self.one_pass:
+            return self.take_places(places, columns)
         gathered = [self._gather(i, places) if self._copied[i] else None for i in chosen]
         nested = [i for i, column in zip(chosen, gathered, strict=True) if column is None]
         by_chunk = iter(self._by_chunk(nested, positions) if nested else [])
         arrays = [next(by_chunk) if column is None else column for column in gathered]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
+    def take_places(self, places: np.ndarray, columns: Sequence[int] | None = None) -> pa.RecordBatch:
+        """Return the rows at ``places`` of chunks whose columns are all gathered in one pass. Raises
+        ``TooLarge``.
+        """
+        chosen = range(len(self.schema)) if columns is None else columns
+        arrays = [self._gather(i, places) for i in chosen]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([self.schema.field(i) for i in chosen]))
+
+    def word_addresses(self, columns: Sequence[int]) -> np.ndarray | None:
+        """Return the address of the first word of each chunk, a row for each column of words; None where one
+        of them has, or had, a NULL.
+        """
+        if any(self._nulls[i] for i in columns):
+            return None
+        return np.ascontiguousarray(self._noted[list(columns), _DATA, : len(self.batches)])
+
     def sizes(self, positions: np.ndarray) -> np.ndarray:
         """Return about how many bytes the rows at positions are."""
         sizes = np.zeros(positions.size, np.int64)
         if not self.batches:
             return sizes
-        places, nested = self._places(positions), []
+        places, nested = self.places(positions), []
         for i, kind in enumerate(self._types):
             if col.is_bytes(kind):
                 kernel.add_text_sizes(places, self._noted[i, _OFFSETS], sizes)
@@ -137,7 +155,8 @@ class StoredChunks:
                 sizes[order] += row_sizes(self.batches[chunk].select(nested), inside)
         return sizes
 
-    def _places(self, positions: np.ndarray) -> np.ndarray:
+    def places(self, positions: np.ndarray) -> np.ndarray:
+        """Return the places of rows, by which kernels read them."""
         # Kernels read memory by address: a position that is none must not reach them.
         if positions.size and not 0 <= positions.min() <= positions.max() < self.num_rows:
             raise IndexError(f"a position is not below {self.num_rows}")

@@ -226,7 +226,7 @@ class IntervalJoin(BinaryJoin):
             facts.copied,
             facts.ttl_ms,
             # one side loaded first: every row of the other finds its partners at once
-            None if facts.bounded_ports else self.allowing,
+            time=None if facts.bounded_ports else self.allowing,
         )
 
     def drops_late(self, facts: OperatorFacts) -> bool:

@@ -59,12 +59,14 @@ class JoinFacts(OperatorFacts):
     """The planner's decisions for a join. ``bounded_ports``: the side that is loaded to its end first.
 
     ``copied``: the side that every subtask receives. ``ttl_ms``: the time to live of rows of each side, in
-    milliseconds (0: for ever). ``copied`` and ``ttl_ms`` of the node are only the hints.
+    milliseconds (0: for ever). ``copied`` and ``ttl_ms`` of the node are only the hints. ``read``: the
+    columns of pairs that the operator above reads, ascending (None: all). The others may be anything.
     """
 
     bounded_ports: tuple[int, ...] = ()
     copied: int | None = None
     ttl_ms: tuple[int, int] = (0, 0)
+    read: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

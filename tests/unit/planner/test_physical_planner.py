@@ -91,6 +91,19 @@ def test_a_join_heads_a_chain_and_knows_which_side_is_loaded_first() -> None:
     ]
 
 
+def test_a_join_knows_which_columns_are_read_of_it() -> None:
+    def join_of(text: str) -> AnyOperatorSpec:
+        (join,) = (one for one in operators(job(text)) if isinstance(one.node, Join))
+        return join
+
+    over = "FROM orders AS l JOIN orders AS r ON l.k = r.k AND l.a < r.a"
+    join = join_of(f"SELECT l.a + 1, r.k {over}")
+    assert [join.schema[column].name for column in join.facts.read] == ["a", "k"]
+    # an aggregate of the rows needs no column of them: the projection below it has what the groups read
+    join = join_of(f"SELECT COUNT(*), SUM(l.b) {over} GROUP BY r.k")
+    assert [join.schema[column].name for column in join.facts.read] == ["b", "k"]
+
+
 def test_changes_and_keys_reach_the_specs() -> None:
     graph = job("SELECT n, COUNT(*) AS m FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) GROUP BY n")
     first, second = (o for o in operators(graph) if isinstance(o.node, Aggregate))
