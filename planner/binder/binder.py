@@ -39,14 +39,14 @@ from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.relations.asof_join import bind_asof
 from penstock.planner.binder.relations.files import FileSource, path_source
 from penstock.planner.binder.relations.lateral import bind_lateral
-from penstock.planner.binder.relations.tables import bounded, with_hinted_options
+from penstock.planner.binder.relations.tables import with_hinted_options
 from penstock.planner.binder.scope import FromClause, JoinSides, Relation
 from penstock.planner.binder.subqueries.on_clause import join_with_subqueries
 from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
-from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.scan import Scan, bounded
 from penstock.planner.logical.sink import Sink, StatementSet
 from penstock.planner.logical.sort import Sort, TemporalSort, is_time_order
 from penstock.planner.parser.scanner import allow_depth

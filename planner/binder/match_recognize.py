@@ -18,7 +18,7 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.match_navigation import MatchBinder, Variables
 from penstock.planner.binder.scope import Relation, Scope
-from penstock.planner.binder.windows.window_functions import attach_time_attribute
+from penstock.planner.binder.windows.window_functions import attach_time_attribute, is_time_attribute
 from penstock.planner.expressions.nodes import Column, Literal, SortKey
 from penstock.planner.expressions.row_pattern import Pattern
 from penstock.planner.logical.condition_program import programs_of
@@ -186,7 +186,7 @@ class _Clauses:
         first = keys[0].expression
         if (
             not isinstance(first, Column)
-            or not self.relation.fields[first.index].is_time
+            or not is_time_attribute(self.relation.fields[first.index], self.relation)
             or keys[0].descending
         ):
             message = (

@@ -18,7 +18,7 @@ from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.history_clause import refuse_history
 from penstock.planner.binder.late_rows_clause import refuse_late_rows
 from penstock.planner.binder.relations.recursive_tables import bind_recursive_table, reads_itself
-from penstock.planner.binder.relations.tables import bind_values, bounded, endless, renamed
+from penstock.planner.binder.relations.tables import bind_values, renamed
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.binder.select import bind_select, position_of, sort_keys
 from penstock.planner.binder.set_operations import bind_set_operation
@@ -27,6 +27,7 @@ from penstock.planner.binder.windows.group_windows import with_group_window
 from penstock.planner.expressions.nodes import Column, Expression, Literal, Parameter, SortKey
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import bounded, endless
 from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_time_order
 from penstock.planner.parser.syntax_nodes import AllColumns, consume, moved, span_of
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import field, replace
 from functools import cached_property
 
-from penstock.catalog.connectors.registry import emits_changes
+from penstock.catalog.connectors.connector import Boundedness
+from penstock.catalog.connectors.registry import boundedness, emits_changes
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import CatalogTable
@@ -234,3 +235,19 @@ def scan_of(plan: LogicalPlan) -> Scan:
     # a second scan would be a defect of the caller
     (scan,) = [node for node in plan.walk() if isinstance(node, Scan)]
     return scan
+
+
+def bounded(plan: LogicalPlan) -> bool:
+    """Return whether all sources of a plan are bounded tables. A recording that is read as a
+    stream is not.
+    """
+    return all(
+        boundedness(node.table) is Boundedness.BOUNDED for node in plan.walk() if isinstance(node, Scan)
+    )
+
+
+def endless(plan: LogicalPlan) -> bool:
+    """Return whether some source of a plan never ends."""
+    return any(
+        boundedness(node.table) is Boundedness.UNBOUNDED for node in plan.walk() if isinstance(node, Scan)
+    )

@@ -79,7 +79,17 @@ class WatermarkAssign(PassThroughNode):
 
     def text(self) -> str:
         source = self.input.schema
-        return f"WatermarkAssign {source[self.time_column].name} AS {expression_text(self.watermark, source)}"
+        value = (
+            ", at the end of the rows"
+            if self.comes_at_end
+            else f" AS {expression_text(self.watermark, source)}"
+        )
+        return f"WatermarkAssign {source[self.time_column].name}{value}"
+
+    @property
+    def comes_at_end(self) -> bool:
+        """Whether the watermark is NULL for all rows, and so comes where they end."""
+        return isinstance(self.watermark, Literal) and self.watermark.value is None
 
     def operator_name(self) -> str:
         return f"watermark {self.input.schema[self.time_column].name}"

@@ -13,9 +13,9 @@ from penstock.catalog.schema import Schema
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.ddl.insert import sink_for
 from penstock.planner.binder.parameters import Parameters
-from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import Relation
 from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import bounded
 from penstock.planner.logical.sink import Sink
 from penstock.planner.statements.nodes import Insert, Name, Query
 from penstock.planner.table_api.sql_text import Lines, path_text

@@ -38,6 +38,7 @@ COMMANDS = (
 _FLAG_HINTS = {
     "--file": "write -f FILE",
     "--input": "write -f FILE",
+    "-e": 'write -c "SELECT 1"',
     "--execute": 'write -c "SELECT 1"',
     "--command": 'write -c "SELECT 1"',
     "--query": 'write -c "SELECT 1"',

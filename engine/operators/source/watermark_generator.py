@@ -41,8 +41,10 @@ class WatermarkGeneratorOperator(Operator, ListState):
 
     A split's watermark is the greatest value of the watermark expression over its rows so far, so it depends
     on the split's content alone. The emitted watermark is the minimum over the open splits that are not idle.
-    When all are idle, Idle is emitted.
+    When all are idle, Idle is emitted. Watermarks from below, of another column, go no further.
     """
+
+    passes_time = False
 
     def __init__(self, spec: OperatorSpec[WatermarkAssign, WatermarkFacts], options: JobOptions) -> None:
         self._node, self._facts = spec.node, spec.facts

@@ -34,7 +34,7 @@ from penstock.planner.binder.relations.lookup_join import (
 )
 from penstock.planner.binder.relations.snapshot_join import bind_snapshot
 from penstock.planner.binder.relations.table_functions import bind_table_function
-from penstock.planner.binder.relations.tables import Source, bind_source, bounded, one_row
+from penstock.planner.binder.relations.tables import Source, bind_source, one_row
 from penstock.planner.binder.relations.temporal_join import as_of_column, split_keys, versions
 from penstock.planner.binder.scope import Combine, FromClause, Halves, Hinted, Relation, Scope, ScopeColumn
 from penstock.planner.binder.select_hints import BlockHints, table_name
@@ -45,6 +45,7 @@ from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.scan import bounded
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.parser.syntax_nodes import (
     AsOf,

@@ -14,7 +14,7 @@ from penstock.catalog.schema import Field
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.relations.joins import join_on
-from penstock.planner.binder.relations.tables import bounded, renamed
+from penstock.planner.binder.relations.tables import renamed
 from penstock.planner.binder.scope import FromClause, Relation, Scope, ScopeColumn
 from penstock.planner.binder.select_list import item_name, star_columns
 from penstock.planner.binder.subqueries.correlation import (
@@ -44,6 +44,7 @@ from penstock.planner.expressions.nodes import Case, Expression, Literal, conjun
 from penstock.planner.logical.joins.join import JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project, select_columns
+from penstock.planner.logical.scan import bounded
 from penstock.planner.parser.syntax_nodes import AllColumns, LateralQuery, span_of
 
 

@@ -15,13 +15,14 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.types import TimestampLtz
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.tables import Source, bind_source, bounded
+from penstock.planner.binder.relations.tables import Source, bind_source
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
 from penstock.planner.logical.joins.join import Join
 from penstock.planner.logical.joins.snapshot_join import as_snapshot_join
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
+from penstock.planner.logical.scan import bounded
 from penstock.planner.parser.syntax_nodes import (
     Descriptor,
     NamedArgument,

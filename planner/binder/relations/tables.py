@@ -8,11 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from penstock.catalog.coercion import common_type_of
-from penstock.catalog.connectors.connector import Boundedness
 from penstock.catalog.connectors.filesystem import pipe_fault, split_suffixes
 from penstock.catalog.connectors.registry import (
     ERRORS_SUFFIX,
-    boundedness,
     check_options,
     connector_of,
     emits_upserts,
@@ -363,22 +361,6 @@ def scanned(table: CatalogTable) -> Relation:
 def _column(fields: Sequence[Field], index: int) -> Column:
     field = fields[index]
     return Column(field.type, field.nullable, index=index, name=field.name)
-
-
-def bounded(plan: LogicalPlan) -> bool:
-    """Return whether all sources of a plan are bounded tables. A recording that is read as a
-    stream is not.
-    """
-    return all(
-        boundedness(node.table) is Boundedness.BOUNDED for node in plan.walk() if isinstance(node, Scan)
-    )
-
-
-def endless(plan: LogicalPlan) -> bool:
-    """Return whether some source of a plan never ends."""
-    return any(
-        boundedness(node.table) is Boundedness.UNBOUNDED for node in plan.walk() if isinstance(node, Scan)
-    )
 
 
 # VALUES

@@ -13,14 +13,13 @@ from penstock.catalog.schema import Role
 from penstock.catalog.types import INT, DataType
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
-from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal, expression_role
 from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.over import Over
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.logical.scan import Scan
+from penstock.planner.logical.scan import Scan, bounded
 from penstock.planner.logical.time_attributes import WatermarkAssign
 from penstock.planner.parser.syntax_nodes import AsOf, span_of
 

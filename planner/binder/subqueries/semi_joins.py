@@ -12,7 +12,6 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.relations.join_conditions import Roles, key_pair, time_roles, with_keys
 from penstock.planner.binder.relations.joins import join_on, push_time_conditions
-from penstock.planner.binder.relations.tables import bounded
 from penstock.planner.binder.scope import FromClause, Scope
 from penstock.planner.binder.subqueries.correlation import (
     InnerRows,
@@ -36,6 +35,7 @@ from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import BinaryJoin, Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
+from penstock.planner.logical.scan import bounded
 from penstock.planner.parser.syntax_nodes import span_of
 
 

@@ -297,7 +297,7 @@ def windowed(
     keys = _partition(tree, binder) if merging else ()
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
     timed = attach_time_attribute(rows, time.index)
-    plan = WindowTable(timed.plan, window, rows.fields[time.index].is_time)
+    plan = WindowTable(timed.plan, window, timed.fields[time.index].is_time)
     if not plan.closes:
         tree.set("group", _with_window_time(tree.args["group"]))
     # Processing-time and session windows emit rows after their event time.

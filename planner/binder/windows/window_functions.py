@@ -19,8 +19,8 @@ from penstock.planner.binder.expressions.expression_binder import ExpressionBind
 from penstock.planner.binder.scope import Relation, Scope
 from penstock.planner.expressions.nodes import Literal
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.scan import Scan
-from penstock.planner.logical.time_attributes import ProcessingTime
+from penstock.planner.logical.scan import Scan, bounded
+from penstock.planner.logical.time_attributes import ProcessingTime, WatermarkAssign
 from penstock.planner.logical.window_table import WindowTable
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS, Windowing, without_bound
 from penstock.planner.parser.syntax_nodes import (
@@ -85,8 +85,8 @@ def bind_window(
     relation: Relation = source.relation
     time = _time_column(arguments, relation, context)
     keys = _partition(arguments.function, data, source.scope)
-    closes = relation.fields[time].is_time
     relation = attach_time_attribute(relation, time)
+    closes = relation.fields[time].is_time
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context), closes)
     # windows over windows: the new window_start hides the old one
     older = tuple(_hidden(field) for field in relation.fields)
@@ -160,21 +160,47 @@ def _time_column(arguments: WindowArguments, relation: Relation, context: BindCo
 
 def attach_time_attribute(relation: Relation, time: int) -> Relation:
     """Return a relation driven by one of its time attributes: by the watermark for event time, by the clock
-    for processing time. Nothing drives the windows of a column that is neither.
+    for processing time, by the end of the rows for a time of bounded tables without a watermark. Nothing
+    drives the windows of another column.
     """
+    field = relation.fields[time]
+    if field.role is Role.PROCESSING_TIME:
+        return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
+    if _passes_at_end(field, relation):
+        # a watermark of NULL advances at the end of the rows only, and stops those of tables below it
+        plan = WatermarkAssign(relation.plan, time, Literal(field.type, True, value=None))
+        fields = list(without_event_time(relation.fields))
+        fields[time] = replace(field, role=Role.EVENT_TIME)
+        return Relation(plan, tuple(fields))
     # An event time already advances by its watermark.
-    if relation.fields[time].role is not Role.PROCESSING_TIME:
-        return relation
-    return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
+    return relation
+
+
+def is_time_attribute(field: Field, relation: Relation) -> bool:
+    """Return whether ``attach_time_attribute`` finds a time that drives windows or patterns."""
+    return field.is_time or _passes_at_end(field, relation)
+
+
+def _passes_at_end(field: Field, relation: Relation) -> bool:
+    """Return whether time passes all rows at once where they end: a TIMESTAMP without a watermark, of rows of
+    bounded tables that are not updated.
+    """
+    return (
+        is_timestamp(field.type)
+        and not field.is_time
+        and bounded(relation.plan)
+        and _inserts_only(relation.plan)
+    )
 
 
 def check_window_time(
     field: Field, relation: Relation, kind: type[Windowing], context: BindContext, span: Span | None
 ) -> None:
     """Raise SQL-1701 for a column that windows cannot be cut on. Beside time attributes they are cut on a
-    TIMESTAMP of rows that are updated or deleted: such windows never close, and each change updates its own.
+    TIMESTAMP of bounded tables without a watermark, whose windows close where the rows end, and on one of
+    rows that are updated or deleted: such windows never close, and each change updates its own.
     """
-    if field.is_time:
+    if is_time_attribute(field, relation):
         return
     if not is_timestamp(field.type) or _inserts_only(relation.plan):
         raise no_time(field, relation, span)
