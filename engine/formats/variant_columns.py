@@ -23,6 +23,7 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.expressions.casts.to_text import without_zeros
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.json.canonical_text import canonical_texts
@@ -178,7 +179,6 @@ def decoded(column: pa.Array) -> pa.Array:
     if texts.null_count > column.null_count:
         # neither part has the value: null is the one that is left
         texts = pc.if_else(pc.is_valid(column), pc.fill_null(texts, "null"), texts)
-    texts.validate(full=True)
     values, wrong = canonical_texts(texts)
     if wrong.any():
         raise pa.ArrowInvalid("a VARIANT has a field twice, or too many levels")
@@ -215,6 +215,8 @@ def _assembled_objects(typed: pa.Array, others: pa.Array, names: pa.Array) -> pa
         text = _assembled(pc.struct_field(typed, field.name), names)
         name = quoted(pa.array([field.name]))[0].as_py()
         members.append(pc.fill_null(pc.binary_join_element_wise(f",{name}:", text, ""), ""))
+    if not pc.all(pc.or_kleene(pc.is_null(typed), pc.starts_with(others, "{"))).as_py():
+        raise pa.ArrowInvalid("the rest of a shredded VARIANT is no object")
     rest = pc.utf8_slice_codeunits(others, 1, -1)
     rest = pc.if_else(pc.equal(rest, ""), "", pc.binary_join_element_wise(",", rest, ""))
     fields = pc.utf8_slice_codeunits(
@@ -237,12 +239,20 @@ def _typed(column: pa.Array) -> pa.Array:
         return quoted(uuid_texts(column))
     # as CAST writes it: without zeros at the end of a fraction; an instant as of UTC
     if pa.types.is_timestamp(kind):
-        texts = without_zeros(column.cast(pa.timestamp(kind.unit)).cast(pa.string()))
+        texts = without_zeros(_time_texts(column.cast(pa.timestamp(kind.unit))))
         return quoted(pc.binary_join_element_wise(texts, "+00:00" if kind.tz else "", ""))
     if pa.types.is_time(kind) or pa.types.is_date(kind):
-        texts = column.cast(pa.string())
+        texts = _time_texts(column)
         return quoted(texts if pa.types.is_date(kind) else without_zeros(texts))
     return writer(from_arrow(kind), "UTC")(column)
+
+
+def _time_texts(column: pa.Array) -> pa.Array:
+    texts = column.cast(pa.string())
+    # Arrow writes "<value out of range: 9>"
+    if pc.any(pc.starts_with(texts, "<")).as_py():
+        raise pa.ArrowInvalid("a date or a time of a VARIANT is out of range")
+    return texts
 
 
 def _json(values: pa.Array, metadata: pa.Array) -> pa.Array:
@@ -255,14 +265,21 @@ def _json(values: pa.Array, metadata: pa.Array) -> pa.Array:
     listed = np.empty(3 * int(offsets[-1] - offsets[0]) + 4, np.int64)
     nothing = np.zeros(1, np.int64), np.zeros(1, np.uint8)
     source = data, offsets, names, name_offsets, known, listed
-    bound = variant_reader.read(*source, False, *nothing, ends, np.empty(1, np.uint8), states)
+    # a bound of the text is at most six times as long as the text
+    most = 6 * LIMITS.array_bytes
+    bound = variant_reader.read(*source, False, most, *nothing, ends, np.empty(1, np.uint8), states)
     if states.any():
         raise pa.ArrowInvalid("the bytes are no VARIANT")
+    if bound > most:
+        raise TooLarge(bound)
     pieces = _written(data, listed[1 : 1 + 3 * int(listed[0])].reshape(-1, 3))
     piece_offsets, piece_bytes = _bytes_of(pieces)
-    out = np.empty(bound + int(piece_offsets[-1]), np.uint8)
-    used = variant_reader.read(*source, True, piece_offsets, piece_bytes, ends, out, states)
-    return arrow_views.array_of_strings(ends, out[:used], known, pa.string())
+    out = np.empty(bound + int(piece_offsets[-1]) + variant_reader.DIGITS, np.uint8)
+    used = variant_reader.read(*source, True, len(out), piece_offsets, piece_bytes, ends, out, states)
+    texts = arrow_views.array_of_strings(ends, out[:used], known, pa.string())
+    # Arrow's kernels read beyond the end of a text that is no UTF-8
+    texts.validate(full=True)
+    return texts
 
 
 def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,5 @@
 """VARIANT values in the binary encoding of Parquet and Spark as JSON. Nothing in a file is believed: each
-position is tested, and a value is refused that is read more often than it has bytes.
+position is tested, and a value is refused of which more bytes are read than it has.
 
 Values that are neither numbers, texts nor words (doubles, times, bytes) are listed, for Arrow to write, and
 put in by the second pass.
@@ -15,19 +15,22 @@ from penstock.engine.kernels.kernel import BOOL, I64, IN_I64, IN_U8, OUT_I64, OU
 from penstock.engine.kernels.pointers import pointer
 
 _DEEPEST = 60
+DIGITS = 42
+"""Bytes that must be behind the end of what is written: a number is written from its last digit."""
+_LARGEST = 1 << 31
+"""A value whose text is longer is refused: few names, each of them long, may be those of many fields."""
 _FRAME = 7
 """Words of a container: whether it is an object, its values, the next one, where identifiers, offsets and
 values begin, and the widths of offsets and identifiers.
 """
-_PIECES = np.zeros(24, np.int64)
-"""Bytes of the values that are listed, by type; -1 for bytes, which have a length of their own."""
+_PIECES = np.full(24, -2, np.int64)
+"""Bytes of the values that are listed, by type; below zero where there is no such type."""
 for _type, _bytes in (
     (7, 8),
     (11, 4),
     (12, 8),
     (13, 8),
     (14, 4),
-    (15, -1),
     (17, 8),
     (18, 8),
     (19, 8),
@@ -67,20 +70,18 @@ def _put_text(data, begin, end, out, at, writes):
         elif writes:
             at = put_escaped(out, at, byte)
         else:
-            at += 6
+            at += 2 if byte >= 32 else 6
     if writes:
         out[at] = 34
     return at + 1
 
 
 @njit(nogil=True)
-def _put_digits(limbs, negative, scale, out, at, writes):
+def _put_digits(limbs, negative, scale, out, at):
     """Write the number in four limbs of 32 bits as decimal digits; return the position behind. The limbs are
-    zero afterwards.
+    zero afterwards, and ``DIGITS`` bytes of ``out`` are overwritten.
     """
-    if not writes:
-        return at + 42
-    end = at + 41
+    end = at + DIGITS - 1
     last, digits = end, 0
     while digits <= scale or limbs[0] or limbs[1] or limbs[2] or limbs[3]:
         rest = np.int64(0)
@@ -106,6 +107,10 @@ def _put_digits(limbs, negative, scale, out, at, writes):
 @njit(nogil=True)
 def _put_number(data, at_in, width, scale, out, at, writes, limbs):
     """Write a whole number or a decimal of so many bytes; return the position behind."""
+    if not writes:
+        # a sign, a point, and the digits of a number or the zeros in front of it
+        digits = 39 if width == 16 else 19 if width == 8 else 10 if width == 4 else 5
+        return at + 2 + max(digits, scale + 1)
     negative = data[at_in + width - 1] >= 128
     carry = np.int64(1) if negative else np.int64(0)
     for limb in range(4):
@@ -120,7 +125,7 @@ def _put_number(data, at_in, width, scale, out, at, writes, limbs):
             carry = part >> 32
             part &= 0xFFFFFFFF
         limbs[limb] = part
-    return _put_digits(limbs, negative, scale, out, at, writes)
+    return _put_digits(limbs, negative, scale, out, at)
 
 
 @njit(nogil=True)
@@ -137,42 +142,50 @@ def _put_word(word, out, at, writes):
 
 
 @njit(nogil=True)
-def _put_scalar(data, pos, end, out, at, writes, limbs, pieces, piece_offsets, piece_bytes):
-    """Write a value that is no container, whose first byte is at ``pos``; return the position behind it in
-    ``out``, -1 where it is none.
+def _scalar_bytes(data, pos, end):
+    """Return how many bytes a value that is no container has, -1 where it is none or ends behind ``end``."""
+    head = np.int64(data[pos])
+    more = head >> 2
+    size = np.int64(-1)
+    if head & 3 == 1:
+        size = 1 + more
+    elif more <= 2:
+        size = np.int64(1)
+    elif more <= 6:
+        size = 1 + (np.int64(1) << (more - 3))
+    elif 8 <= more <= 10:
+        size = 2 + (np.int64(4) << (more - 8))
+    elif more in (15, 16):
+        size = 5 + _get(data, pos + 1, 4) if pos + 5 <= end else size
+    elif more <= 20:
+        size = 1 + _PIECES[more]
+    if size > end - pos or (8 <= more <= 10 and head & 3 == 0 and size > 0 and data[pos + 1] > 38):
+        return np.int64(-1)
+    return size
+
+
+@njit(nogil=True)
+def _put_scalar(data, pos, size, out, at, writes, limbs, pieces, piece_offsets, piece_bytes):
+    """Write a value that is no container, which has ``size`` bytes; return the position behind it in
+    ``out``.
     """
     head = np.int64(data[pos])
     kind, more = head & 3, head >> 2
-    pos += 1
     if kind == 1:
-        return _put_text(data, pos, pos + more, out, at, writes) if pos + more <= end else -1
+        return _put_text(data, pos + 1, pos + size, out, at, writes)
     if more <= 2:
         return _put_word(more, out, at, writes)
     if more <= 6:
-        width = np.int64(1) << (more - 3)
-        return _put_number(data, pos, width, 0, out, at, writes, limbs) if pos + width <= end else -1
+        return _put_number(data, pos + 1, size - 1, 0, out, at, writes, limbs)
     if 8 <= more <= 10:
-        width = np.int64(4) << (more - 8)
-        if pos + 1 + width > end or data[pos] > 38:
-            return -1
-        return _put_number(data, pos + 1, width, np.int64(data[pos]), out, at, writes, limbs)
+        return _put_number(data, pos + 2, size - 2, np.int64(data[pos + 1]), out, at, writes, limbs)
     if more == 16:
-        length = _get(data, pos, 4) if pos + 4 <= end else np.int64(-1)
-        if length < 0 or pos + 4 + length > end:
-            return -1
-        return _put_text(data, pos + 4, pos + 4 + length, out, at, writes)
-    if more > 20:
-        return -1
-    length = _PIECES[more]
-    if length < 0:
-        length = _get(data, pos, 4) if pos + 4 <= end else np.int64(-1)
-        pos += 4
-    if length < 0 or (length == 0 and more != 15) or pos + length > end:
-        return -1
+        return _put_text(data, pos + 5, pos + size, out, at, writes)
     turn = pieces[0]
     pieces[0] += 1
     if not writes:
-        pieces[3 * turn + 1], pieces[3 * turn + 2], pieces[3 * turn + 3] = more, pos, length
+        before = 5 if more == 15 else 1
+        pieces[3 * turn + 1], pieces[3 * turn + 2], pieces[3 * turn + 3] = more, pos + before, size - before
         return at
     for k in range(piece_offsets[turn], piece_offsets[turn + 1]):
         out[at] = piece_bytes[k]
@@ -229,13 +242,13 @@ def _put_name(names, begin, end, known, out, at, writes):
 def _put_value(data, pos, end, names, names_begin, names_end, out, at, writes, stack, limbs, pieces,
                piece_offsets, piece_bytes):  # fmt: skip
     """Write one value; return the position behind it, -1 where it is none."""
-    depth, frame, left = 0, -_FRAME, end - pos
+    depth, frame, left, first = 0, -_FRAME, end - pos, at
     while True:
-        # each value has a byte of its own, so more visits than bytes lead in a circle
-        left -= 1
-        if pos >= end or left < 0:
+        # values share no bytes, so one whose parts have more bytes than it has leads in a circle or repeats
+        if pos >= end or left <= 0 or at - first > _LARGEST:
             return -1
         if np.int64(data[pos]) & 3 >= 2:
+            left -= 1
             depth += 1
             frame += _FRAME
             if depth > _DEEPEST or not _open(data, pos, end, stack, frame):
@@ -244,9 +257,11 @@ def _put_value(data, pos, end, names, names_begin, names_end, out, at, writes, s
                 out[at] = 123 if stack[frame] else 91
             at += 1
         else:
-            at = _put_scalar(data, pos, end, out, at, writes, limbs, pieces, piece_offsets, piece_bytes)
-            if at < 0:
+            size = _scalar_bytes(data, pos, end)
+            left -= size
+            if size < 0 or left < 0:
                 return -1
+            at = _put_scalar(data, pos, size, out, at, writes, limbs, pieces, piece_offsets, piece_bytes)
         while depth and stack[frame + 2] == stack[frame + 1]:
             if writes:
                 out[at] = 125 if stack[frame] else 93
@@ -270,12 +285,13 @@ def _put_value(data, pos, end, names, names_begin, names_end, out, at, writes, s
         pos = stack[frame + 5] + _get(data, stack[frame + 4] + width * turn, width)
 
 
-@kernel(I64(IN_U8, IN_I64, IN_U8, IN_I64, IN_U8, OUT_I64, BOOL, IN_I64, IN_U8, OUT_I64, OUT_U8, OUT_U8))
-def read(values, value_offsets, names_in, name_offsets, valid, pieces_out, writes, piece_offsets_in,
+@kernel(I64(IN_U8, IN_I64, IN_U8, IN_I64, IN_U8, OUT_I64, BOOL, I64, IN_I64, IN_U8, OUT_I64, OUT_U8, OUT_U8))
+def read(values, value_offsets, names_in, name_offsets, valid, pieces_out, writes, most, piece_offsets_in,
          pieces_in, out_offsets, out_bytes, states):  # fmt: skip
     """Write the JSON of each value. Without ``writes`` only measure a bound of its bytes, and list the values
-    that Arrow writes: ``pieces_out`` has their number, then type, position and length of each. With it
-    ``pieces_in`` are those, as JSON. ``states``: 1 where a value is none. Return the number of bytes.
+    that Arrow writes: ``pieces_out`` has their number, then type, position and length of each. Measuring ends
+    early beyond ``most`` bytes. With it ``pieces_in`` are those, as JSON, and ``out_bytes`` has ``DIGITS``
+    bytes more than that bound. ``states``: 1 where a value is none. Return the number of bytes.
     """
     data, names, out, pieces = pointer(values), pointer(names_in), pointer(out_bytes), pointer(pieces_out)
     piece_offsets, piece_bytes = pointer(piece_offsets_in), pointer(pieces_in)
@@ -299,4 +315,6 @@ def read(values, value_offsets, names_in, name_offsets, valid, pieces_out, write
             else:
                 at = behind
         out_offsets[i + 1] = at
+        if at > most:
+            return at
     return at

@@ -7,6 +7,7 @@ import random
 import re
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +22,7 @@ from penstock.engine.expressions.json.canonical_text import canonical_texts
 from penstock.engine.formats.file_types import Fit, fit
 from penstock.engine.formats.json_lines import JsonParser
 from penstock.engine.formats.messages.registry import deserializer, serializer
-from penstock.engine.formats.variant_columns import SPARK_SCHEMA, decoded, encoded
+from penstock.engine.formats.variant_columns import BINARY_TYPE, SPARK_SCHEMA, decoded, encoded
 
 NUMBERS = [
     0,
@@ -128,6 +129,79 @@ def test_a_value_within_itself_is_refused():
     looped = pa.array([{"metadata": b"\x01\x00\x00", "value": value}], encoded(pa.array(["1"])).type)
     with pytest.raises(pa.ArrowInvalid):
         decoded(looped)
+
+
+def hostile(chance: random.Random, depth: int = 0) -> bytes:
+    """Return bytes as a value has them, of which any part may be wrong."""
+    match chance.randrange(4 if depth < 5 else 2):
+        case 0:
+            size = chance.choice([1, 2, 4, 8, 9, 16, 17, 20])
+            return bytes([chance.randrange(24) << 2]) + bytes(chance.choices([0, 255, 127, 128, 9], k=size))
+        case 1:
+            size = chance.randrange(6)
+            return bytes([size << 2 | 1]) + bytes(
+                chance.choices([65, 0, 255, 0xC3, 0xA9, 0xE2, 34, 92], k=size)
+            )
+        case kind:
+            parts = [hostile(chance, depth + 1) for _ in range(chance.randrange(4))]
+            names = bytes(chance.randrange(5) for _ in parts) if kind == 2 else b""
+            ends = [sum(map(len, parts[:k])) for k in range(len(parts) + 1)]
+            if chance.random() < 0.1:
+                ends[chance.randrange(len(ends))] = chance.choice([0, 2**31, 2**32 - 1])
+            offsets = b"".join(end.to_bytes(4, "little") for end in ends)
+            return bytes([kind | 3 << 2, len(parts)]) + names + offsets + b"".join(parts)
+
+
+def test_hostile_bytes_are_a_value_or_an_error():
+    chance, names = random.Random(9), b"\x01\x04\x00\x01\x02\x03\x04abcd"
+    read = 0
+    for _ in range(1500):
+        metadata = names
+        if chance.random() < 0.2:
+            metadata = bytes([chance.choice([1, 0x41, 0xC1])]) + bytes(chance.choices([0, 1, 2, 5, 255], k=9))
+        row = {"metadata": metadata, "value": hostile(chance)}
+        try:
+            texts = decoded(pa.array([row], BINARY_TYPE))
+        except pa.ArrowInvalid:
+            continue
+        texts.validate(full=True)
+        assert canonical_texts(texts)[0].equals(texts) and "out of range" not in texts[0].as_py()
+        read += 1
+    assert read > 200
+
+
+# each element is the same text, or each field has the same name: their JSON has more bytes than any memory
+@pytest.mark.parametrize("kind", [2, 3])
+def test_a_value_that_repeats_its_bytes_is_refused(kind):
+    count, text = 200_000, b"x" * 200_000
+    names, part = (
+        (bytes(count), b"\0") if kind == 2 else (b"", b"\x40" + len(text).to_bytes(4, "little") + text)
+    )
+    head = bytes([2 | 3 << 2 | 1 << 6 if kind == 2 else 3 | 3 << 2 | 1 << 4]) + count.to_bytes(4, "little")
+    ends = np.arange(count + 1) if kind == 2 else np.zeros(count + 1)
+    value = head + names + ends.astype("<i4").tobytes() + part * (count if kind == 2 else 1)
+    metadata = b"\xc1\x01\0\0\0" + b"\0" * 4 + len(text).to_bytes(4, "little") + text
+    with pytest.raises(pa.ArrowInvalid, match="no VARIANT"):
+        decoded(pa.array([{"metadata": metadata, "value": value}], BINARY_TYPE))
+
+
+@pytest.mark.parametrize("kind", [11, 12, 13, 17])
+def test_times_out_of_range_are_refused(kind):
+    value = bytes([kind << 2]) + (b"\xff\xff\xff\x7f" if kind == 11 else b"\xff" * 7 + b"\x7f")
+    with pytest.raises(pa.ArrowInvalid, match="out of range"):
+        decoded(pa.array([{"metadata": b"\x01\0\0", "value": value}], BINARY_TYPE))
+
+
+def test_the_rest_of_an_object_in_columns_is_an_object():
+    typed = pa.array([{"a": {"typed_value": 1}}])
+    for rest, good in ((b"\x02\0\0", True), (b"\x03\0\0", False), (b"\x05,", False)):
+        octets = [pa.array([part], pa.binary()) for part in (b"\x01\0\0", rest)]
+        column = pa.StructArray.from_arrays([*octets, typed], ["metadata", "value", "typed_value"])
+        if good:
+            assert decoded(column).to_pylist() == ['{"a":1}']
+        else:
+            with pytest.raises(pa.ArrowInvalid, match="no object"):
+                decoded(column)
 
 
 TYPED = {
