@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from penstock.engine.api.arrow_numpy import array_of, texts
 
 # Rows that are tested at a time: one row that passes ends the test of its row group.
 ROWS_AT_ONCE = 16_384
@@ -59,12 +62,19 @@ def _constants(kind: pa.DataType, operator: str, values: tuple[Any, ...]) -> pa.
     """Return constants as values of a column's type; ``None`` where they are not compared."""
     if not (pa.types.is_integer(kind) or (operator == "equal" and kind == pa.string())):
         return None
-    if any(isinstance(value, bool) for value in values):
+    # nothing equals NULL
+    values = tuple(value for value in values if value is not None)
+    # not ``pa.array``, which imports pandas: half a second before the first row
+    if not values:
+        return None
+    if kind == pa.string():
+        return texts(list(values)) if all(type(value) is str for value in values) else None
+    if not all(type(value) is int for value in values):
         return None
     try:
-        return pa.array(values, kind)
+        return array_of(np.array(values, kind.to_pandas_dtype()))
     # a number too great for the type: the filter itself decides
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except OverflowError:
         return None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,19 @@ def test_only_row_groups_with_a_row_that_passes_are_read(
     assert [first % GROUP for first in firsts] == [0] * len(groups)
     expected = pa.concat_tables([data.slice(group * GROUP, GROUP) for group in groups] or [data.slice(0, 0)])
     assert rows.equals(expected.cast(rows.schema))
+
+
+def test_no_first_query_imports_pandas() -> None:
+    program = (
+        "import sys; import pyarrow as pa;"
+        "from penstock.engine.formats.row_group_probe import RowGroupProbe;"
+        "schema = pa.schema([('n', pa.int64()), ('s', pa.string())]);"
+        "probe = RowGroupProbe(schema, [('n', 'greater', (1,)), ('s', 'equal', ('a', 'b', None))]);"
+        "rows = pa.RecordBatch.from_arrays([pa.nulls(2, kind) for kind in schema.types], schema=schema);"
+        "assert probe.columns == ['n', 's'] and not probe.passes(rows);"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_filter_that_keeps_rows_of_every_group_is_tested_no_more(
