@@ -40,7 +40,15 @@ from penstock.engine.kernels.functions import (
     variants,
     word_metrics,
 )
-from penstock.engine.kernels.index import direct_index, gather, multi_index, slots, tagged_index, word_index
+from penstock.engine.kernels.index import (
+    direct_index,
+    gather,
+    multi_index,
+    partitioned_build,
+    slots,
+    tagged_index,
+    word_index,
+)
 from penstock.engine.kernels.kernel import Kernel
 
 MODULES = (
@@ -63,6 +71,7 @@ MODULES = (
     moments,
     multi_index,
     partition,
+    partitioned_build,
     pgoutput,
     postgres_rows,
     nfa_search,

@@ -228,6 +228,9 @@ class RegularJoinOperator(Operator, ListState):
     def _loading(self) -> bool:
         return self._load_first is not None and not self._ended[self._load_first]
 
+    def _builds_index_later(self, port: int) -> bool:
+        return port == self._load_first and not self._ended[port] and self._sides[port].indexes_later
+
     def _finish_loading(self, port: int, out: Output) -> PendingOutput:
         """The bounded side is complete: emit its rows without a match, then join what has waited."""
         side = self._sides[port]
@@ -235,6 +238,8 @@ class RegularJoinOperator(Operator, ListState):
         if self._alone[port] is Alone.UNMATCHED:
             ids = side.store.live_ids()
             yield from self._emit_stored(ids[side.matches[ids] == 0], port, out)
+        if side.indexes_later:
+            yield from side.build_index()
         assert self._buffered is not None
         # credit is asked for before each batch
         for batch in self._buffered.release():
@@ -267,6 +272,10 @@ class RegularJoinOperator(Operator, ListState):
             if absent:
                 self._context.metrics.count(ABSENT, absent)
         if not batch.num_rows:
+            return
+        # nothing looks up rows of a side that is loaded first: its index is built when all are there
+        if self._builds_index_later(port):
+            own.append_unindexed(batch)
             return
         # 4. emit the pairs with the stored rows of the other side, then the rows that are emitted alone
         columns = [batch.rows.column(key) for key in self._keys[port]]

@@ -11,7 +11,10 @@ from penstock.engine.kernels.index import direct_index as direct
 from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state.index.word_index import (
     FIRST_BITS,
+    SlotsInSteps,
     WordIndex,
+    Words,
+    emptied,
     grown,
     pays_to_rebuild,
     slots_of,
@@ -63,10 +66,14 @@ class DirectIndex(WordIndex):
         if len(self) or not pieces:
             return
         first = min(int(words.min()) for words in pieces)
-        size = max(int(words.max()) for words in pieces) - first + 1
-        if size <= PLACES_PER_ROW * sum(words.size for words in pieces):
+        last = max(int(words.max()) for words in pieces)
+        self._expect_range(first, last, sum(words.size for words in pieces))
+
+    def _expect_range(self, first: int, last: int, rows: int) -> None:
+        size = last - first + 1
+        if size <= PLACES_PER_ROW * rows:
             self._reset(FIRST_BITS)
-            self._places, self._base = np.zeros(size, np.int32), first
+            self._places, self._base = emptied(_NO_PLACES, size), first
 
     def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
         if self._places.size == 0 and self._look_at <= len(self) <= CONVERTED_KEYS:
@@ -84,6 +91,20 @@ class DirectIndex(WordIndex):
             out[rows] = self._insert_outliers(words[rows], fresh)
         self.fresh = fresh[: self._state[kernel.FRESH]]
         return out
+
+    def insert_all(self, pieces: Sequence[Words]) -> SlotsInSteps:
+        """As of every WordIndex; words that lie close together get an array."""
+        bounds = []
+        for words, _ in pieces:
+            if words.size:
+                bounds.append((int(words.min()), int(words.max())))
+            yield
+        if bounds and not len(self):
+            lows, highs = zip(*bounds, strict=True)
+            self._expect_range(min(lows), max(highs), sum(words.size for words, _ in pieces))
+        if self._places.size:
+            return (yield from self._insert_each(pieces))
+        return (yield from super().insert_all(pieces))
 
     def _insert_direct(
         self, words: np.ndarray, valid: np.ndarray, out: np.ndarray, fresh: np.ndarray

@@ -21,7 +21,7 @@ from penstock.engine.state.index.direct_index import DirectIndex
 from penstock.engine.state.index.nested_index import NestedIndex
 from penstock.engine.state.index.slot_sets import UseCounts
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
-from penstock.engine.state.index.word_index import slots_at_barrier
+from penstock.engine.state.index.word_index import SlotsInSteps, Words, slots_at_barrier
 
 # Of an int64 word, for sizes.
 _WORD_BYTES = 8
@@ -74,6 +74,18 @@ class KeyIndex:
         there are no columns.
         """
         return self._index.lookup_or_insert(columns, len(columns[0]) if num_rows is None else num_rows)
+
+    def insert_all(self, batches: Sequence[Sequence[pa.Array]]) -> SlotsInSteps:
+        """Look up or insert the rows of many batches, in steps; return the slot of each row. Nothing may be
+        asked of the index before the last step.
+        """
+        if isinstance(self._index, _WordKeys):
+            return (yield from self._index.insert_all(batches))
+        slots = [np.zeros(0, np.int64)]
+        for columns in batches:
+            slots.append(self.lookup_or_insert(columns))
+            yield
+        return np.concatenate(slots)
 
     def lookup(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
         """Return the slot of each row, -1 where it is no key."""
@@ -135,6 +147,13 @@ class _WordKeys:
     def expect(self, batches: Sequence[Sequence[pa.Array]]) -> None:
         if self._kind is not None:
             self.slots.expect([col.words(columns[0]) for columns in batches])
+
+    def insert_all(self, batches: Sequence[Sequence[pa.Array]]) -> SlotsInSteps:
+        pieces: list[Words] = []
+        for columns in batches:
+            pieces.append(self._words(columns, len(columns[0])))
+            yield
+        return (yield from self.slots.insert_all(pieces))
 
     def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
         return self.slots.lookup_or_insert(*self._words(columns, num_rows))

@@ -134,14 +134,17 @@ class MultiIndex(_RowLists):
 
 
 class AppendOnlyMultiIndex(_RowLists):
-    """A MultiIndex whose row ids are linked once and never unlinked. While no slot has two rows it keeps one
-    word a slot: eight bytes for each row of a primary key instead of 40.
+    """A MultiIndex whose row ids are linked once and never unlinked. While the row of each slot has the
+    slot's number, as of a primary key that is loaded first, it keeps nothing. While no slot has two rows it
+    keeps one word a slot: eight bytes for each row instead of 40.
     """
 
     def __init__(self) -> None:
         super().__init__()
         # Until a list gets its second row.
         self._counts = self._nexts = NO_WORDS
+        # Until a row has another number than its slot.
+        self._heads = NO_WORDS
 
     def link(self, slots: np.ndarray, ids: np.ndarray) -> None:
         """Add row ids that are in no list, ascending and each once, to the lists of their slots (int64
@@ -149,8 +152,14 @@ class AppendOnlyMultiIndex(_RowLists):
         """
         if not ids.size:
             return
+        first, self._linked = self._linked, self._linked + ids.size
+        if not self._heads.size:
+            # ids ascend: these follow the ones before without a gap
+            if ids[0] == first and ids[-1] == self._linked - 1 and np.array_equal(slots, ids):
+                return
+            self._heads = grown(self._heads, max(_FIRST, first))
+            self._heads[:first] = np.arange(1, first + 1)
         self._reserve_slots(int(slots.max()) + 1)
-        self._linked += ids.size
         done = 0
         if not self._counts.size:
             done = kernel.link_first(slots, ids, 0, self._heads)
@@ -168,6 +177,8 @@ class AppendOnlyMultiIndex(_RowLists):
         """As of every MultiIndex."""
         if self._counts.size:
             return super().counts(slots)
+        if not self._heads.size:
+            return self._is_row(slots).astype(np.int64)
         known = (slots >= 0) & (slots < self._heads.size)
         return (known & (self._heads[np.where(known, slots, 0)] != 0)).astype(np.int64)
 
@@ -175,9 +186,18 @@ class AppendOnlyMultiIndex(_RowLists):
         """As of every MultiIndex."""
         if self._counts.size or not self._linked:
             return super().expand(slots)
+        if not self._heads.size:
+            known = self._is_row(slots)
+            if known.all():
+                return np.arange(slots.size), slots
+            at = np.flatnonzero(known)
+            return at, slots[at]
         positions, ids = np.empty(slots.size, np.int64), np.empty(slots.size, np.int64)
         count = kernel.expand_first(slots, self._heads, positions, ids)
         return positions[:count], ids[:count]
+
+    def _is_row(self, slots: np.ndarray) -> np.ndarray:
+        return (slots >= 0) & (slots < self._linked)
 
     def _total(self, slots: np.ndarray) -> int:
         # one row a slot at most

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
-from penstock.engine.api.operator import KeyGroups, TrackedState
+from penstock.engine.api.operator import KeyGroups, PendingOutput, TrackedState
 from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.state.change_tracking import SlotChanges
@@ -36,6 +36,8 @@ from penstock.engine.state.time_to_live import LastWrites, written_column
 
 # The frozen numbers that say which key slot a row is listed in, one more than it.
 _OWNER = "owner"
+# Rows added to the lists of their keys in a step: some milliseconds.
+_LINKED_PER_STEP = 1 << 18
 
 
 class JoinSide(TrackedState, Mapped):
@@ -163,6 +165,29 @@ class JoinSide(TrackedState, Mapped):
             self._note_behind(ids, batch.behind)
             return np.zeros(0, np.int64)
         return self._merge(batch, slots, matched, arrived)
+
+    @property
+    def indexes_later(self) -> bool:
+        """Whether rows may be stored by ``append_unindexed``: an append-only side has no other index."""
+        return self._append_only and bool(self.key_columns)
+
+    def append_unindexed(self, batch: Batch) -> None:
+        """Store rows that nothing has matched. They are not found by their key before ``build_index``."""
+        if batch.weights is not None:
+            self.all_ones = False
+        self.store.append(batch.rows, batch.weights)
+        self._fit()
+
+    def build_index(self) -> PendingOutput:
+        """Make the rows that are stored but not indexed found by their key, in steps. Many at once take much
+        less time than batch by batch.
+        """
+        first = len(self.links)
+        slots = yield from self._keys.insert_all(list(self.store.columns(self.key_columns, first)))
+        for start in range(0, slots.size, _LINKED_PER_STEP):
+            some = slots[start : start + _LINKED_PER_STEP]
+            self.links.link(some, np.arange(first + start, first + start + some.size))
+            yield
 
     def _note_behind(self, ids: np.ndarray, behind: np.ndarray | None) -> None:
         """Note the watermarks rows are behind. Before the first late row there is no array: most jobs pay

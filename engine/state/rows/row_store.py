@@ -184,6 +184,16 @@ class RowStore(Mapped):
         """Return the numbers of rows in the order they arrived, int64; None where that does not count."""
         return self._arrived[ids] if self.numbered else None
 
+    def columns(self, columns: list[int], first: int) -> Iterator[list[pa.Array]]:
+        """Yield columns, by position, of the rows of an append-only store from id ``first`` on, in pieces.
+        Nothing is copied.
+        """
+        assert self._append_only
+        for chunk in self._chunks.batches:
+            for start in range(first, chunk.num_rows, _ROWS_AT_ONCE):
+                yield [chunk.column(i).slice(start, _ROWS_AT_ONCE) for i in columns]
+            first = max(0, first - chunk.num_rows)
+
     def weights(self, ids: np.ndarray) -> np.ndarray:
         """Return the weights of live rows, int64."""
         return self._weights[ids] if self._weights.size else np.ones(ids.size, np.int64)

@@ -217,6 +217,38 @@ def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.Dat
         assert all(batch.weights is None for batch in out.batches)
 
 
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("restore", [False, True])
+def test_a_side_of_many_keys_is_indexed_when_it_is_complete(repeats: int, restore: bool) -> None:
+    """Restored in the middle of the load, the rows before the checkpoint are found as those after it."""
+    join = spec(JoinKind.INNER, bounded=(1,), insert_only=(True, True))
+    operator, out = RegularJoinOperator(join, JobOptions()), Collected()
+    operator.open(context())
+    count = 80_000
+    keys = np.random.default_rng(3).permutation(count) // repeats * 1_009
+    numbers = np.arange(count, dtype=np.int32)
+    rows = pa.RecordBatch.from_arrays(
+        [pa.array(keys, RIGHT.to_arrow().types[0]), pa.nulls(count, pa.string()), pa.array(numbers)],
+        schema=RIGHT.to_arrow(),
+    )
+    for start in range(0, count, 20_000):
+        done(operator.on_batch(Batch(rows.slice(start, 20_000)), 1, out))
+        if restore and start == 20_000:
+            operator = restored(RegularJoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+    assert len(operator._index) == (len(np.unique(keys[:40_000])) if restore else 0)
+    done(operator.on_port_end(1, out))
+    assert len(operator._index) == len(np.unique(keys))
+    asked = pa.RecordBatch.from_arrays(rows.columns, schema=LEFT.to_arrow()).slice(30_000, 30_000)
+    done(operator.on_batch(Batch(asked), 0, out))
+    found = pa.Table.from_batches([batch.rows for batch in out.batches])
+    left = pa.table({"key": keys[30_000:60_000], "left": numbers[30_000:60_000]})
+    pairs = left.join(pa.table({"key": keys, "right": numbers}), "key", join_type="inner")
+    order = [("left", "ascending"), ("right", "ascending")]
+    assert found.select([2, 5]).rename_columns(["left", "right"]).sort_by(order) == pairs.select(
+        ["left", "right"]
+    ).sort_by(order)
+
+
 def test_state_is_gone_when_everything_is_taken_back() -> None:
     join = spec(JoinKind.FULL, insert_only=(False, False))
     operator, out = RegularJoinOperator(join, JobOptions()), Collected()

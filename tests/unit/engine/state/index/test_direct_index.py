@@ -158,3 +158,20 @@ def test_a_large_index_keeps_its_array_and_hashes_outliers(monkeypatch: pytest.M
     check(index, model)
     remove(index, model, [word for word in model if word is not None and word % 3 == 0])
     check(index, model)
+
+
+@pytest.mark.parametrize("spread", [1, 3, 1_000])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_words_that_are_all_known_are_inserted_at_once(
+    spread: int, nulls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dense ones into an array of just their range."""
+    monkeypatch.setattr(word_index, "PARTITIONED_LEAST", 1)
+    index, model = DirectIndex(), dict[Word, int]()
+    words: list[Word] = [5 + spread * i for i in range(500)]
+    Random(1).shuffle(words)
+    word_models.insert_all(index, model, [words[:200], words[200:] + [None] * nulls], nulls=nulls)
+    assert index._places.size in ({0} if spread > 4 else {spread * 499 + 1, spread * 499 + 6})
+    check(index, model)
+    insert(index, model, [*dense(300, -100), *FAR])
+    check(index, model)

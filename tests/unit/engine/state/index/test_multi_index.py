@@ -105,6 +105,19 @@ def test_append_only_like_lists(steps, most, random):
 def test_rows_of_a_primary_key_take_a_word_a_slot() -> None:
     index = AppendOnlyMultiIndex()
     index.link(np.arange(1000), np.arange(1000))
+    assert index._heads.size == 0, "the row of each slot has its number"
+    assert index.expand(np.array([-1, 999, 1000, 3]))[1].tolist() == [999, 3]
+    assert index.counts(np.array([-1, 999, 1000])).tolist() == [0, 1, 0]
+    index.link(np.array([1001, 1000]), np.array([1000, 1001]))
     assert index._counts.size == index._nexts.size == 0
-    index.link(np.array([1500, 7, 1600]), np.array([1000, 1001, 1002]))
-    assert index.expand(np.array([6, 7, 1500, 1600]))[1].tolist() == [6, 7, 1001, 1000, 1002]
+    assert index.expand(np.array([1000, 5, 1001, 1002]))[1].tolist() == [1001, 5, 1000]
+    index.link(np.array([1500, 7, 1600]), np.array([1002, 1003, 1004]))
+    assert index.expand(np.array([6, 7, 1500, 1600]))[1].tolist() == [6, 7, 1003, 1002, 1004]
+
+
+def test_a_gap_in_rows_is_no_number_of_a_slot() -> None:
+    index = AppendOnlyMultiIndex()
+    index.link(np.arange(3), np.arange(3))
+    index.link(np.array([4, 5]), np.array([4, 5]))
+    assert index.expand(np.arange(6))[1].tolist() == [0, 1, 2, 4, 5]
+    assert index.counts(np.arange(6)).tolist() == [1, 1, 1, 0, 1, 1]

@@ -71,6 +71,41 @@ def test_a_large_index_grows_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -
     check(index, model)
 
 
+@pytest.mark.parametrize("repeated", [0, 5, 400])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_words_that_are_all_known_are_inserted_at_once(
+    repeated: int, nulls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Partitioned where few of them repeat and none is NULL, otherwise one piece after another."""
+    monkeypatch.setattr(word_index, "PARTITIONED_LEAST", 1)
+    monkeypatch.setattr(word_index, "_PARTITION_PLACES_BITS", 6)
+    monkeypatch.setattr(word_index, "_PAIRS_PER_STEP", 100)
+    for seed in range(5):
+        random, index, model = Random(seed), WordIndex(), dict[Word, int]()
+        distinct: list[Word] = [*WORDS, *(random.randrange(-(2**62), 2**62) for _ in range(300))]
+        words = distinct + random.choices(distinct, k=repeated) + [None] * nulls
+        random.shuffle(words)
+        at = random.randrange(len(words))
+        word_models.insert_all(index, model, [words[:at], [], words[at:]], nulls=nulls)
+        check(index, model)
+        partitioned = repeated < 100 and not nulls
+        assert (index.allocated == len(words)) == (partitioned or len(model) == len(words))
+        # what was built is an index like others, also one that words are added to at once again
+        gone = random.sample(list(model), 100)
+        index.remove(np.array([model.pop(word) for word in gone], np.int64))
+        insert(index, model, [*gone[:50], *range(1_000, 1_400)])
+        word_models.insert_all(index, model, [[*range(1_300, 1_500)]], nulls=False)
+        check(index, model)
+
+
+def test_the_last_run_of_a_partitioned_table_goes_on_at_its_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_index, "PARTITIONED_LEAST", 1)
+    index, model = WordIndex(), dict[Word, int]()
+    words = [*words_of_home(0xFFFF, 2_000).tolist(), *words_of_home(0, 2_000).tolist(), *range(4_000)]
+    word_models.insert_all(index, model, [words], nulls=False)
+    check(index, model)
+
+
 def test_a_word_takes_the_slot_that_was_freed_last() -> None:
     index = WordIndex()
     slots = index.lookup_or_insert(np.arange(5))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from penstock.engine.kernels.arrow_views import NO_BYTES
 from penstock.engine.state.index.word_index import WordIndex
 
 Word = int | None
@@ -23,6 +24,21 @@ def insert(index: WordIndex, model: dict[Word, int], words: list[Word]) -> list[
     for word, slot in zip(words, slots, strict=True):
         assert model.setdefault(word, slot) == slot
     return [model[word] for word in new]
+
+
+def insert_all(
+    index: WordIndex, model: dict[Word, int], pieces: Sequence[Sequence[Word]], *, nulls: bool
+) -> None:
+    """Look pieces of words up in both, all at once."""
+    steps = index.insert_all([arrays(words) if nulls else (arrays(words)[0], NO_BYTES) for words in pieces])
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            slots = end.value.tolist()
+            break
+    for word, slot in zip((word for words in pieces for word in words), slots, strict=True):
+        assert model.setdefault(word, slot) == slot
 
 
 def check(index: WordIndex, model: dict[Word, int], asked: list[Word]) -> None:
