@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.harness.import_graph import circles, imported, tree_of
+from tests.harness.import_graph import circles, imported, nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("catalog", "planner", "optimizer", "engine", "client", "repl", "penstock")
@@ -106,7 +106,7 @@ def private_words(files: Iterable[Path]) -> dict[str, list[str]]:
     used: dict[str, list[str]] = defaultdict(list)
     for path in files:
         names = [(path.stem, 1)]
-        for node in ast.walk(tree_of(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path.read_text(encoding="utf-8")):
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 names.append((node.name, node.lineno))
         for name, line in names:
@@ -138,7 +138,7 @@ def private_prose(text: str) -> list[str]:
 def docstrings(text: str) -> Iterable[str]:
     """Return the docstrings of a module, its classes and functions."""
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(tree_of(text)):
+    for node in nodes_of(text):
         if isinstance(node, kinds) and (doc := ast.get_docstring(node)) is not None:
             yield doc
 
@@ -147,10 +147,10 @@ def messages(text: str) -> Iterable[str]:
     """Return the string literals of a module that may be sentences: those with a blank, docstrings aside. An
     f-string is one literal for each part between its values.
     """
-    tree = tree_of(text)
+    nodes = nodes_of(text)
     # a docstring, also that below a constant, is an expression statement of its own
-    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    documents = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if not isinstance(node, ast.Constant) or id(node) in documents:
             continue
         if isinstance(node.value, str) and " " in node.value:
@@ -185,7 +185,7 @@ def _code_lines(texts: Iterable[str]) -> int:
     count = 0
     for text in texts:
         documents = set()
-        for node in ast.walk(tree_of(text)):
+        for node in nodes_of(text):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 documents.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         count += sum(

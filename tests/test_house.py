@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock.catalog.error_codes.registry import ERROR_CODES
 from penstock.catalog.reference import PAGES
-from tests.harness.import_graph import circles, imported, imports_of_checkout, tree_of
+from tests.harness.import_graph import circles, imported, imports_of_checkout, nodes_of, tree_of
 from tests.harness.length import EACH
 from tests.harness.package_tree import PACKAGES, lay_package_tree
 from tests.house_figures import (
@@ -129,8 +130,22 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def trees_are_no_garbage() -> Iterator[None]:
+    """Search no garbage among millions of nodes, and keep none of them for the tests behind these."""
+    gc.disable()
+    yield
+    for kept in (tree_of, nodes_of, names_of):
+        kept.cache_clear()
+    gc.enable()
+
+
 def parsed(path: Path) -> ast.Module:
     return tree_of(path.read_text(encoding="utf-8"))
+
+
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return nodes_of(path.read_text(encoding="utf-8"))
 
 
 def test_files_are_small() -> None:
@@ -153,7 +168,7 @@ def test_folders_are_small() -> None:
 def test_functions_fit_a_screen() -> None:
     long = []
     for path in SOURCES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 size = (node.end_lineno or node.lineno) - node.lineno + 1
                 if size > MAX_FUNCTION_LINES:
@@ -202,7 +217,7 @@ def test_no_clock_and_no_chance_in_the_core() -> None:
 def test_only_named_files_use_threads() -> None:
     found = []
     for path in CORE:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             names = (
                 [alias.name for alias in node.names]
                 if isinstance(node, ast.Import)
@@ -228,7 +243,7 @@ def test_init_files_have_no_logic() -> None:
 def test_no_swallowed_errors() -> None:
     found = []
     for path in SOURCES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ExceptHandler):
                 broad = node.type is None or (
                     isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
@@ -353,12 +368,10 @@ def test_private_words_of_messages_are_found() -> None:
     assert not private_messages('state = "under way"\n')
 
 
-def raised_codes(tree: ast.AST) -> Iterator[str]:
+def raised_codes(found: Collection[ast.AST]) -> Iterator[str]:
     """The error codes of a module: whole literals that are not only compared with, and error[..] in texts."""
-    compared = {
-        id(node) for test in ast.walk(tree) if isinstance(test, ast.Compare) for node in ast.walk(test)
-    }
-    for node in ast.walk(tree):
+    compared = {id(node) for test in found if isinstance(test, ast.Compare) for node in ast.walk(test)}
+    for node in found:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in compared:
             yield from re.findall(r"^[A-Z]{3}-\d{4}$|(?<=error\[)[A-Z]{3}-\d{4}(?=\])", node.value)
 
@@ -370,7 +383,7 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
         code
         for path in SOURCES
         if tables not in path.parents or path.stem == "registry"
-        for code in raised_codes(parsed(path))
+        for code in raised_codes(nodes(path))
     }
     assert len(raised) > 350
     unknown, unused = raised - ERROR_CODES.keys(), ERROR_CODES.keys() - raised
@@ -388,7 +401,7 @@ def test_reference_pages_are_up_to_date() -> None:
 
 def test_codes_are_found() -> None:
     code = 'a = PenstockError("SQL-1001", f"see SQL-1002")\nif e.code == "SQL-1003":\n  print(f"error[CLI-6100]: {1}")'
-    assert list(raised_codes(ast.parse(code))) == ["SQL-1001", "CLI-6100"]
+    assert list(raised_codes(nodes_of(code))) == ["SQL-1001", "CLI-6100"]
 
 
 def test_globs_of_cases_find_some() -> None:
@@ -410,21 +423,21 @@ def test_what_tests_and_benches_import_is_there() -> None:
     missing = [
         f"{module}: {node.module}.{alias.name}"
         for module, path in sorted(paths.items())
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and node.module in paths
         for alias in node.names
-        if alias.name not in names_of(parsed(paths[node.module]))
-        and f"{node.module}.{alias.name}" not in paths
+        if alias.name not in names_of(paths[node.module]) and f"{node.module}.{alias.name}" not in paths
     ]
     assert not missing
 
 
 @functools.cache
-def names_of(module: ast.Module) -> set[str]:
+def names_of(path: Path) -> set[str]:
     """Return the names a module binds, at its top or in branches there."""
-    names = {n.name for n in ast.walk(module) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    names |= {n.id for n in ast.walk(module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    imports = (n for n in ast.walk(module) if isinstance(n, ast.Import | ast.ImportFrom))
+    module = nodes(path)
+    names = {n.name for n in module if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    names |= {n.id for n in module if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    imports = (n for n in module if isinstance(n, ast.Import | ast.ImportFrom))
     return names | {alias.asname or alias.name for node in imports for alias in node.names}
 
 

@@ -22,6 +22,12 @@ def tree_of(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+@functools.cache
+def nodes_of(text: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module: a walk through a tree takes as long as to parse it."""
+    return tuple(ast.walk(tree_of(text)))
+
+
 def _modules() -> dict[str, Path]:
     """Return the product's files by the name they are imported as."""
     found = {}

@@ -27,6 +27,8 @@ _FLEXIBLE_FETCH = 12
 # an answer without records, of one partition, is shorter; a batch alone has 61 bytes and its records
 _EMPTY_BYTES = 140
 _AGAIN_S = 0.001
+# answers without records are shorter, of up to 16 partitions
+_SHORT_BYTES = 1000
 
 
 def _frame(connection: socket.socket) -> bytes | None:
@@ -52,8 +54,9 @@ def _exactly(connection: socket.socket, count: int) -> bytes | None:
 class _Relay:
     """One connection of a client, and that to the broker behind."""
 
-    def __init__(self, client: socket.socket, port: int) -> None:
+    def __init__(self, client: socket.socket, port: int, pause_s: float) -> None:
         self._client, self._broker = client, socket.create_connection((BEHIND, port))
+        self._pause_s = pause_s
         for end in (client, self._broker):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # fetches that are not answered: the request, and until when it waits
@@ -87,7 +90,10 @@ class _Relay:
         while (frame := _frame(self._broker)) is not None:
             (number,) = struct.unpack_from(">i", frame, 4)
             fetch = self._fetches.get(number)
-            if fetch is not None and len(frame) < _EMPTY_BYTES and time.monotonic() < fetch[1]:
+            if fetch is not None and self._pause_s:
+                if len(frame) < _SHORT_BYTES:
+                    time.sleep(self._pause_s)
+            elif fetch is not None and len(frame) < _EMPTY_BYTES and time.monotonic() < fetch[1]:
                 time.sleep(_AGAIN_S)
                 self._send(fetch[0])
                 continue
@@ -97,24 +103,29 @@ class _Relay:
             self._client.sendall(answer)
 
 
-def serve(port: int) -> None:
+def serve(port: int, pause_s: float) -> None:
     """Relay connections until standard input ends."""
     listening = socket.create_server((BEFORE, port))
     sys.stdout.write(f"{BEFORE}:{port}\n")
     sys.stdout.flush()
-    threading.Thread(target=_accept, args=(listening, port), daemon=True).start()
+    threading.Thread(target=_accept, args=(listening, port, pause_s), daemon=True).start()
     sys.stdin.read()
 
 
-def _accept(listening: socket.socket, port: int) -> None:
+def _accept(listening: socket.socket, port: int, pause_s: float) -> None:
     while True:
-        _Relay(listening.accept()[0], port)
+        client, _ = listening.accept()
+        # a broker that is away refuses this client, and not those that come when it is back
+        with contextlib.suppress(OSError), contextlib.ExitStack() as ends:
+            ends.callback(client.close)
+            _Relay(client, port, pause_s)
+            ends.pop_all()
 
 
 @contextlib.contextmanager
-def long_polls(port: int) -> Iterator[str]:
+def long_polls(port: int, pause_s: float = 0.0) -> Iterator[str]:
     """Start the relay of a broker at a port of ``BEHIND``; yields its address, as bootstrap.servers has it."""
-    words = [sys.executable, "-m", "tests.harness.kafka_long_poll", str(port)]
+    words = [sys.executable, "-m", "tests.harness.kafka_long_poll", str(port), str(pause_s)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -124,4 +135,4 @@ def long_polls(port: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), float(sys.argv[2]))
