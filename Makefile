@@ -43,7 +43,7 @@ test-unit: $(VENV)/.installed ## the tests of single parts, without Java: the in
 test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (25 minutes and more): none may depend on speed
 	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
-# make test asks QUERIES=60 generated queries and Spark 3 of them; make fuzz asks FUZZ more, Spark 18, and tries every
+# make test asks QUERIES=30 generated queries and Spark 3 of them; make fuzz asks FUZZ more, Spark 18, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small

@@ -18,6 +18,7 @@ def run(name: str, tmp_path: Path, *words: str):
     return run_card(card, ["--out", str(tmp_path), *SHORT, *words])
 
 
+@pytest.mark.at_length
 @pytest.mark.longer
 def test_alerts_are_exact_while_the_job_is_killed(tmp_path: Path) -> None:
     verdict = run(

@@ -32,6 +32,7 @@ def test_what_is_committed_too_early_is_seen(tmp_path: Path) -> None:
     assert any("are there twice" in sentence for sentence in verdict.wrong), verdict
 
 
+@pytest.mark.at_length
 @pytest.mark.parametrize("hasty", [False, True])
 def test_the_numbers_of_each_key_are_in_order_in_a_log(tmp_path: Path, hasty: bool) -> None:
     flags = ["--into", "log", "--steps", "S3", "S6", *(["--hasty"] if hasty else [])]

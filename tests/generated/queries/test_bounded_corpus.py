@@ -1,5 +1,5 @@
 """The language over bounded tables: our runtime, folded, DuckDB and Spark give one answer. All of it:
-``python -m tests.generated.queries.bounded_corpus``. Each 32nd query here, each eighth with ``make soak``.
+``python -m tests.generated.queries.bounded_corpus``. Each 128th query here, each eighth with ``make soak``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.harness.length import of_length
 from tests.streaming.three_acts.main_job import sample
 from tests.test_docs import MODULE
 
-EVERY = of_length(64, 8)
+EVERY = of_length(128, 8)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.generated.queries.soak import Counts, compare_streams
 from tests.harness.direct import job
 from tests.harness.length import of_length
 
-QUERIES = int(os.environ.get("QUERIES", of_length("60", "150")))
+QUERIES = int(os.environ.get("QUERIES", of_length("30", "150")))
 VARIANTS = 3
 REFUSED: Counter[str] = Counter()
 SKIPPED: list[int] = []

@@ -244,7 +244,7 @@ def test_mr16_bounded_on_spark() -> None:
         find_java()
     except PenstockError as error:
         pytest.skip(error.message)
-    check_bounded(corpus(71_000, of_length(3, 6)), "spark")
+    check_bounded(corpus(71_000, of_length(2, 6)), "spark")
 
 
 # the relations see

@@ -46,6 +46,7 @@ def test_killed_between_two_steps_of_a_commit(failpoint: str, tmp_path: Path) ->
     assert Counter(found) == Counter(range(0, 2 * ROWS, 2))
 
 
+@pytest.mark.at_length
 def test_the_server_is_killed_in_mid_run(tmp_path: Path) -> None:
     (tmp_path / "redis").mkdir()
     with redis_server(tmp_path / "redis") as server:

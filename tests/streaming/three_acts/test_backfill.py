@@ -129,6 +129,7 @@ def test_late_rows_are_found_and_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     assert folded(tmp_path / "careless") != want, "a history that takes late rows for timely ones went unseen"
 
 
+@pytest.mark.at_length
 def test_in_worker_processes(tmp_path: Path) -> None:
     past = with_files(tmp_path, 0.05)
     loaded(past, QUERIES["tumble"], tmp_path / "out", deployment="processes")

@@ -84,6 +84,7 @@ def test_killed_at_any_moment_it_writes_every_row_once(victim: Victim) -> None:
     assert victim.published() == files, "a finished job was run again"
 
 
+@pytest.mark.at_length
 @pytest.mark.longer
 def test_asked_to_stop_it_takes_a_checkpoint_and_goes_on(victim: Victim) -> None:
     for parallelism in of_length((2,), (1, 2)):

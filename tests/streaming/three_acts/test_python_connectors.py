@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.harness.patience import PATIENCE_S, await_that
 
 ROWS = 3000
@@ -102,6 +104,7 @@ def test_a_job_that_is_killed_goes_on_with_another_parallelism(tmp_path: Path) -
     assert stored(tmp_path) == list(range(ROWS))
 
 
+@pytest.mark.at_length
 def test_worker_processes_import_the_module(tmp_path: Path) -> None:
     (tmp_path / "gate").touch()
     ends_well(start(tmp_path, "processes", 2))

@@ -108,7 +108,7 @@ def test_spark_has_the_rows_of_duckdb(duckdb: Session) -> None:
         pytest.skip(error.message)
     session = made(**{"bounded.backend": "spark"})
     try:
-        for query in of_length(list(queries())[::17], list(queries())):
+        for query in of_length(list(queries())[::34], list(queries())):
             assert rows(session, query) == rows(duckdb, query), query
     finally:
         session.close()

@@ -120,6 +120,7 @@ def test_two_jobs_go_on_from_one_state(tmp_path: Path, how: str) -> None:
     assert len(owners) == 2
 
 
+@pytest.mark.at_length
 def test_jobs_on_worker_processes(tmp_path: Path) -> None:
     with opened(
         tmp_path / "out", tmp_path / "state", rate=3_000, deployment="processes", parallelism_default="2"

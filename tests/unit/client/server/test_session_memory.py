@@ -13,7 +13,7 @@ from penstock.client.connection import Connection
 from penstock.client.server.session_limits import SessionLimits
 from tests.unit.client.server.running_server import RunningServer
 
-LIMIT = 40_000_000
+LIMIT = 16_000_000
 NUMBERS = """CREATE TABLE IF NOT EXISTS numbers (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', 'number-of-rows' = '%d',
   'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '%d')"""
 ENDLESS = """CREATE TABLE IF NOT EXISTS endless (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', 'fields.a.kind' = 'sequence',

@@ -133,9 +133,9 @@ def test_dates_and_times_that_do_not_exist(tmp_path: Path) -> None:
 
 
 def test_many_bad_records_among_many(tmp_path: Path) -> None:
-    lines = [f"{i},n,{'bad' if i % 10 == 0 else i}" for i in range(3000)]
+    lines = [f"{i},n,{'bad' if i % 10 == 0 else i}" for i in range(800)]
     table = table_in(tmp_path, "csv", ("id,name,x\n" + "\n".join(lines)).encode(), "skip")
-    assert [row["id"] for row in read(table)] == [i for i in range(3000) if i % 10]
+    assert [row["id"] for row in read(table)] == [i for i in range(800) if i % 10]
 
 
 def test_the_store_is_bounded_and_counts_all() -> None:

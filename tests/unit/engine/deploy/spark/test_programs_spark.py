@@ -71,6 +71,7 @@ def packed(directory: Path) -> Path:
     return directory / "packed.tar.gz"
 
 
+@pytest.mark.at_length
 def test_a_file_runs_by_spark_submit_in_a_shipped_environment(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
