@@ -35,11 +35,37 @@ def to_local(instants: pa.Array, zone: str) -> pa.Array:
 
 def to_instant(local: pa.Array, zone: str) -> pa.Array:
     """Return the instants of a zone's wall-clock times. An ambiguous time is the earlier instant. A skipped
-    time is the end of the gap.
+    time moves by the length of the gap, as in Spark and DuckDB: 02:30 where 02:00 is 03:00 is 03:30.
     """
     if zone == "UTC":
         return local.view(INSTANT)
-    return pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest").cast(INSTANT)
+    try:
+        # seldom is a time skipped: one conversion for all others
+        return pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="raise").cast(INSTANT)
+    except pa.ArrowInvalid:
+        # Of a skipped time the last instant before the gap, whose distance from UTC is the skipped time's.
+        known = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest").cast(INSTANT)
+        return _with_offset_of(local, known, zone)
+
+
+def moved_instant(local: pa.Array, before: pa.Array, zone: str) -> pa.Array:
+    """Return the instants of wall-clock times to which the instants ``before`` have moved. A time that is
+    ambiguous keeps the distance from UTC it had before, so an hour after the second 02:30 is 03:30.
+    """
+    if zone == "UTC":
+        return local.view(INSTANT)
+    kept = _with_offset_of(local, before, zone)
+    holds = pc.equal(to_local(kept, zone), local)
+    # None where it is NULL
+    if pc.all(holds).as_py() in (True, None):
+        return kept
+    return pc.if_else(holds, kept, to_instant(local, zone))
+
+
+def _with_offset_of(local: pa.Array, instants: pa.Array, zone: str) -> pa.Array:
+    """Return wall-clock times as instants, with the distance from UTC that the zone has at ``instants``."""
+    offset = pc.subtract(to_local(instants, zone), instants.view(LOCAL))
+    return pc.subtract(local, offset).view(INSTANT)
 
 
 def local_view(times: pa.Array, zone: str) -> pa.Array:
@@ -47,9 +73,11 @@ def local_view(times: pa.Array, zone: str) -> pa.Array:
     return times if times.type.tz is None else to_local(times, zone)
 
 
-def like(local: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
-    """Return wall-clock times as timestamps of ``kind``."""
-    return local if kind.tz is None else to_instant(local, zone)
+def like(local: pa.Array, before: pa.Array, zone: str) -> pa.Array:
+    """Return the wall-clock times to which the timestamps ``before`` have moved, as timestamps of their
+    type.
+    """
+    return local if before.type.tz is None else moved_instant(local, before, zone)
 
 
 DAY_US = 86_400_000_000
@@ -82,7 +110,7 @@ def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
         # the time of day stays, the date moves
         days, within = np.divmod(defined_values(local), DAY_US)
         moved = shift_months(days, sign * defined_values(months).astype(np.int64)) * DAY_US + within
-        return like(array_of(moved, nulls_of_any(times, months), pa.timestamp("us")), arrow, zone)
+        return like(array_of(moved, nulls_of_any(times, months), LOCAL), times, zone)
 
     return columnwise(of_date if isinstance(kind, Date) else of_timestamp)
 
@@ -98,11 +126,14 @@ def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
 
     def kernel(times: pa.Array, interval: pa.Array) -> pa.Array:
         # The days move the wall clock, the rest moves the instant: a day over a change of the clock is a day.
-        days = (values_of(interval) // DAY_US) * DAY_US
-        missing = nulls_of_any(interval)
-        whole = array_of(days, missing, pa.duration("us"))
-        time_part = array_of(values_of(interval) - days, missing, pa.duration("us"))
-        return move(like(move(local_view(times, zone), whole), times.type, zone), time_part)
+        # The rest has the interval's sign: an hour back is no day back and 23 hours forth.
+        rest = np.fmod(values_of(interval), DAY_US)
+        days, missing = values_of(interval) - rest, nulls_of_any(interval)
+        time_part = array_of(rest, missing, pa.duration("us"))
+        if days.any():
+            whole = array_of(days, missing, pa.duration("us"))
+            times = like(move(local_view(times, zone), whole), times, zone)
+        return move(times, time_part)
 
     return columnwise(kernel)
 

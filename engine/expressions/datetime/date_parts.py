@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.functions.datetime import canonical_unit
-from penstock.catalog.types import TimestampLtz, to_arrow
+from penstock.catalog.types import TimestampLtz
 from penstock.engine.api.arrow_numpy import scalar_of
 from penstock.engine.expressions.datetime.date_arithmetic import (
     DAY_US,
@@ -16,6 +16,7 @@ from penstock.engine.expressions.datetime.date_arithmetic import (
     add_days_kernel,
     add_interval_kernel,
     add_months_kernel,
+    like,
     local_view,
     to_instant,
     to_local,
@@ -66,12 +67,11 @@ def _constant_unit(bound: BoundCall, position: int) -> str:
 
 def _date_trunc(bound: BoundCall) -> Kernel:
     unit, zone = _constant_unit(bound, 0), bound.context.zone
-    kind = to_arrow(bound.call.type)
 
     def kernel(_: pa.Array, t: pa.Array) -> pa.Array:
         # a day begins at midnight of the session zone
         floored = pc.floor_temporal(local_view(t, zone), unit=unit, week_starts_monday=True)
-        return floored if kind.tz is None else to_instant(floored, zone)
+        return like(floored, t, zone)
 
     return columnwise(kernel)
 
@@ -117,13 +117,16 @@ def _timestampdiff(bound: BoundCall) -> Kernel:
 
 def _timestampadd(bound: BoundCall) -> Kernel:
     unit, kind = _constant_unit(bound, 0), bound.call.type
-    # months go through the calendar, all other units are a length of time
+    # months go through the calendar
     if unit in _MONTHS:
         add, factor = add_months_kernel(kind, 1, bound.context.zone), _MONTHS[unit]
         return columnwise(
             lambda _, n, t: add(t, pc.multiply_checked(n, scalar_of(factor, pa.int64())).cast(pa.int32()))
         )
-    move, size = add_interval_kernel(kind, 1, bound.context.zone), scalar_of(_FIXED_US[unit], pa.int64())
+    size = scalar_of(_FIXED_US[unit], pa.int64())
+    # hours move the instant, whatever their number: 25 are no day and an hour
+    days = _FIXED_US[unit] % DAY_US == 0
+    move = add_interval_kernel(kind, 1, bound.context.zone) if days else pc.add_checked
     return columnwise(lambda _, n, t: move(t, pc.multiply_checked(n, size).view(pa.duration("us"))))
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.types import BIGINT, STRING, Date, Timestamp, is_timestamp
+from penstock.catalog.types import BIGINT, STRING, Date, Timestamp, TimestampLtz, is_timestamp
 from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal
 
 # A Monday, so that buckets of weeks begin on one: as DuckDB and TimescaleDB have it.
@@ -36,10 +36,17 @@ def _bucket(
         origin = args[2]
     if origin.type != time.type:
         origin = Cast(time.type, origin.nullable, arg=origin, safe=False, span=span)
+    width_us = Literal(BIGINT, False, value=length // _MICROSECOND)
+    # buckets of instants have one width: no days of the wall clock, of which one has 23 hours
+    if isinstance(time.type, TimestampLtz):
+        first, since = (call("unix_micros", [value], span) for value in (origin, time))
+        rest = call("pmod", [call("subtract", [since, first], span), width_us], span)
+        begins = call("timestamp_micros", [call("subtract", [since, rest], span)], span)
+        return Cast(time.type, begins.nullable, arg=begins, safe=False, span=span)
     unit = Literal(STRING, False, value="MICROSECOND")
     since = call("timestampdiff", [unit, origin, time], span)
     # the rest is from 0 on, also before the origin
-    rest = call("pmod", [since, Literal(BIGINT, False, value=length // _MICROSECOND)], span)
+    rest = call("pmod", [since, width_us], span)
     return call("timestampadd", [unit, call("subtract", [since, rest], span), origin], span)
 
 

@@ -28,21 +28,45 @@ from penstock.catalog.types import (
     YearMonthInterval,
     is_integer,
     is_numeric,
+    to_spark,
 )
 from penstock.planner.sql_generator.dialect import Flavour, binary, cast, function, integer, text, when
 from penstock.planner.sql_generator.duckdb.nested import nested_cast
 
 # 1.5d, 2F: the group is the number without its suffix.
 _SUFFIXED_NUMBER = r"^(\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]\s*$"
+_WITHOUT_ZONE = "[0-9]+-[0-9]+-[0-9]+([ T][0-9:.]*)?"
 # Half a step above the largest float: a double from here on rounds to infinity.
 _LARGEST_SINGLE = "3.4028235677973366e38"
 _INTEGER_TEXT = r"\s*[+-]?[0-9]+\s*"
 _TRUE_WORDS, _FALSE_WORDS = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 
 
+def instant_of_text(moment: exp.Expr, kind: exp.DataType, safe: bool) -> exp.Expr:
+    """Return a text as an instant of type ``kind``. Without a zone it is a time of the session's zone."""
+    local = cast(moment.copy(), exp.DataType.build(to_spark(TIMESTAMP), dialect="spark"), safe)
+    without_zone = function("regexp_full_match", moment.copy(), text(_WITHOUT_ZONE))
+    return when(without_zone, function("penstock_instant", local), cast(moment, kind, safe))
+
+
 def failing(message: str, kind: exp.DataType) -> exp.Expr:
     """Return an expression of a type that raises when it is computed."""
     return cast(function("error", text(message)), kind)
+
+
+def _whole_number(arg: exp.Expr, target: DataType, kind: exp.DataType, safe: bool) -> exp.Expr:
+    """Return a text that must be a whole number as an integer."""
+    whole = function("regexp_full_match", arg, text(_INTEGER_TEXT))
+    wrong = (
+        exp.null()
+        if safe
+        else failing(f"CAST_INVALID_INPUT: text that is no whole number cannot be cast to {target}", kind)
+    )
+    return when(
+        exp.Or(this=whole, expression=exp.Is(this=arg.copy(), expression=exp.null())),
+        cast(arg.copy(), kind, safe),
+        wrong,
+    )
 
 
 def cast_like_spark(
@@ -57,19 +81,7 @@ def cast_like_spark(
             return _truth(flavour, arg, safe)
         # DuckDB would round '1.5'
         case String(), _ if is_integer(target):
-            whole = function("regexp_full_match", arg, text(_INTEGER_TEXT))
-            wrong = (
-                exp.null()
-                if safe
-                else failing(
-                    f"CAST_INVALID_INPUT: text that is no whole number cannot be cast to {target}", kind
-                )
-            )
-            return when(
-                exp.Or(this=whole, expression=exp.Is(this=arg.copy(), expression=exp.null())),
-                cast(arg.copy(), kind, safe),
-                wrong,
-            )
+            return _whole_number(arg, target, kind, safe)
         # Spark truncates, DuckDB rounds
         case ((Float() | Double() | Decimal()), _) if is_integer(target):
             return cast(function("trunc", arg), kind, safe)
@@ -87,7 +99,10 @@ def cast_like_spark(
         case String(), Date():
             return cast(function("penstock_day", arg), kind, safe)
         case String(), (Timestamp() | TimestampLtz()):
-            return cast(function("penstock_moment", arg), kind, safe)
+            moment = function("penstock_moment", arg)
+            return (instant_of_text if isinstance(target, TimestampLtz) else cast)(moment, kind, safe)
+        case Timestamp(), TimestampLtz():
+            return function("penstock_instant", arg)
         case ((Float() | Double() | Decimal()), TimestampLtz()):  # seconds since 1970, cut to microseconds
             number = arg if isinstance(source, Decimal) else cast(arg, flavour.kind(DOUBLE))
             micros = function("trunc", binary(exp.Mul, number, integer(1_000_000)))

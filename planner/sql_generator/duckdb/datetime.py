@@ -18,6 +18,7 @@ from penstock.catalog.types import (
 )
 from penstock.planner.expressions.nodes import Call
 from penstock.planner.sql_generator.dialect import Spelling, binary, cast, function, integer, named, text
+from penstock.planner.sql_generator.duckdb.casts import instant_of_text
 from penstock.planner.sql_generator.duckdb.strings import constant, refuse
 from penstock.planner.sql_generator.spark.functions import FIXED_UNITS_US, unit_of
 
@@ -118,16 +119,12 @@ def _counted(width_us: int) -> Spelling:
 def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
     unit, (first, second) = unit_of(call), args[1:]
     width = FIXED_UNITS_US.get(unit)
-    # months, quarters and years; and days of instants, which the session's zone decides
-    if width is None or (width >= FIXED_UNITS_US["day"] and isinstance(call.args[1].type, TimestampLtz)):
-        # The wall clock of the session's zone: months are counted by the calendar.
-        zone_free = [
-            time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP))
-            for time in (first, second)
-        ]
-        if width is None:
-            return binary(exp.IntDiv, function("penstock_months", *zone_free), integer(_MONTHS[unit]))
-        return function("date_sub", text(unit), first, second)
+    # The wall clock of the session's zone, as Spark counts: a day has 24 hours also when it is changed.
+    if not isinstance(call.args[1].type, Timestamp):
+        first, second = (cast(time, _kind(TIMESTAMP)) for time in (first, second))
+    # months, quarters and years by the calendar
+    if width is None:
+        return binary(exp.IntDiv, function("penstock_months", first, second), integer(_MONTHS[unit]))
     return binary(
         exp.IntDiv, binary(exp.Sub, function("epoch_us", second), function("epoch_us", first)), integer(width)
     )
@@ -151,6 +148,19 @@ def _timestampadd(call: Call, args: list[exp.Expr]) -> exp.Expr:
     return binary(exp.Add, time, by)
 
 
+def _date_trunc(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    unit = canonical_unit(str(constant(call, 0)))
+    floored = function("date_trunc", text(unit), args[1])
+    width = FIXED_UNITS_US.get(unit, FIXED_UNITS_US["day"])
+    # What has passed of an hour, a minute or a second goes from the instant: in an hour that comes twice,
+    # DuckDB would begin the second one.
+    if isinstance(call.type, TimestampLtz) and width < FIXED_UNITS_US["day"]:
+        local = function("epoch_us", cast(args[1].copy(), _kind(TIMESTAMP)))
+        passed = binary(exp.Mod, local, integer(width))
+        return binary(exp.Sub, args[1], function("to_microseconds", passed))
+    return cast(floored, _kind(call.type))
+
+
 def _date_format(call: Call, args: list[exp.Expr]) -> exp.Expr:
     time = cast(args[0], _kind(TIMESTAMP)) if not isinstance(call.args[0].type, Timestamp) else args[0]
     return function("strftime", time, text(strftime_pattern(call, constant(call, 1))))
@@ -159,10 +169,14 @@ def _date_format(call: Call, args: list[exp.Expr]) -> exp.Expr:
 def _read(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """Parse text by a pattern as TIMESTAMP; without a pattern, like a CAST."""
     if len(args) == 1:
-        return cast(args[0], _kind(call.type))
-    return cast(
-        function("strptime", args[0], text(_strptime_pattern(call, constant(call, 1)))), _kind(call.type)
-    )
+        instants = isinstance(call.type, TimestampLtz)
+        kind = _kind(call.type)
+        return instant_of_text(args[0], kind, safe=False) if instants else cast(args[0], kind)
+    read = function("strptime", args[0], text(_strptime_pattern(call, constant(call, 1))))
+    # no pattern has a zone
+    if isinstance(call.type, TimestampLtz):
+        return function("penstock_instant", read)
+    return cast(read, _kind(call.type))
 
 
 def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -177,7 +191,7 @@ def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
         time = function("strptime", time, text(_strptime_pattern(call, constant(call, 1))))
     # A time without a zone is one of the session's zone.
     if not isinstance(call.args[0].type, TimestampLtz):
-        time = cast(time, _kind(TIMESTAMP_LTZ))
+        time = function("penstock_instant", time)
     return binary(exp.IntDiv, function("epoch_us", time), integer(1_000_000))
 
 
@@ -209,7 +223,7 @@ TIME_FUNCTIONS: dict[str, Spelling] = {
     "dayofweek": _part("dow", 1),
     # Monday is 0 in Spark, 1 in DuckDB.
     "weekday": _part("isodow", -1),
-    "date_trunc": _typed(named("date_trunc")),
+    "date_trunc": _date_trunc,
     "trunc": _typed(
         lambda call, args: function("date_trunc", text(canonical_unit(str(constant(call, 1)))), args[0])
     ),

@@ -37,6 +37,30 @@ MACROS = (
     r"""
     CREATE TEMP MACRO penstock_day(s) AS regexp_replace(penstock_moment(s), '^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})[ T].*$', '\1')
     """,
+    # The earlier of two instants that a wall-clock time may be, where DuckDB takes the later: the instant with
+    # the distance from UTC of the day before, if the clock shows that time then.
+    """
+    CREATE TEMP MACRO penstock_earlier(t, shown, before, later) AS
+      CASE WHEN shown = t AND before < later THEN before ELSE later END
+    """,
+    """
+    CREATE TEMP MACRO penstock_day_after(z) AS z + to_microseconds(86400000000)
+    """,
+    """
+    CREATE TEMP MACRO penstock_instant(t) AS penstock_earlier(
+      t, CAST(penstock_day_after(CAST(t - to_days(1) AS TIMESTAMPTZ)) AS TIMESTAMP),
+      penstock_day_after(CAST(t - to_days(1) AS TIMESTAMPTZ)), CAST(t AS TIMESTAMPTZ))
+    """,
+    """
+    CREATE TEMP MACRO penstock_instant_of(zone, t) AS penstock_earlier(
+      t, timezone(zone, penstock_day_after(timezone(zone, t - to_days(1)))),
+      penstock_day_after(timezone(zone, t - to_days(1))), timezone(zone, t))
+    """,
+    # the days of an interval move the wall clock, its rest moves the instant
+    """
+    CREATE TEMP MACRO penstock_moved(z, micros) AS
+      z + to_days(CAST(micros // 86400000000 AS INT)) + to_microseconds(micros % 86400000000)
+    """,
     # whole months from a to b as java.time counts them: days are compared after the time of day has been
     # carried
     """

@@ -16,6 +16,7 @@ from penstock.catalog.types import (
     Null,
     Row,
     String,
+    TimestampLtz,
     is_integer,
     to_spark,
 )
@@ -157,7 +158,9 @@ def _split(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _at_time_zone(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    return function("timezone", args[1], args[0])
+    # of an instant its wall clock; of a wall clock the instant, the earlier one if there are two
+    name = "timezone" if isinstance(call.args[0].type, TimestampLtz) else "penstock_instant_of"
+    return function(name, args[1], args[0])
 
 
 DUCKDB_NESTED: dict[str, Spelling] = {

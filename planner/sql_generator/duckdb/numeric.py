@@ -15,6 +15,7 @@ from penstock.catalog.types import (
     Decimal,
     Double,
     Float,
+    TimestampLtz,
     YearMonthInterval,
     is_integer,
     to_spark,
@@ -62,6 +63,10 @@ def guarded(call: Call, divisor: exp.Expr, value: exp.Expr) -> exp.Expr:
 
 def _moved(node: type[exp.Expr]) -> Spelling:
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        # DuckDB has no day of 23 hours in an interval of microseconds
+        if isinstance(call.type, TimestampLtz) and isinstance(call.args[1].type, DayTimeInterval):
+            micros = function("epoch_us", args[1])
+            return function("penstock_moved", args[0], exp.Neg(this=micros) if node is exp.Sub else micros)
         result = binary(node, *args)
         # DATE - DATE is a number of days in DuckDB
         if isinstance(call.type, DayTimeInterval) and isinstance(call.args[0].type, Date):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from penstock.catalog.functions.datetime import canonical_unit
-from penstock.catalog.types import BIGINT, Date, DayTimeInterval, Timestamp, to_spark
+from penstock.catalog.types import (
+    BIGINT,
+    TIMESTAMP_LTZ,
+    Date,
+    DayTimeInterval,
+    Timestamp,
+    TimestampLtz,
+    to_spark,
+)
 from penstock.planner.expressions.nodes import Call, Literal
 from penstock.planner.sql_generator.dialect import (
     OPERATORS,
@@ -18,6 +26,7 @@ from penstock.planner.sql_generator.dialect import (
     same_names,
     when,
 )
+from penstock.planner.sql_generator.spark.intervals import us_interval
 from penstock.planner.sql_generator.spark.nested import SPARK_NESTED
 
 FIXED_UNITS_US = {
@@ -74,9 +83,13 @@ def _typed(spelling: Spelling) -> Spelling:
 
 
 def _moved(node: type[exp.Expr]) -> Spelling:
-    """``+`` and ``-`` on dates: the operand, or the difference, is cast to the plan's type."""
+    """``+`` and ``-`` on dates: the operand, or the difference, is cast to the plan's type. Between instants
+    is the time that passes, where Spark subtracts wall clocks.
+    """
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        if all(isinstance(arg.type, TimestampLtz) for arg in call.args):
+            return us_interval(binary(node, *(function("unix_micros", arg) for arg in args)))
         result = binary(node, *args)
         # DATE + INTERVAL '1' DAY is a TIMESTAMP in Spark where the plan has a DATE.
         if isinstance(call.type, Date | DayTimeInterval | Timestamp) and any(
@@ -110,6 +123,13 @@ def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
     return function("to_timestamp_ltz", *args)
 
 
+def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    # Spark reads a TIMESTAMP_NTZ as one of UTC: here it is one of the session's zone
+    if isinstance(call.args[0].type, Timestamp):
+        args = [cast(args[0], exp.DataType.build(to_spark(TIMESTAMP_LTZ), dialect="spark")), *args[1:]]
+    return function("unix_timestamp", *args)
+
+
 def _from_json(call: Call, args: list[exp.Expr]) -> exp.Expr:
     options = [function("map", exp.Literal.string("mode"), mode) for mode in args[2:]]
     return function("from_json", args[0], exp.Literal.string(to_spark(call.type)), *options)
@@ -124,7 +144,7 @@ _SAME_NAME = (
     "md5 sha1 sha2 year quarter "
     "month day hour minute second dayofweek weekday dayofyear weekofyear trunc date_format to_date "
     "make_date datediff date_add date_sub "
-    "add_months last_day unix_timestamp from_unixtime timestamp_seconds timestamp_millis "
+    "add_months last_day from_unixtime timestamp_seconds timestamp_millis "
     "timestamp_micros unix_seconds unix_millis "
     "unix_micros unix_date date_from_unix_date current_timestamp localtimestamp current_date rlike"
 )
@@ -149,6 +169,7 @@ FUNCTIONS: dict[str, Spelling] = {
     **SPARK_NESTED,
     "add": _moved(exp.Add),
     "subtract": _moved(exp.Sub),
+    "unix_timestamp": _unix_timestamp,
     **same_names(_MORE_OF_SPARK),
     "from_json": _from_json,
     **same_names("to_json schema_of_json"),

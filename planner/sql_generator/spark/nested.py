@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from penstock.catalog.types import Map, Row, TimestampLtz, to_spark
+from penstock.catalog.types import Map, Row, TimestampLtz
 from penstock.planner.expressions.nodes import Call, Literal
 from penstock.planner.sql_generator.dialect import Spelling, binary, cast, function, integer, same_names, text
+from penstock.planner.sql_generator.spark.intervals import interval_us, us_interval
 
 
 def field_name(call: Call) -> str:
@@ -36,19 +37,13 @@ def _struct(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _at_time_zone(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    # convert_timezone moves wall clocks from one zone to another: an instant is one of the session's zone.
-    here = function("current_timezone")
+    # By way of UTC, which has no hour twice. convert_timezone moves wall clocks from one zone to another.
+    utc, epoch = text("UTC"), cast(text("1970-01-01"), exp.DataType.build("TIMESTAMP_NTZ", dialect="spark"))
     if isinstance(call.args[0].type, TimestampLtz):
-        return function(
-            "convert_timezone",
-            here,
-            args[1],
-            cast(args[0], exp.DataType.build("TIMESTAMP_NTZ", dialect="spark")),
-        )
-    return cast(
-        function("convert_timezone", args[1], here, args[0]),
-        exp.DataType.build(to_spark(call.type), dialect="spark"),
-    )
+        clock = binary(exp.Add, epoch, us_interval(function("unix_micros", args[0])))
+        return function("convert_timezone", utc, args[1], clock)
+    since = binary(exp.Sub, function("convert_timezone", args[1], utc, args[0]), epoch)
+    return function("timestamp_micros", interval_us(since))
 
 
 SPARK_NESTED: dict[str, Spelling] = {
