@@ -34,13 +34,20 @@ _TEXTS: dict[str, str | None] = {
     "mask({a}.s)": "regexp_replace({a}.s, '[a-z]', 'x', 'g')",
     "decode(substr(encode({a}.s, 'UTF-8') || X'7A', -1), 'UTF-8')": "CASE WHEN {a}.s IS NOT NULL THEN 'z' END",
     "hex(lpad(encode({a}.s, 'UTF-8'), 3))": "lpad(hex({a}.s), 6, '0')",
+    "substr(repeat({a}.s, 4000), 3999, 2)": None,
+    "array_join(transform(array({a}.s, NULL, 'z'), e -> upper(e)), '+')": "array_to_string([upper({a}.s), 'Z'], '+')",
     "CAST(time_trunc('MINUTE', CAST({a}.ts AS TIME)) AS STRING)": "strftime(date_trunc('minute', {a}.ts), '%H:%M:%S')",
 }
+# near the changes of a clock: the rows' times are moved to the night of 31 March 2024
+_SKIPPED, _TWICE = (
+    "{a}.ts + INTERVAL '90' DAY + INTERVAL '119' MINUTE",
+    "{a}.ts + INTERVAL '300' DAY + INTERVAL '59' MINUTE",
+)
 _NUMBERS: dict[str, str | None] = {
     "length(encode({a}.s, 'UTF-8'))": "strlen({a}.s)",
     "minute(CAST({a}.ts AS TIME))": "minute({a}.ts)",
     "extract(DAY FROM make_interval(0, 0, 0, {a}.k))": "{a}.k",
-    "extract(EPOCH FROM {a}.ts)": "CAST(epoch({a}.ts) AS BIGINT)",
+    "extract(EPOCH FROM {a}.ts)": "CAST(floor(epoch({a}.ts)) AS BIGINT)",
     "try_to_number(CAST({a}.k AS STRING), '9')": "CASE WHEN {a}.k BETWEEN 0 AND 9 THEN {a}.k END",
     "map_union(map('p', 1), map('p', {a}.v))['p']": "{a}.v",
     "pmod({a}.v, 3)": "(({a}.v % 3 + 3) % 3)",
@@ -68,6 +75,16 @@ _NUMBERS: dict[str, str | None] = {
     "array_position(array(1, 2, {a}.v), 2)": "list_position([1, 2, {a}.v], 2)",
     "map('p', {a}.v, 'q', 2)['p']": "MAP {'p': {a}.v, 'q': 2}['p']",
     "element_at(sequence(1, 5), 2)": "2",
+    "reduce(array({a}.v, CAST({a}.k AS BIGINT), NULL), CAST(0 AS BIGINT), (p, q) -> p + coalesce(q, 0))": "coalesce({a}.v, 0) + coalesce({a}.k, 0)",
+    "size(filter(array({a}.v, {a}.k, NULL), e -> e > 1))": "len(list_filter([{a}.v, {a}.k, NULL], lambda e: e > 1))",
+    "if(exists(array({a}.v, {a}.k, NULL), e -> e > 2), 1, 0)": "CASE WHEN {a}.v > 2 OR {a}.k > 2 THEN 1 ELSE 0 END",
+    "map_values(map('p', {a}.v, 'q', {a}.k))[1]": "{a}.v",
+    "size(map_filter(map('p', {a}.v, 'q', {a}.k), (n, e) -> e IS NOT NULL))": "list_count([{a}.v, {a}.k])",
+    "size(array_distinct(array({a}.v, {a}.k, {a}.v, NULL, NULL)))": "1 + list_unique([{a}.v, {a}.k])",
+    "flatten(array(array({a}.v, NULL), array({a}.k)))[3]": "{a}.k",
+    "zip_with(array({a}.v), array(1, 2), (p, q) -> coalesce(p, 0) * 10 + coalesce(q, 0))[2]": "2",
+    "length(repeat({a}.s, 5000))": None,
+    "timestampdiff(DAY, {a}.ts, {a}.ts + INTERVAL '1' MONTH)": "date_diff('day', {a}.ts, {a}.ts + INTERVAL 1 MONTH)",
 }
 _TIMES: dict[str, str | None] = {
     "date_trunc('hour', {a}.ts)": None,
@@ -76,6 +93,10 @@ _TIMES: dict[str, str | None] = {
     "CAST(last_day(CAST({a}.ts AS DATE)) AS TIMESTAMP)": None,
     "greatest({a}.ts, TIMESTAMP '2024-01-01 00:00:30')": None,
     "CAST(date_format({a}.ts, 'yyyy-MM-dd HH:mm:ss') AS TIMESTAMP)": "date_trunc('second', {a}.ts)",
+    f"from_utc_timestamp({_TWICE}, 'Europe/Berlin')": f"(({_TWICE}) AT TIME ZONE 'UTC') AT TIME ZONE 'Europe/Berlin'",
+    f"to_utc_timestamp({_SKIPPED}, 'Europe/Berlin')": f"(({_SKIPPED}) AT TIME ZONE 'Europe/Berlin') AT TIME ZONE 'UTC'",
+    "{a}.ts - {a}.k * INTERVAL '1' DAY": "{a}.ts - to_days({a}.k)",
+    "{a}.ts + INTERVAL '1' MONTH": None,
 }
 FAMILIES = {"s": _TEXTS, "v": _NUMBERS, "ts": _TIMES}
 

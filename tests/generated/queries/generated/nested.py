@@ -79,17 +79,23 @@ class Nested:
         )
 
     def composite_keys(self) -> Piece:
-        """Arrays and rows as keys of groups, DISTINCT and joins."""
+        """Arrays, rows and long texts as keys of groups, DISTINCT and joins."""
         a, b = self.dice.alias(), self.dice.alias()
         ours, theirs, last = self.dice.feature(
             "composite key",
             {
-                "array": lambda: ("array({x}.k, {x}.v)", "[{x}.k, {x}.v]", "[2]"),
-                "row": lambda: ("named_struct('p', {x}.s, 'q', {x}.v)", "{'p': {x}.s, 'q': {x}.v}", ".q"),
-                "array of rows": lambda: ("array(named_struct('q', {x}.v))", "[{'q': {x}.v}]", "[1].q"),
+                "array": lambda: ("array({x}.k, {x}.v)", "[{x}.k, {x}.v]", "y[2]"),
+                "array with a NULL": lambda: (
+                    "array({x}.v, NULL, {x}.k)",
+                    "[{x}.v, NULL, {x}.k]",
+                    "y[1]",
+                ),
+                "long text": lambda: ("repeat(coalesce({x}.s, 'zz'), 3000)",) * 2 + ("length(y)",),
+                "row": lambda: ("named_struct('p', {x}.s, 'q', {x}.v)", "{'p': {x}.s, 'q': {x}.v}", "y.q"),
+                "array of rows": lambda: ("array(named_struct('q', {x}.v))", "[{'q': {x}.v}]", "y[1].q"),
             },
         )
-        rest = f"min({a}.s) AS s, CAST(y{last} AS BIGINT) AS v, max({a}.x) AS x, max({a}.ts) AS ts"
+        rest = f"min({a}.s) AS s, CAST({last} AS BIGINT) AS v, max({a}.x) AS x, max({a}.ts) AS ts"
         grouped = f"(SELECT max({a}.k) AS k, {rest} FROM (SELECT *, {{y}} AS y FROM {{r}} AS {a}i) AS {a} GROUP BY y)"
         joined = (
             f"(SELECT {a}.k AS k, {a}.s AS s, {b}.v AS v, {a}.x AS x, {b}.ts AS ts FROM {{r}} AS {a} JOIN {{q}} AS {b}"
@@ -156,6 +162,25 @@ class Nested:
             f" ASOF {kind}JOIN {nearest} AS {b} ON {a}.{key} = {b}.{key} AND {a}.v {sign} {b}.v)",
             r=self.queries.relation(1),
             q=self.queries.relation(0),
+        )
+
+    def nearest(self) -> Piece:
+        """The nearest value of the rows of a key, of which several may be equally near and some NULL: times,
+        texts or numbers, or of all rows.
+        """
+        a, b = self.dice.alias(), self.dice.alias()
+        column, sign = self.dice.one("k", "s", "v", "x", "ts"), self.dice.one(">=", ">", "<=", "<")
+        key = self.dice.one("", *(f"{a}.{key} = {b}.{key} AND " for key in ("k", "s", "v") if key != column))
+        values = {"k": f"{a}.k", "s": f"{a}.s", "v": f"{a}.v", "x": f"{a}.x", "ts": f"{a}.ts"}
+        items = {**values, column: f"{b}.{column}"}
+        kind = self.dice.feature("nearest", {"inner": lambda: "", "left": lambda: "LEFT "})
+        self.dice.mark(f"nearest of: {column}")
+        return made(
+            "relation",
+            f"(SELECT {', '.join(f'{text} AS {name}' for name, text in items.items())} FROM {{r}} AS {a}"
+            f" ASOF {kind}JOIN {{q}} AS {b} ON {key}{a}.{column} {sign} {b}.{column})",
+            r=self.queries.relation(1),
+            q=self.queries.relation(1),
         )
 
     def as_of(self) -> Piece:

@@ -98,6 +98,7 @@ class Queries:
             "fields": self.nested.fields,
             "lateral": self.nested.lateral,
             "asof": self.nested.asof,
+            "nearest": self.nested.nearest,
             "qualified": self.over.qualified,
             "views": lambda: self._views(depth),
             "limited": lambda: self._limited(depth),
@@ -113,6 +114,7 @@ class Queries:
             ways |= {
                 "window groups": self.windows.grouped,
                 "window sets": self.windows.sets,
+                "windows of updates": self.windows.of_updates,
                 "window rows": self.windows.rows,
                 "window top": self.windows.top,
                 "window join": self.windows.join,

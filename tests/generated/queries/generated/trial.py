@@ -220,7 +220,7 @@ class Manner:
         """
         way, turn = seed % 4, seed // 4
         if way < 2:
-            return cls(1 + turn % 2, 1 if way else 9, (6 if turn % 5 == 0 else 10,), 1 + turn % 3)
+            return cls(1 + turn // 3 % 3, 1 if way else 9, (6 if turn % 5 == 0 else 10,), 1 + turn % 3)
         return cls(2 - turn % 2, (9, 100, 3)[turn % 3], CUTS if way == 2 else ())
 
     @property

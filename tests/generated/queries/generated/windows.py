@@ -112,6 +112,34 @@ class Windows:
             having=self.queries.having(name),
         )
 
+    def of_updates(self) -> Piece:
+        """Windows that never close: over the last row of each key, and over the rows of an outer join."""
+        a, b, c = self.dice.alias(), self.dice.alias(), self.dice.alias()
+        ways = {
+            "last rows": f"(SELECT k, s, v, x, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY {self.dice.one('k', 's', 'v')}"
+            f" ORDER BY ts DESC) AS n FROM {{r}} AS {b} WHERE ts IS NOT NULL) AS {b}n WHERE n = 1)",
+            "outer join": f"(SELECT {b}.k AS k, {c}.s AS s, {b}.v AS v, {c}.x AS x, {b}.ts AS ts FROM {{r}} AS {b} LEFT JOIN {{q}} AS {c}"
+            f" ON {b}.k = {c}.k AND {b}.ts BETWEEN {c}.ts - INTERVAL '3' SECOND AND {c}.ts + INTERVAL '2' SECOND)",
+        }
+        rows = self.dice.feature(
+            "updates in windows", {way: lambda text=text: text for way, text in ways.items()}
+        )
+        size = self.dice.one(10, 20)
+        start = f"time_bucket(INTERVAL '{size} seconds', {a}i.ts)"
+        windows = _theirs(start, f"{start} + INTERVAL '{size} seconds'", f"{rows} AS {a}i WHERE TRUE")
+        items = "k, max(s) AS s, {v} AS v, {x} AS x, window_end AS ts"
+        text = f"(SELECT {items} FROM {{w}} AS {a} GROUP BY window_start, window_end, k)"
+        ours = f"TUMBLE(TABLE {rows}, DESCRIPTOR(ts), INTERVAL '{size}' SECONDS)"
+        holes = {column: self.queries.aggregate(column, a) for column in ("v", "x")}
+        return made(
+            "relation",
+            text.replace("{w}", ours),
+            theirs=text.replace("{w}", windows.replace("{a}", f"{a}i")),
+            r=self.queries.distinct_times(),
+            q=made("timed", self.dice.one("t", "e")),
+            **holes,
+        )
+
     def sets(self) -> Piece:
         """Grouping sets within windows."""
         grouping = self.dice.one("ROLLUP (k, s)", "CUBE (k, s)", "GROUPING SETS ((k), (s), ())")
