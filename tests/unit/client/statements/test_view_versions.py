@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -15,28 +18,64 @@ from tests.harness.patience import await_that
 NEWEST = "SELECT checkpoint FROM STATE OF JOB '{job}' LIMIT 1"
 
 
-@pytest.fixture(scope="module", params=["1", "2"])
-def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    root = tmp_path_factory.mktemp("versions")
+@dataclass(frozen=True)
+class Versions:
+    """A view in two versions: what their checkpoints are, their rows, and a time between them."""
+
+    session: Session
+    root: Path
+    checkpoints: tuple[int, int]
+    rows: tuple[list[tuple[object, ...]], list[tuple[object, ...]]]
+    between: str
+
+
+@contextmanager
+def versions_in(root: Path, parallelism: str) -> Iterator[Versions]:
     (root / "t").mkdir()
     settings = {
         "execution.checkpointing.interval": "50 ms",
         "execution.checkpointing.num-retained": "1000",
         "execution.checkpointing.dir": str(root / "state"),
         "bounded.backend": "duckdb",
-        "parallelism.default": request.param,
+        "parallelism.default": parallelism,
     }
     session = Session(settings, state_dir=parse_location(str(root / "state")))
-    session.root = root  # type: ignore[attr-defined]
-    session.execute(
-        "CREATE TABLE t (k STRING, v DECIMAL(8, 2), ts TIMESTAMP(3)) WITH ('connector' = 'filesystem', "
-        f"'path' = '{root}/t', 'format' = 'csv', 'csv.header' = 'false', 'source.monitor-interval' = '20 ms')"
-    )
-    session.execute(
-        "CREATE MATERIALIZED VIEW sums AS SELECT k, SUM(v) AS s, MAX(ts) AS last FROM t GROUP BY k"
-    )
-    yield session
-    session.close()
+    try:
+        session.execute(
+            "CREATE TABLE t (k STRING, v DECIMAL(8, 2), ts TIMESTAMP(3)) WITH ('connector' = 'filesystem', "
+            f"'path' = '{root}/t', 'format' = 'csv', 'csv.header' = 'false', 'source.monitor-interval' = '20 ms')"
+        )
+        session.execute(
+            "CREATE MATERIALIZED VIEW sums AS SELECT k, SUM(v) AS s, MAX(ts) AS last FROM t GROUP BY k"
+        )
+        first = put(
+            session, root, "a.csv", "a,5.00,2024-01-01 00:00:01\nb,7.50,2024-01-01 00:00:02\n", expected=2
+        )
+        before = rows(session, "SELECT * FROM sums")
+        between = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 1))
+        time.sleep(1.1)
+        second = put(
+            session,
+            root,
+            "b.csv",
+            "a,-5.00,2024-01-01 00:00:03\nc,9.00,2024-01-01 00:00:04\nd,6.00,2024-01-01 00:00:05\n",
+            expected=3,
+        )
+        after = rows(session, "SELECT * FROM sums")
+        yield Versions(session, root, (first, second), (before, after), between)
+    finally:
+        session.close()
+
+
+@pytest.fixture(scope="module", params=["1", "2"])
+def versions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Versions]:
+    with versions_in(tmp_path_factory.mktemp("versions"), request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def session(versions: Versions) -> Session:
+    return versions.session
 
 
 def rows(session: Session, query: str) -> list[tuple[object, ...]]:
@@ -44,32 +83,22 @@ def rows(session: Session, query: str) -> list[tuple[object, ...]]:
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
-def put(session: Session, name: str, text: str, expected: int) -> int:
+def put(session: Session, root: Path, name: str, text: str, *, expected: int) -> int:
     """Add a file, wait until the view has its rows, and return the checkpoint that has them."""
-    (session.root / "t" / f".{name}").write_text(text)  # type: ignore[attr-defined]
-    (session.root / "t" / f".{name}").rename(session.root / "t" / name)  # type: ignore[attr-defined]
+    (root / "t" / f".{name}").write_text(text)
+    (root / "t" / f".{name}").rename(root / "t" / name)
     await_that(lambda: len(rows(session, "SELECT * FROM sums WHERE s >= 5")) == expected)
     job = session.jobs()[-1].job_id
     return int(rows(session, NEWEST.format(job=job))[0][0])  # type: ignore[call-overload]
 
 
-def test_a_version_has_the_rows_of_its_checkpoint(session: Session) -> None:
-    first = put(session, "a.csv", "a,5.00,2024-01-01 00:00:01\nb,7.50,2024-01-01 00:00:02\n", 2)
-    before = rows(session, "SELECT * FROM sums")
-    between = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time.time() + 1))
-    time.sleep(1.1)
-    second = put(
-        session,
-        "b.csv",
-        "a,-5.00,2024-01-01 00:00:03\nc,9.00,2024-01-01 00:00:04\nd,6.00,2024-01-01 00:00:05\n",
-        3,
-    )
-    after = rows(session, "SELECT * FROM sums")
+def test_a_version_has_the_rows_of_its_checkpoint(versions: Versions) -> None:
+    session, (first, second), (before, after) = versions.session, versions.checkpoints, versions.rows
     assert before != after
     assert len(after) == 4
     assert rows(session, f"SELECT * FROM sums AS OF CHECKPOINT {first}") == before
     assert rows(session, f"SELECT * FROM sums AS OF CHECKPOINT {second} AS v WHERE v.s >= 0") == after
-    assert rows(session, f"SELECT * FROM sums AS OF TIMESTAMP '{between}Z'") == before
+    assert rows(session, f"SELECT * FROM sums AS OF TIMESTAMP '{versions.between}Z'") == before
     names = session.execute(f"SELECT * FROM sums AS OF CHECKPOINT {first}").schema
     assert [str(field.type) for field in names] == ["STRING", "DECIMAL(18, 2)", "TIMESTAMP(3)"]
     # what has come and what has gone, with the columns of the view and the weight
@@ -111,13 +140,16 @@ def test_refused(session: Session, query: str, code: str) -> None:
         assert "there are: " in (refused.value.hint or "")
 
 
-def test_a_view_is_explained_by_what_its_job_has_read(session: Session) -> None:
-    """Runs after the others: it stops the job of the view."""
-    session.execute(f"STOP JOB '{session.jobs()[-1].job_id}'")
-    (session.root / "t" / "late.csv").write_text("a,100.00,2024-01-01 00:00:09\nz,1.00,2024-01-01 00:00:09\n")  # type: ignore[attr-defined]
-    made = session.execute("EXPLAIN WHY ROW (k = 'a') OF VIEW sums").final_rows().to_pylist()
+@pytest.mark.parametrize("parallelism", ["1", "2"])
+def test_a_view_is_explained_by_what_its_job_has_read(tmp_path: Path, parallelism: str) -> None:
+    with versions_in(tmp_path, parallelism) as versions:
+        session = versions.session
+        session.execute(f"STOP JOB '{session.jobs()[-1].job_id}'")
+        late = "a,100.00,2024-01-01 00:00:09\nz,1.00,2024-01-01 00:00:09\n"
+        (tmp_path / "t" / "late.csv").write_text(late)
+        made = session.execute("EXPLAIN WHY ROW (k = 'a') OF VIEW sums").final_rows().to_pylist()
+        missing = session.execute("EXPLAIN WHY NOT ROW (k = 'z') OF VIEW sums")
     assert [row["position"].rpartition("/")[2] for row in made] == ["a.csv, row 0", "b.csv, row 0"]
-    missing = session.execute("EXPLAIN WHY NOT ROW (k = 'z') OF VIEW sums")
     assert missing.note == "the job of the view has not read the only candidate at its last checkpoint"
 
 

@@ -46,8 +46,8 @@ def number_of(element: Element) -> int | str:
 
 def plane(name: str, lost: list[tuple[str, str, PenstockError]], **options: object) -> DataPlane:
     identity = Identity(name, "job", 1, 1, str(options.pop("token", "secret")))
-    options = {"limits": LIMITS, **options}
-    return DataPlane(identity, SystemClock(), lambda peer, cause: lost.append((name, peer, cause)), **options)  # type: ignore[arg-type]
+    options = {"limits": LIMITS, "clock": SystemClock(), **options}
+    return DataPlane(identity, link_lost=lambda peer, cause: lost.append((name, peer, cause)), **options)  # type: ignore[arg-type]
 
 
 @dataclass

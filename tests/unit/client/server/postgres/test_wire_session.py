@@ -109,8 +109,8 @@ def test_nothing_to_run(session, wire):
     ("sql", "tag"),
     [
         ("CREATE VIEW w AS SELECT 1 AS a", "CREATE VIEW"),
-        ("CREATE OR REPLACE VIEW w AS SELECT 1 AS a", "CREATE VIEW"),
-        ("DROP VIEW w", "DROP VIEW"),
+        ("CREATE OR REPLACE VIEW x AS SELECT 1 AS a", "CREATE VIEW"),
+        ("DROP VIEW IF EXISTS w", "DROP VIEW"),
         ("SET 'parallelism.default' = '1'", "SET"),
         ("SET application_name TO 'x'", "SET"),
         ("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", "SET"),
