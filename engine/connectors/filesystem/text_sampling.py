@@ -287,7 +287,13 @@ def _fitting(texts: pa.ChunkedArray, kind: DataType) -> DataType:
     # nothing but NULL: nothing is known of it
     if column.null_count == len(column):
         return STRING
-    for candidate in (kind, DOUBLE) if kind == BIGINT else (kind,):
+    candidates = [kind]
+    if kind == BIGINT:
+        candidates.append(DOUBLE)
+    # to DuckDB's sniffer an infinity is a text or a date
+    elif kind != DOUBLE and _holds_infinity(column):
+        candidates.insert(0, DOUBLE)
+    for candidate in candidates:
         try:
             from_text(column, candidate)
         except pa.ArrowInvalid:
@@ -296,12 +302,20 @@ def _fitting(texts: pa.ChunkedArray, kind: DataType) -> DataType:
     return STRING
 
 
+def _holds_infinity(texts: pa.Array) -> bool:
+    unsigned = pc.utf8_ltrim(pc.utf8_lower(texts), "+-")
+    return bool(pc.any(pc.is_in(unsigned, pa.array(["inf", "infinity"]))).as_py())
+
+
 def _refuse_repeated(names: list[str], sample: TextSample) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if name.lower() in seen:
             message = f"{sample.shown} has two columns called {name}"
-            hint = "names are compared without case: rename one of them in the first line"
+            hint = (
+                "names are compared without case: rename one of them in the first line, or read it as a row: "
+                f"read_csv('{sample.shown}', header => false)"
+            )
             raise PenstockError("DAT-4208", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42702")
         seen[name.lower()] = name
 

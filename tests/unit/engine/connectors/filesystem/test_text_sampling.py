@@ -59,10 +59,15 @@ def test_options_that_the_user_wrote_are_not_inferred() -> None:
     assert csv("a\n1\nNA\n", dialect, "csv.null-literal")[0] == "a BIGINT"
 
 
+def test_infinity_is_a_number_among_numbers_and_a_text_among_texts() -> None:
+    assert csv("a,b\n1.5,inf\nNaN,-Infinity\n+INF,\n")[0] == "a DOUBLE, b DOUBLE"
+    assert csv("a,b\ninf,inf\nx,inform\n")[0] == "a STRING, b STRING"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "message", "hint"),
     [
-        ("a,A\n1,2\n", "DAT-4208", "two columns called A", "rename one"),
+        ("a,A\n1,2\n", "DAT-4208", "two columns called A", "header => false)"),
         ("report\n\nid,name,n\n1,x,2\n2,y,3\n", "DAT-4122", "begins with", "tail -n +"),
     ],
 )
