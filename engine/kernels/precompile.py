@@ -44,9 +44,11 @@ from penstock.engine.kernels.index import (
     direct_index,
     gather,
     multi_index,
+    pair_comparisons,
     partitioned_build,
     slots,
     tagged_index,
+    window_entries,
     word_index,
 )
 from penstock.engine.kernels.kernel import Kernel
@@ -70,6 +72,7 @@ MODULES = (
     libpq_copy,
     moments,
     multi_index,
+    pair_comparisons,
     partition,
     partitioned_build,
     pgoutput,
@@ -91,6 +94,7 @@ MODULES = (
     variants,
     word_metrics,
     int128,
+    window_entries,
     word_index,
 )
 """The modules with kernels. A test compares them with the files."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from penstock.engine.api.arrow_numpy import array_of, numbers_of
 from penstock.engine.api.operator import KeyGroups, TrackedState
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.kernels.index import window_entries as kernel
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.entry_table import key_columns, pieces_by_keys
@@ -33,6 +34,8 @@ _NEAR_BITS = 2
 are used again, so the words of the first four panes are dense: ``DirectIndex`` has an array of them.
 """
 _NEAR = (1 << _NEAR_BITS) - 1
+# Slices of a batch that are numbered before they are looked up.
+_SLICES_MOST = 1_024
 
 
 # One subtask that has all key groups, for states outside of a job.
@@ -85,9 +88,19 @@ class WindowState(TrackedState):
         self.accumulators.add(entries, batch.rows, batch.weights)
 
     def _entries_for(self, key_columns: Sequence[pa.Array], assigned: AssignedRows) -> np.ndarray:
-        key_slots = self.keys.lookup_or_insert(key_columns, assigned.ends.size)
-        words = self._entry_words(key_slots, assigned)
         self.some_missed |= assigned.missed is not None
+        panes = self._numbered_panes(assigned)
+        if panes is not None and not self._num_keys:
+            # GROUP BY the window alone: an entry is a pane, and each is looked up once
+            self.keys.lookup_or_insert(key_columns, 1)
+            words, numbers = panes
+            entries = self._insert(words)
+            return np.full(assigned.ends.size, entries[0]) if numbers is None else entries[numbers]
+        key_slots = self.keys.lookup_or_insert(key_columns, assigned.ends.size)
+        return self._insert(self._entry_words(key_slots, assigned, panes))
+
+    def _insert(self, words: np.ndarray) -> np.ndarray:
+        """Return the entries of words, new ones linked to their slice and key; all are noted as changed."""
         # ``fresh`` of the index is only read when the number of entries has grown.
         known = len(self._entries)
         entries = self._entries.lookup_or_insert(words)
@@ -99,18 +112,45 @@ class WindowState(TrackedState):
         self._mark(entries)
         return entries
 
-    def _entry_words(self, key_slots: np.ndarray, assigned: AssignedRows) -> np.ndarray:
+    def _numbered_panes(self, assigned: AssignedRows) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """Return the words of key 0 in the panes of a batch, and which of them each row is in (None: all in
+        one). None where there are too many, or a pane is more than a slice.
+        """
+        if assigned.missed is not None or assigned.starts is not None or not assigned.ends.size:
+            return None
+        ends, numbers = assigned.ends[:1], None
+        # most batches: there is one pane, and no array with the pane of each row
+        if not assigned.one_slice:
+            ends, numbers = np.empty(_SLICES_MOST, np.int64), np.empty(assigned.ends.size, np.int64)
+            count = kernel.number_slices(assigned.ends, ends, numbers)
+            if count < 0:
+                return None
+            ends = ends[:count]
+        rows = np.zeros((ends.size, 2), np.int64)
+        rows[:, 0] = ends
+        slots, _ = self._slices.lookup_or_insert(rows)
+        return _words(slots * self._fan, np.zeros(ends.size, np.int64)), numbers
+
+    def _entry_words(
+        self,
+        key_slots: np.ndarray,
+        assigned: AssignedRows,
+        panes: tuple[np.ndarray, np.ndarray | None] | None,
+    ) -> np.ndarray:
         """Return a word of each row's entry: its pane and its key. A pane is a slice less the first windows a
         late row missed.
         """
-        if assigned.one_slice and assigned.missed is None:
-            # most batches: there is one pane, and no array with the pane of each row
-            slot, _ = self._slices.lookup_or_insert(np.array([[assigned.ends[0], 0]], np.int64))
+        if panes is None:
+            of_slices = self._slice_slots(assigned) * self._fan
+            return _words(of_slices if assigned.missed is None else of_slices + assigned.missed, key_slots)
+        bases, numbers = panes
+        if numbers is None:
             words = key_slots << _NEAR_BITS
-            words |= _words(slot * self._fan, np.zeros(1, np.int64))
+            words |= bases
             return words
-        panes = self._slice_slots(assigned) * self._fan
-        return _words(panes if assigned.missed is None else panes + assigned.missed, key_slots)
+        words = np.empty(key_slots.size, np.int64)
+        kernel.entry_words(numbers, bases, key_slots, _NEAR_BITS, words)
+        return words
 
     def _mark(self, entries: np.ndarray) -> None:
         """Note that entries change, before the first of their aggregates does."""
@@ -118,16 +158,11 @@ class WindowState(TrackedState):
         self.accumulators.save(entries)
 
     def _slice_slots(self, assigned: AssignedRows) -> np.ndarray:
-        """Return the slice of each row; rows often share one, which is then looked up once."""
-        ends, starts = assigned.ends, assigned.starts
-        # First a comparison of two rows, which fails for most batches with several slices.
-        if ends.size and starts is None and ends[0] == ends[-1] and ends.min() == ends.max():
-            rows = np.array([[ends[0], 0]], np.int64)
-            return np.full(ends.size, self._slices.lookup_or_insert(rows)[0][0])
-        rows = np.zeros((ends.size, 2), np.int64)
-        rows[:, 0] = ends
-        if starts is not None:
-            rows[:, 1] = starts
+        """Return the slice of each row."""
+        rows = np.zeros((assigned.ends.size, 2), np.int64)
+        rows[:, 0] = assigned.ends
+        if assigned.starts is not None:
+            rows[:, 1] = assigned.starts
         return self._slices.lookup_or_insert(rows)[0]
 
     def slices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from penstock.engine.api.operator import KeyGroups
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.groups.window_state import WindowState
+from penstock.engine.state.index.tagged_index import RowIndex
 from penstock.engine.windowing.window_assigner import AssignedRows
 from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.windows import AttachedWindow, HopWindow, TumbleWindow, Windowing
@@ -131,3 +132,42 @@ def test_changed_entries_are_frozen_alone() -> None:
     assert table.column("k0").to_pylist() == [2] and table.column("slice_end").to_pylist() == [20]
     (none,) = made.freeze(np.array([10_000]))()
     assert none.num_rows == 0
+
+
+def test_the_slices_of_a_batch_are_looked_up_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up, random = [], np.random.default_rng(3)
+    insert = RowIndex.lookup_or_insert
+
+    def counted(self: RowIndex, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        looked_up.append(len(rows))
+        return insert(self, rows)
+
+    monkeypatch.setattr(RowIndex, "lookup_or_insert", counted)
+    ordered = np.repeat(np.arange(1, 40) * 10, 50)
+    for ends, slices in (
+        (ordered, 39),
+        # each row belongs to one of two neighbours: two batches that overlap in time
+        (ordered + 10 * random.integers(0, 2, ordered.size), 40),
+        # too many, or in no order: each row is looked up
+        (np.arange(1, 1_200) * 10, 1_199),
+        (random.permutation(np.repeat(np.arange(1, 900) * 10, 4)), 3_596),
+    ):
+        for keys in ([pa.int64()], []):
+            made = WindowState(TUMBLE, keys, Accumulators(CALLS, True), KeyGroups(0, 128, 128))
+            values = random.integers(0, 9, ends.size)
+            key = pa.array(values % 3)
+            batch = Batch(pa.RecordBatch.from_arrays([pa.array(values)], names=["v"]))
+            looked_up.clear()
+            made.add([key] * len(keys), AssignedRows(batch, ends))
+            assert looked_up == [slices]
+            _, entries = made.entries_of(made.slices()[0])
+            of_keys = made.keys.keys(made.key_slots(entries)) or [pa.nulls(entries.size)]
+            sums = made.accumulators.results(entries)[0].to_pylist()
+            found = dict(
+                zip(zip(made.ends_of(entries), of_keys[0].to_pylist(), strict=True), sums, strict=True)
+            )
+            expected: dict[tuple[int, int | None], int] = {}
+            for end, value in zip(ends.tolist(), values.tolist(), strict=True):
+                at = (end, value % 3 if keys else None)
+                expected[at] = expected.get(at, 0) + value
+            assert found == expected
