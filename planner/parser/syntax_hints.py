@@ -332,12 +332,15 @@ def syntax_hint(code: str, text: str, position: int) -> str | None:
     """Return what to write for an error of a code, where a text was not accepted at a position. ``None``
     where no rule knows it.
     """
+    # to scan a text of many megabytes takes seconds
+    if code not in _RULES:
+        return None
     tokens, culprit = [], 0
     for kind, start, end in scan(text):
         culprit += end <= position
         tokens.append(_Token(kind, text[start:end]))
     inside = _open_parentheses(tokens[:culprit])
-    for rule in _RULES.get(code, ()):
+    for rule in _RULES[code]:
         if _matches(rule, tokens, culprit, inside):
             return _filled(rule.hint, tokens, culprit, inside)
     return _structure_hint(tokens, culprit, inside) if code == "SQL-1001" else None

@@ -141,6 +141,7 @@ def test_a_killed_worker_comes_back_in_its_task_over_tls(spark: StandIn, tmp_pat
     session.close()
 
 
+@pytest.mark.at_length
 def test_a_stopped_worker_is_replaced_by_another_task(spark: StandIn, tmp_path: Path) -> None:
     session = Session({**hosted.SETTINGS, "parallelism.default": "1"})
     job = hosted.started(session, tmp_path / "out", ENDLESS, 60_000)

@@ -74,6 +74,7 @@ def killed_behind(log: CommitLog, directory: Path) -> subprocess.Popen[bytes]:
     return job
 
 
+@pytest.mark.at_length
 @pytest.mark.spark
 @pytest.mark.longer
 def test_every_row_once(spark: Any, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from penstock.client.server.flight.limits import FlightLimits
 from penstock.client.server.flight.messages import pack, pb
 from penstock.engine.api.clock import ManualClock
 from tests.harness.flight_server import TestAuthenticator, flight_listener, jobs_of
+from tests.harness.length import of_length
 from tests.harness.patience import await_that
 
 ENDLESS = "CREATE TABLE endless (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '200')"
@@ -372,12 +373,13 @@ def test_close_ends_open_streams_and_pending_statements_with_an_error() -> None:
                     pass
 
 
-def test_fifty_endless_streams_at_once() -> None:
+@pytest.mark.longer
+def test_many_endless_streams_at_once() -> None:
     with flight_listener() as listener, connected(listener) as first, first.cursor() as cursor:
         cursor.execute(ENDLESS)
         with flight.connect(f"grpc://{listener.address}") as client:
             info_of(client, query(ENDLESS))
-            infos = [info_of(client, query("SELECT a FROM endless")) for _ in range(50)]
+            infos = [info_of(client, query("SELECT a FROM endless")) for _ in range(of_length(20, 50))]
             readers = [client.do_get(info.endpoints[0].ticket) for info in infos]
             for _ in range(2):
                 assert all(reader.read_chunk().data.num_rows for reader in readers)
