@@ -57,7 +57,6 @@ EACH = {
     "tests/streaming/three_acts/test_emit.py::test_changes_come_to_the_rows_that_were_not_late": 5,
     "tests/streaming/three_acts/test_emit.py::test_three_acts": 5,
     "tests/streaming/three_acts/test_flights_matrix.py::test_large_batches": 3,
-    "tests/streaming/three_acts/test_flights_matrix.py::test_small_batches": 3,
     "tests/streaming/three_acts/test_hints.py::test_the_same_answer_over_a_stop_and_at_another_parallelism": 2,
     "tests/streaming/three_acts/test_late_changes.py::test_changes_of_closed_windows_are_late": 3,
     "tests/streaming/three_acts/test_late_changes.py::test_joins_of_late_changes": 2,
