@@ -19,6 +19,7 @@ from penstock.engine.kernels import (
     postgres_rows,
     spark_hash,
     stable_hash,
+    watermarks,
 )
 from penstock.engine.kernels.aggregates import (
     accumulate,
@@ -94,6 +95,7 @@ MODULES = (
     variants,
     word_metrics,
     int128,
+    watermarks,
     window_entries,
     word_index,
 )

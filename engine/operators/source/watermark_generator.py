@@ -17,6 +17,7 @@ from penstock.engine.api.operator import Context, ListState, Operator, Output, S
 from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression
 from penstock.engine.expressions.datum import nulls_of, values_of
+from penstock.engine.kernels.watermarks import advance
 from penstock.engine.metrics.operator_metrics import SplitProgress
 from penstock.planner.logical.operator_facts import OperatorFacts
 from penstock.planner.logical.time_attributes import CurrentWatermark, WatermarkAssign, WatermarkFacts
@@ -71,18 +72,30 @@ class WatermarkGeneratorOperator(Operator, ListState):
             split = self._splits[batch.origin] = _Split(f"#{batch.origin}", MIN_WATERMARK_US)
         # rows end the idleness of their split
         split.empty_since_ms, split.idle = None, False
-        before, after_us = self._progress(batch, split.watermark_us)
-        split.watermark_us = after_us
-        self._note(split, batch)
         # rows before the watermark they make
-        out.collect(self._marked(batch, before))
+        out.collect(self._advanced(split, batch))
         self._advance(out)
 
-    def _note(self, split: _Split, batch: Batch) -> None:
+    def _advanced(self, split: _Split, batch: Batch) -> Batch:
+        """Advance a split by a batch; return it, with the watermark before each row if some is behind."""
+        times, marks = batch.rows.column(self._node.time_column), self._watermark(batch.rows)
+        latest_us: int | None
+        if not self._facts.marks_rows and batch.num_rows and not (times.null_count or marks.null_count):
+            # the usual batch: one pass, and no array of watermarks unless a row is behind
+            highest = np.empty(2, np.int64)
+            if not advance(values_of(times), values_of(marks), split.watermark_us, highest):
+                split.watermark_us, latest_us = highest.tolist()
+                self._note(split, latest_us)
+                return Batch(batch.rows, batch.weights, None, batch.origin)
+        before, split.watermark_us = self._progress(marks, split.watermark_us)
+        self._note(split, pc.max(times).value)
+        return self._marked(batch, before)
+
+    def _note(self, split: _Split, latest_us: int | None) -> None:
         """Report the split's progress in the metrics."""
-        latest = pc.max(batch.rows.column(self._node.time_column)).value
-        if latest is not None:
-            split.last_event_us = latest if split.last_event_us is None else max(latest, split.last_event_us)
+        if latest_us is not None:
+            known_us = split.last_event_us
+            split.last_event_us = latest_us if known_us is None else max(latest_us, known_us)
         self._show(split)
 
     def _show(self, split: _Split) -> None:
@@ -91,9 +104,9 @@ class WatermarkGeneratorOperator(Operator, ListState):
             split.last_event_us, watermark_us, split.idle
         )
 
-    def _progress(self, batch: Batch, start_us: int) -> tuple[np.ndarray, int]:
-        """Return the split's watermark just before each row, and after the last."""
-        column = self._watermark(batch.rows)
+    @staticmethod
+    def _progress(column: pa.Array, start_us: int) -> tuple[np.ndarray, int]:
+        """Return the split's watermark just before each row, and after the last, from each row's own."""
         values = values_of(column)
         missing = nulls_of(column)
         # a NULL watermark moves nothing

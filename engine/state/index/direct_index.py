@@ -34,6 +34,8 @@ _FIRST_LOOK = 32
 """Keys from which on an index looks whether they are dense, and again after each quarter more."""
 # Slot + 1 must fit into a place, also after the slots have doubled.
 _SLOTS_MOST = 2**30
+# Pieces in which rows outside of the range are inserted.
+_PIECES_MOST = 16
 _NO_PLACES = np.zeros(0, np.int32)
 
 
@@ -127,7 +129,8 @@ class DirectIndex(WordIndex):
         while rows.size:
             # no more rows than the table has room for, if all of them are new keys
             room = slots_of(self._bits) - self._outliers
-            if room <= 0:
+            # nor pieces of a few rows: most are known, and fill an almost full table only after hundreds
+            if room <= rows.size // _PIECES_MOST:
                 self._grow_table()
                 continue
             out[rows[:room]] = self._insert_hashed(words[rows[:room]], fresh)

@@ -175,3 +175,23 @@ def test_words_that_are_all_known_are_inserted_at_once(
     check(index, model)
     insert(index, model, [*dense(300, -100), *FAR])
     check(index, model)
+
+
+def test_known_outliers_are_found_in_few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of known keys fill a table that is almost full only after very many of them."""
+    monkeypatch.setattr(direct_index, "OUTLIERS_LEAST", 1_000)
+    index, model = DirectIndex(), dict[Word, int]()
+    insert(index, model, dense())
+    far = [1_000_000 * word for word in range(1, 320)]
+    insert(index, model, far)
+    pieces, run = [], DirectIndex._insert_hashed
+
+    def counted(self: DirectIndex, words: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        pieces.append(words.size)
+        return run(self, words, fresh)
+
+    monkeypatch.setattr(DirectIndex, "_insert_hashed", counted)
+    insert(index, model, far * 40)
+    assert sum(pieces) == len(far) * 40 and len(pieces) <= 2 * direct_index._PIECES_MOST
+    insert(index, model, [1_000_000 * word for word in range(1, 700)])
+    check(index, model)
