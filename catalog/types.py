@@ -312,9 +312,12 @@ def from_arrow(arrow: pa.DataType) -> DataType:
     # SQL has no BINARY(n): the length is not part of the type.
     if pa.types.is_fixed_size_binary(arrow):
         return BINARY
-    raise PenstockError(
-        "SQL-1203", f"Arrow type {arrow} has no SQL type", hint="cast the column before registering the table"
+    hint = (
+        "cast the column to a string, and read it by parse_json"
+        if isinstance(arrow, pa.JsonType)
+        else "cast the column before registering the table"
     )
+    raise PenstockError("SQL-1203", f"Arrow type {arrow} has no SQL type", hint=hint)
 
 
 # Types whose Spark spelling is not str() of them.

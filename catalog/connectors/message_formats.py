@@ -68,6 +68,9 @@ class DeclaredFormat:
     refused: Callable[[DataType], str | None] = lambda _kind: None
 
 
+_AS_TEXT = "declare it STRING, and a VARIANT of it by a column v AS parse_json(s)"
+
+
 def _no_json(kind: DataType) -> str | None:
     match kind:
         case YearMonthInterval():
@@ -107,18 +110,18 @@ def _no_avro(kind: DataType) -> str | None:
 
 def _no_protobuf(kind: DataType) -> str | None:
     no_such = _holds(kind, YearMonthInterval) or holds(kind, Variant)
-    return "protobuf has no such type: declare it STRING" if no_such else None
+    return f"protobuf has no such type: {_AS_TEXT}" if no_such else None
 
 
 def _no_change(kind: DataType) -> str | None:
     # the envelope's reader has no second reader for maps and VARIANT, as lines of json have
     refused = _holds(kind, Map | DayTimeInterval | YearMonthInterval) or holds(kind, Variant)
-    return "declare it STRING" if refused else None
+    return _AS_TEXT if refused else None
 
 
 def _no_flat_change(kind: DataType) -> str | None:
     nested = isinstance(kind, Array | Map | Row)
-    return "declare it STRING" if nested else _no_change(kind)
+    return _AS_TEXT if nested else _no_change(kind)
 
 
 def _holds(kind: DataType, which: object) -> bool:

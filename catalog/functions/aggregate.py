@@ -34,6 +34,8 @@ from penstock.catalog.types import (
     Null,
     String,
     Time,
+    Variant,
+    holds,
     is_integer,
     is_numeric,
     is_timestamp,
@@ -43,6 +45,11 @@ from penstock.catalog.types import (
 # Lists are sorted and ties are broken by value: no result depends on the order in which rows arrive.
 def _ordered(operand: Operand, position: int) -> DataType:
     if not is_orderable(operand.type):
+        if holds(operand.type, Variant):
+            raise Mismatch(
+                f"argument {position} is {operand.type}, and a VARIANT has no order",
+                "use to_json(v), or a value in it: v:name::STRING",
+            )
         raise Mismatch(
             f"argument {position} is {operand.type}, and a MAP has no order",
             "use map_entries(m), an array of rows, or one of its values",

@@ -131,6 +131,7 @@ def _as_text(rows: LocatedRows, found: pa.Table) -> pa.Table:
     # its kernels: not before rows are shown
     from penstock.engine.changelog.consolidate import summed
     from penstock.engine.formats.json_text import json_lines
+    from penstock.engine.formats.variant_columns import StoredColumns
 
     width, weights = rows.width, np.ones(found.num_rows, np.int64)
     if not rows.position:
@@ -139,8 +140,10 @@ def _as_text(rows: LocatedRows, found: pa.Table) -> pa.Table:
     batch = found.combine_chunks().to_batches()[0] if found.num_rows else None
     if batch is None:
         return Schema(_COLUMNS).to_arrow().empty_table()
-    values = batch.select(list(range(width)))
-    texts = pc.utf8_rtrim(json_lines(values), "\n")
+    fields = tuple(rows.plan.schema)[:width]
+    # a VARIANT is JSON already
+    stored = StoredColumns([field.name for field in fields], [field.type for field in fields], "json")
+    texts = pc.utf8_rtrim(json_lines(stored.of(batch.columns[:width])), "\n")
     position = [
         pc.if_else(
             pc.is_valid(column),

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.python_functions import CallMode, PythonFunction
-from penstock.catalog.types import DataType, to_arrow
+from penstock.catalog.types import DataType, Variant, holds, to_arrow
 from penstock.engine.expressions.datum import Datum, repeated
 from penstock.engine.expressions.evaluation_errors import Fault, one_array
 from penstock.planner.expressions.python_calls import PythonCall
@@ -35,7 +35,7 @@ def python_kernel(call: PythonCall) -> RowsKernel:
 
     def kernel(count: int, data: list[Datum]) -> Datum:
         columns = [repeated(datum, count) if isinstance(datum, pa.Scalar) else datum for datum in data]
-        return evaluate(function, kind, count, columns)
+        return checked_variants(function, evaluate(function, kind, count, columns), function.result)
 
     return kernel
 
@@ -110,6 +110,21 @@ def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataT
         raise _bad_result(
             function, f"returned a value that is no {kind}: {str(error).splitlines()[0]}"
         ) from None
+
+
+def checked_variants(function: PythonFunction, column: pa.Array, kind: DataType) -> pa.Array:
+    """Return a result whose texts of VARIANT are as they are stored. Raise Fault RUN-2011 for one that is no
+    JSON: kernels read no other texts.
+    """
+    if not holds(kind, Variant):
+        return column
+    from penstock.engine.expressions.json.canonical_text import NotCanonical
+    from penstock.engine.expressions.json.variant_parts import canonical_parts
+
+    try:
+        return canonical_parts(column, kind)
+    except NotCanonical as error:
+        raise _bad_result(function, f"returned a VARIANT that is none: {error}") from None
 
 
 def _from_numpy(function: PythonFunction, returned: np.ndarray) -> pa.Array:

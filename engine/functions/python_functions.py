@@ -14,7 +14,13 @@ from penstock.catalog.python_functions import CallMode, PythonTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.expressions.evaluation_errors import Fault
-from penstock.engine.expressions.python_calls import as_column, called, raised, values_as_column
+from penstock.engine.expressions.python_calls import (
+    as_column,
+    called,
+    checked_variants,
+    raised,
+    values_as_column,
+)
 from penstock.planner.expressions.python_calls import PythonAggregateCall
 
 
@@ -26,13 +32,11 @@ def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.
     try:
         # one call for all groups, with the offsets; else one call per group with slices
         if function.mode is CallMode.ARROW:
-            return as_column(function, called(function, offsets, *columns), kind, groups)
+            column = as_column(function, called(function, offsets, *columns), kind, groups)
+            return checked_variants(function, column, call.type)
         bounds = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        return values_as_column(
-            function,
-            [called(function, *(c.slice(first, end - first) for c in columns)) for first, end in bounds],
-            kind,
-        )
+        values = [called(function, *(c.slice(first, end - first) for c in columns)) for first, end in bounds]
+        return checked_variants(function, values_as_column(function, values, kind), call.type)
     # the call's position is added here: the function itself does not know it
     except Fault as fault:
         raise PenstockError(
@@ -123,8 +127,8 @@ class PythonTableRows:
         if parents.size and (parents[0] < 0 or parents[-1] >= count or (np.diff(parents) < 0).any()):
             raise _bad(function, f"returned row numbers that do not ascend within the {count} rows")
         return parents, [
-            as_column(function, column, kind, parents.size)
-            for column, kind in zip(result[1:], self._kinds, strict=True)
+            checked_variants(function, as_column(function, column, kind, parents.size), field.type)
+            for column, kind, field in zip(result[1:], self._kinds, function.result, strict=True)
         ]
 
     def _by_row(self, columns: list[pa.Array], count: int) -> Iterator[RowsAndColumns]:
@@ -170,8 +174,8 @@ class PythonTableRows:
         # rows to columns
         turned = list(zip(*values, strict=True)) or [()] * width
         columns = [
-            values_as_column(self._function, list(column), kind)
-            for column, kind in zip(turned, self._kinds, strict=True)
+            checked_variants(self._function, values_as_column(self._function, list(column), kind), field.type)
+            for column, kind, field in zip(turned, self._kinds, self._function.result, strict=True)
         ]
         return np.repeat(np.array(parents, np.int64), np.array(counts, np.int64)), columns
 

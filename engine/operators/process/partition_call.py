@@ -14,7 +14,7 @@ from penstock.catalog.process_table_functions import PythonProcessTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import numbers_of, truths
 from penstock.engine.expressions.evaluation_errors import Fault
-from penstock.engine.expressions.python_calls import as_column, values_as_column
+from penstock.engine.expressions.python_calls import as_column, checked_variants, values_as_column
 from penstock.engine.state.partitioned.state_variables import (
     ListVariable,
     MapVariable,
@@ -161,9 +161,13 @@ class PartitionCall:
             columns = [by_name[name.lower()] for name in names]
         if len(columns) != len(names):
             raise self._bad(f"emitted {len(columns)} columns")
-        return [
+        made = [
             self.column(value, kind, count, f"column {name}")
             for name, value, kind in zip(names, columns, self._kinds, strict=True)
+        ]
+        return [
+            checked_variants(self._function, column, field.type)
+            for column, field in zip(made, self._function.result, strict=True)
         ]
 
     def _bad(self, what: str) -> Fault:

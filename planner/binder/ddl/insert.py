@@ -11,7 +11,7 @@ from penstock.catalog.functions.registry import can_cast
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.tables import CatalogTable, MaterializedView
-from penstock.catalog.types import STRING, DataType, Null, String
+from penstock.catalog.types import STRING, DataType, Null, String, Variant
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Cast, Column, Expression, Literal
@@ -213,7 +213,9 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
     if not storable(source.type, field.type):
         message = f'column "{field.name}" is {field.type}, the query returns {source.type}'
         hint = (
-            f"write CAST({source.name or '..'} AS {field.type})"
+            f"write parse_json({source.name or '..'}) for JSON in a text"
+            if isinstance(source.type, String) and isinstance(field.type, Variant)
+            else f"write CAST({source.name or '..'} AS {field.type})"
             if can_cast(source.type, field.type)
             else f"give it a {field.type}"
         )

@@ -20,6 +20,8 @@ from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     INT,
+    Variant,
+    holds,
 )
 from penstock.planner.binder.aggregate_calls import bind_aggregate_call
 from penstock.planner.binder.composed_calls import composed
@@ -130,6 +132,7 @@ class OverList:
                 raise PenstockError(
                     "SQL-1103",
                     f"PARTITION BY cannot compare {key.type}",
+                    hint="partition by a value in it: v:name::STRING" if holds(key.type, Variant) else None,
                     span=span_of(node),
                     sqlstate="42804",
                 )
