@@ -156,7 +156,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting(
         "execution.batch.max-rows",
         SettingKind.INT,
-        "131072",
+        "262144",
         "most rows in a batch",
         least=1,
         most=10_000_000,

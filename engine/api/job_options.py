@@ -63,7 +63,7 @@ class JobOptions:
     """
 
     name: str = "job"
-    batch_max_rows: int = 131_072
+    batch_max_rows: int = 262_144
     buffer_timeout_ms: int = 10
     latency_interval_ms: int = 0
     checkpoint_interval_ms: int = 0

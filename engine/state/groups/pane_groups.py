@@ -25,9 +25,8 @@ class PaneGroups:
     """
 
     def __init__(self, key_types: Sequence[pa.DataType], slice_us: int = 1) -> None:
-        self._types = list(key_types)
         self._slice_us = slice_us
-        self._index = KeyIndex(self._types)
+        self._index = KeyIndex(key_types)
         # by cell: the number + 1 of its group, 0 for none; a row of the grid has ``_stride`` cells
         self._marks = np.zeros(0, np.int64)
         self._stride = 0
@@ -45,6 +44,8 @@ class PaneGroups:
         """Return the group of each row, int64. ``None``: the slices do not fit the grid; after ``clear`` they
         may. Without ``ends`` all rows are of one slice.
         """
+        # does nothing while there are keys: one that begins again would hash the first of them
+        self._index.expect([key_columns])
         slots = self._index.lookup_or_insert(key_columns, num_rows)
         if ends is None or not ends.size:
             panes, slices = np.zeros(num_rows, np.int64), 1
@@ -80,8 +81,9 @@ class PaneGroups:
             self._forget_keys()
 
     def _forget_keys(self) -> None:
-        """Begin a new index and grid; there are no groups."""
-        self._index, self._marks, self._stride = KeyIndex(self._types), np.zeros(0, np.int64), 0
+        """Begin a new index and grid; there are no groups, so the marks are zeros and can be used again."""
+        self._index.remove(self._index.live_slots())
+        self._stride = 0
 
     def _all_cells(self) -> np.ndarray:
         # the empty array makes it work for no groups
@@ -91,6 +93,9 @@ class PaneGroups:
         """Make the grid as large as the keys and slices; groups keep their numbers."""
         stride = self._index.capacity
         if stride == self._stride and slices * stride <= self._marks.size:
+            return
+        if not self._count and slices * stride <= self._marks.size:
+            self._stride = stride
             return
         panes, slots = np.divmod(self._all_cells(), max(self._stride, 1))
         cells = panes * stride + slots

@@ -50,6 +50,11 @@ class DirectIndex(WordIndex):
 
     MAPPED = ("_places",)
 
+    def __init__(self) -> None:
+        super().__init__()
+        # the slots of an index that was emptied: about as many are needed again
+        self._slots_last = 0
+
     def _reset(self, bits: int) -> None:
         super()._reset(bits)
         self._places, self._base = _NO_PLACES, 0
@@ -76,6 +81,14 @@ class DirectIndex(WordIndex):
         if size <= PLACES_PER_ROW * rows:
             self._reset(FIRST_BITS)
             self._places, self._base = emptied(_NO_PLACES, size), first
+            # Slots that double from 40 on stop the kernel ten times each time the index is emptied.
+            if self._slots_last:
+                self.keys = emptied(self.keys, max(self.capacity, self._slots_last * 5 // 4))
+
+    def remove(self, slots: np.ndarray) -> None:
+        if slots.size == len(self):
+            self._slots_last = self.allocated
+        super().remove(slots)
 
     def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
         if self._places.size == 0 and self._look_at <= len(self) <= CONVERTED_KEYS:

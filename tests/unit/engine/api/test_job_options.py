@@ -13,7 +13,7 @@ def test_options_come_from_settings() -> None:
     assert options.name == "flights"
     assert options.state_dir is None
     assert (options.batch_max_rows, options.buffer_timeout_ms, options.checkpoint_interval_ms) == (
-        131072,
+        262144,
         10,
         0,
     )

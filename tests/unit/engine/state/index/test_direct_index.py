@@ -95,6 +95,17 @@ def test_expected_words_have_an_array_at_once() -> None:
     assert index._places.size == 0
 
 
+def test_an_index_that_is_emptied_begins_with_the_slots_it_had() -> None:
+    index, model = DirectIndex(), dict[Word, int]()
+    insert(index, model, dense())
+    remove(index, model, [*model])
+    index.expect([arrays(dense())[0]])
+    keys = index.keys
+    insert(index, model, dense())
+    assert index.keys is keys, "its slots grew"
+    check(index, model)
+
+
 def test_an_array_has_places_for_all_the_pieces_that_are_expected() -> None:
     index, model = DirectIndex(), dict[Word, int]()
     pieces = [dense(first=first) for first in (500, 1_000, 0)]
