@@ -104,7 +104,8 @@ _COLUMNS = {
 
 _CONNECTORS = {
     "file files fs s3 hdfs gcs local hive": "write 'connector' = 'filesystem' and 'path' = '..'",
-    "jdbc": "write 'connector' = 'postgres', 'sqlite' or 'duckdb', 'url' = '..' and 'table-name' = '..'",
+    "jdbc": "write 'connector' = 'postgres' and 'url' = '..', or 'sqlite' or 'duckdb' and 'path' = '..', "
+    "and 'table-name' = '..'",
     "mysql oracle sqlserver": "connector 'spark' reads what Spark's JDBC reads",
     "mysql-cdc oracle-cdc sqlserver-cdc mongodb-cdc tidb-cdc": "write 'connector' = 'kafka', 'topic' = '..', "
     "'properties.bootstrap.servers' = '..' and 'format' = 'debezium-json'; postgres-cdc reads PostgreSQL",
