@@ -32,6 +32,7 @@ from penstock.planner.logical.sort import Limit, Sort, TopN
 from penstock.planner.physical.late_rows_table import late_tables
 from penstock.planner.physical.operator_specs import JobGraph
 from penstock.planner.physical.physical_planner import plan_job
+from penstock.planner.physical.statement_time import at_statement_time, goes_by_clock
 
 if TYPE_CHECKING:
     from penstock.engine.api.job_options import JobOptions
@@ -76,6 +77,7 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
     """Submit a job and return its result: the rows of a query as they come, or just the job of an INSERT."""
     from penstock.engine.api.job_options import JobOptions
 
+    query = _at_one_time(query, state)
     name = str(state.settings.get("pipeline.name")) or default_job_name(query.plan)
     options = JobOptions.from_settings(state.settings, name=name, state_dir=state.state_dir)
     # VERIFY and EXPLAIN name another backend than the settings
@@ -90,6 +92,20 @@ def submit_job(query: PlannedQuery, state: SessionState) -> Result:
         state.jobs.submitted[result.job.job_id] = submitted_job(query, state)
         return result
     return _submit_insert(query, state, options)
+
+
+def _at_one_time(query: PlannedQuery, state: SessionState) -> PlannedQuery:
+    """Return a query over bounded tables with the statement's time in place of the clock. One that streams by
+    the user's wish, or by the clock, reads it for each batch of rows.
+    """
+    mode = query.options.mode
+    # in batch mode a recording, such as datagen with an end, is a bounded table too
+    bounded = mode == "batch" or (mode != "streaming" and query.facts.bounded(query.plan))
+    if not bounded or query.graph is None or goes_by_clock(query.plan):
+        return query
+    now_ms = state.jobs.manager.wall_ms()
+    graph = at_statement_time(query.graph, now_ms, query.options.time_zone)
+    return replace(query, graph=graph, statement_ms=now_ms)
 
 
 def _submit_query(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
@@ -201,6 +217,8 @@ def rescaled_graph(submitted: SubmittedJob, parallelism: int, settings: Settings
     graph = plan_job(
         with_exchanges, query.facts, parallelism=parallelism, max_parallelism=most, settings=settings
     )
+    if query.statement_ms is not None:
+        graph = at_statement_time(graph, query.statement_ms, query.options.time_zone)
     # the same number: the client reads the channel of the first graph
     return graph if submitted.sink_number is None else with_unique_sink(graph, submitted.sink_number)[0]
 

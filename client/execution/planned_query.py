@@ -71,7 +71,8 @@ class PlannedQuery:
     """A query that can be started. Without ``graph`` the bounded backend runs ``plan`` whole. Else
     ``with_exchanges`` is the plan with its exchanges and ``graph`` has its operator chains. ``history``:
     the state that is loaded before ``graph`` runs. ``former`` plans the query as versions did that wrote
-    older checkpoints; None where they planned it alike.
+    older checkpoints; None where they planned it alike. ``statement_ms``: the current time of all rows of a
+    bounded statement that has been submitted, from 1970; None where the clock is read for each batch.
     """
 
     bound: LogicalPlan
@@ -82,6 +83,7 @@ class PlannedQuery:
     graph: JobGraph | None = None
     history: History | None = None
     former: Callable[[], PlannedQuery] | None = field(default=None, compare=False)
+    statement_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,10 @@ class JobManager:
         # By kind of workers; created with the first job that needs them.
         self._runtimes: dict[object, ProcessRuntime] = {}
 
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970-01-01 UTC by the clock of the jobs."""
+        return self._clock.wall_ms()
+
     def submit(
         self,
         graph: JobGraph,

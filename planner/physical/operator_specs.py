@@ -6,6 +6,7 @@ derived from the plan below. A few nodes exist in the physical plan only; they a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from penstock.catalog.frozen_dataclass import dataclass
@@ -75,6 +76,11 @@ class Calc(LogicalPlan):
     @property
     def keeps_state(self) -> bool:
         return False
+
+    def map_expressions(self, rewrite: Callable[[Expression], Expression]) -> LogicalPlan:
+        predicate = None if self.predicate is None else rewrite(self.predicate)
+        projections = None if self.projections is None else tuple(map(rewrite, self.projections))
+        return self._changed(predicate=predicate, projections=projections)
 
 
 @dataclass(frozen=True)

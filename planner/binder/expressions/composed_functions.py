@@ -42,6 +42,7 @@ from penstock.planner.binder.expressions.json import json_member, json_member_te
 from penstock.planner.binder.expressions.number_formats import to_char, to_number
 from penstock.planner.binder.expressions.overloads import overloaded
 from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
+from penstock.planner.binder.expressions.time_precision import cut_cast
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal, conjunction
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, Reference, set_span, span_of
@@ -385,7 +386,8 @@ def _rounded_now(name: str, digits: Expression, call: Caller, span: Span | None)
     if not isinstance(precision, int) or not 0 <= precision <= _MOST_PRECISE:
         raise _wrong(f"{name} takes a constant precision from 0 to 6", span, f"write {name}(3)")
     kind = Timestamp(precision) if name == "localtimestamp" else TimestampLtz(precision)
-    return Cast(kind, False, arg=call(name, [], span), safe=False, span=span)
+    now = call(name, [], span)
+    return cut_cast(Cast(kind, False, arg=now, safe=False, span=span), now.type, None, call)
 
 
 # arrays

@@ -46,6 +46,7 @@ from penstock.planner.binder.expressions.row_values import (
     row_among,
 )
 from penstock.planner.binder.expressions.session_functions import session_function
+from penstock.planner.binder.expressions.time_precision import cut_cast
 from penstock.planner.binder.parameters import OpenParameter, TypedValue, placeholder_value
 from penstock.planner.binder.scope import Scope
 from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
@@ -538,13 +539,8 @@ class ExpressionBinder:
 
     def _semantics(self, tree: exp.Expr) -> Expression:
         word = "FINAL" if tree.args.get("final") else "RUNNING"
-        raise PenstockError(
-            "SQL-1746",
-            f"{word} is allowed in MEASURES only",
-            span=span_of(tree),
-            hint="leave it out",
-            sqlstate="42601",
-        )
+        message, hint = f"{word} is allowed in MEASURES only", "leave it out"
+        raise PenstockError("SQL-1746", message, span=span_of(tree), hint=hint, sqlstate="42601")
 
     def _cast(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, CastTo)
@@ -552,7 +548,9 @@ class ExpressionBinder:
         converted = interval_conversion(value, tree, self.call, span_of(tree))
         if converted is not None and converted.type == tree.sql_type:
             return converted
-        return self._cast_to(converted or value, tree.sql_type, bool(tree.args.get("safe")), span_of(tree))
+        value = converted or value
+        cast = self._cast_to(value, tree.sql_type, bool(tree.args.get("safe")), span_of(tree))
+        return cut_cast(cast, value.type, tree.time_digits, self.call)
 
     def _cast_to(self, value: Expression, kind: DataType, safe: bool, span: Span | None) -> Expression:
         # only whether the types fit; whether this value does is known when the row is there
