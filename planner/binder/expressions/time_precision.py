@@ -4,6 +4,7 @@ arithmetic on microseconds that every backend has.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from penstock.catalog.errors import Span
@@ -32,12 +33,18 @@ def cut_cast(cast: Expression, source: DataType, digits: int | None, call: Calle
     # what is of that precision already is not computed anew: joins by time look for bare columns
     if isinstance(source, Timestamp | TimestampLtz) and is_timestamp(kind) and source.precision <= digits:
         return cast
+    step_us = 10 ** (_MICROSECONDS - digits)
+    # a constant stays one: options of table functions must be constants
+    if isinstance(cast, Cast) and isinstance(cast.arg, Literal) and isinstance(cast.arg.value, datetime):
+        value = cast.arg.value
+        cut = value.replace(microsecond=value.microsecond - value.microsecond % step_us)
+        return replace(cast, arg=replace(cast.arg, value=cut))
     unit = _UNITS.get(digits)
     # DATE_TRUNC of an instant goes by the wall clock of the zone, which shows an hour of autumn twice
     if unit is not None and not isinstance(kind, TimestampLtz):
         args = [Literal(STRING, False, value=unit), cast]
         return overloaded("date_trunc", args, call, span) or call("date_trunc", args, span)
-    return _without_rest(cast, 10 ** (_MICROSECONDS - digits), call, span)
+    return _without_rest(cast, step_us, call, span)
 
 
 def _without_rest(time: Expression, step_us: int, call: Caller, span: Span | None) -> Expression:
