@@ -6,16 +6,56 @@ from numba import njit
 
 from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, TABLE_I64, kernel
 
+# Places an interval is moved by, on average, beyond which the intervals are in too little order.
+_MOVES_PER_INTERVAL = 16
 
-@kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))
-def unite(keys, starts, ends, groups, group_starts, group_ends):
-    """Merge touching intervals of one key and number the unions. Intervals must be sorted by key, then start.
-    Write each interval's union and the bounds of the unions. Return the number of unions.
+
+@kernel(I64(IN_I64, IN_I64, IN_I64, I64, OUT_I64, OUT_I64))
+def order_by_key(keys, starts, distinct, earlier, cursors, order):
+    """Write the positions of intervals by key, as ``distinct`` lists the keys, then by start. Return 0. Rows
+    come nearly in the order of their times, so this takes a tenth of the time of a sort. Where they do not,
+    return -1: ``order`` is not sorted by start.
+
+    The intervals from ``earlier`` on are likely to start before the others. ``cursors`` by key are zeros, and
+    are zeros again.
+    """
+    for i in range(keys.size):
+        cursors[keys[i]] += 1
+    before = 0
+    for key in distinct:
+        before += cursors[key]
+        cursors[key] = before - cursors[key]
+    for i in range(keys.size):
+        at = i + earlier if i < keys.size - earlier else i - (keys.size - earlier)
+        order[cursors[keys[at]]] = at
+        cursors[keys[at]] += 1
+    for key in distinct:
+        cursors[key] = 0
+    # the intervals of a key are next to each other: each moves down to its place among them
+    left = _MOVES_PER_INTERVAL * keys.size
+    for i in range(1, keys.size):
+        moved, at = order[i], i
+        while at > 0 and keys[order[at - 1]] == keys[moved] and starts[order[at - 1]] > starts[moved]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = moved
+        left -= i - at
+        if left < 0:
+            return -1
+    return 0
+
+
+@kernel(I64(IN_I64, IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
+def unite(order, keys, starts, ends, groups, group_keys, group_starts, group_ends):
+    """Merge touching intervals of one key and number the unions. ``order`` has the positions of the intervals
+    by key, then start. Write each interval's union, and the key and the bounds of each union. Return the
+    number of unions.
     """
     unions = 0
-    for i in range(keys.size):
+    for i in order:
         # Another key, or a gap, begins a session. To begin where a session ends is to touch it.
-        if i == 0 or keys[i] != keys[i - 1] or starts[i] > group_ends[unions - 1]:
+        if unions == 0 or keys[i] != group_keys[unions - 1] or starts[i] > group_ends[unions - 1]:
+            group_keys[unions] = keys[i]
             group_starts[unions] = starts[i]
             group_ends[unions] = ends[i]
             unions += 1

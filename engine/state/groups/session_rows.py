@@ -84,11 +84,10 @@ class SessionRows(JoinSide):
         ids = ids[np.lexsort((self._times[ids], self._slots[ids]))]
         keys, times = self._slots[ids], self._times[ids]
         # One pass over intervals [time, time + gap] sorted by key and time: ``of`` is each row's session.
-        of, starts, ends = (np.empty(ids.size, np.int64) for _ in range(3))
-        count = kernel.unite(keys, times, times + self._gap_us, of, starts, ends)
-        starts, ends = starts[:count], ends[:count]
-        key_slots = np.empty(count, np.int64)
-        key_slots[of] = keys
+        of, key_slots, starts, ends = (np.empty(ids.size, np.int64) for _ in range(4))
+        in_order = np.arange(ids.size)
+        count = kernel.unite(in_order, keys, times, times + self._gap_us, of, key_slots, starts, ends)
+        key_slots, starts, ends = key_slots[:count], starts[:count], ends[:count]
         # Sessions are numbered in the order they end, which is the order they are emitted in.
         order = np.lexsort((key_slots, starts, ends))
         new_numbers = np.empty(count, np.int64)

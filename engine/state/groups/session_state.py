@@ -17,6 +17,7 @@ from penstock.engine.state.entry_table import key_columns, pieces_by_keys
 from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.state_snapshot import whole
@@ -27,7 +28,7 @@ class SessionWindowState(TrackedState, Mapped):
     greatest end.
     """
 
-    MAPPED = ("_starts", "_key_slots", "_ends")
+    MAPPED = ("_starts", "_key_slots", "_ends", "_cursors")
 
     def __init__(
         self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int
@@ -40,6 +41,9 @@ class SessionWindowState(TrackedState, Mapped):
         # Of keys, starts and ends by session number.
         self._views = FrozenViews()
         self._of_key = MultiIndex()
+        self._distinct = DistinctSlots()
+        # By key slot: zeros between two batches.
+        self._cursors = np.zeros(0, np.int64)
         # By session number (dense, reused): start, end (microseconds) and key slot; ``_free`` is a stack of
         # free numbers.
         self._free = np.zeros(0, np.int64)
@@ -54,33 +58,40 @@ class SessionWindowState(TrackedState, Mapped):
         each interval.
         """
         key_slots = self.keys.lookup_or_insert(key_columns, starts.size)
+        distinct = self._distinct.of(key_slots, self.keys.capacity)
         # Only sessions of the batch's keys can touch its intervals.
-        _, sessions_of_keys = self._of_key.expand(np.unique(key_slots))
+        _, sessions_of_keys = self._of_key.expand(distinct)
         all_keys = np.concatenate([key_slots, self._key_slots[sessions_of_keys]])
         all_starts = np.concatenate([starts, self._starts[sessions_of_keys]])
-        # one pass over old and new intervals, by key, then start, unites those that touch
-        order = np.lexsort((all_starts, all_keys))
-        groups = np.empty(order.size, np.int64)
-        group_starts, group_ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
         all_ends = np.concatenate([ends, self._ends[sessions_of_keys]])
+        # one pass over old and new intervals, by key, then start, unites those that touch
+        order = self._order(all_keys, all_starts, distinct, starts.size)
+        group_of, group_keys, group_starts, group_ends = (np.empty(order.size, np.int64) for _ in range(4))
         count = kernel.unite(
-            all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends
+            order, all_keys, all_starts, all_ends, group_of, group_keys, group_starts, group_ends
         )
-        # Back from sorted order to (new intervals, old sessions).
-        group_of = np.empty(order.size, np.int64)
-        group_of[order] = groups
         # only groups with a new interval change; the first entries are the new ones, the rest old sessions
-        touched = np.unique(group_of[: starts.size])
-        # All intervals of a union are of one key.
-        keys_of_groups = np.empty(count, np.int64)
-        keys_of_groups[group_of] = all_keys
-        sessions = self._settle(sessions_of_keys, group_of[starts.size :], touched, keys_of_groups)
+        is_touched = np.zeros(count, np.bool_)
+        is_touched[group_of[: starts.size]] = True
+        touched = np.flatnonzero(is_touched)
+        sessions = self._settle(sessions_of_keys, group_of[starts.size :], touched, group_keys[:count])
         self._starts[sessions[touched]], self._ends[sessions[touched]] = (
             group_starts[touched],
             group_ends[touched],
         )
         self.changes.mark(sessions[touched], self._ends.size)
         return sessions[group_of[: starts.size]]
+
+    def _order(self, keys: np.ndarray, starts: np.ndarray, distinct: np.ndarray, earlier: int) -> np.ndarray:
+        """Return the positions of intervals by key, in any order of the keys, then by start. Those from
+        ``earlier`` on are likely to start before the others.
+        """
+        if self._cursors.size < self.keys.capacity:
+            self._cursors = grown(self._cursors, self.keys.capacity)
+        order = np.empty(keys.size, np.int64)
+        if kernel.order_by_key(keys, starts, distinct, earlier, self._cursors, order) < 0:
+            return np.lexsort((starts, keys))
+        return order
 
     def open_in_turn(
         self, key_columns: Sequence[pa.Array], times: np.ndarray, gap_us: int, turns: np.ndarray

@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from penstock.catalog.types import BIGINT
 from penstock.engine.state.aggregates.accumulators import Accumulators
@@ -90,6 +91,23 @@ def test_sessions_are_those_of_a_list_of_intervals() -> None:
                 made.restore(table.slice(2))
             assert in_order(read(made)) == in_order(model) and len(made) == len(model), f"seed {seed}"
             assert len(made.keys) == len({one[0] for one in model}), "a key goes with its last session"
+
+
+@pytest.mark.parametrize("times", ["ascending", "descending", "shuffled"])
+def test_rows_of_one_key_in_any_order(times: str) -> None:
+    """Rows far from the order of their times are sorted as a whole."""
+    rows = [(key, 3 * time + 10 * (time // 20), 1) for time in range(200) for key in range(3)]
+    if times == "descending":
+        rows.reverse()
+    elif times == "shuffled":
+        Random(7).shuffle(rows)
+    made = state()
+    add(made, rows[:30])
+    add(made, rows[30:])
+    model: list[Interval] = []
+    for row in rows:
+        model = merge(model, row)
+    assert in_order(read(made)) == in_order(model) and len(model) == 30
 
 
 def test_a_session_that_begins_where_another_ends_touches_it() -> None:
