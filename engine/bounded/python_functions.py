@@ -75,15 +75,24 @@ def group_function(function: PythonAggregate) -> Callable[..., Any]:
             [part.cast(target) for part, target in zip(parts, wanted, strict=True)],
             bounds - first,
         )
+        # a group without rows is NULL: the function is not asked
+        filled = np.flatnonzero(np.diff(offsets))
+        if filled.size == 0:
+            return pa.nulls(count, kind)
+        offsets = np.append(offsets[filled], offsets[-1])
         # one call for all groups: offsets[g] to offsets[g + 1] are the rows of group g
         if not by_group:
-            return as_column(own(offsets, *columns), count)
-        slices = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        return as_column(
-            [own(*(column.slice(start, end - start) for column in columns)) for start, end in slices],
-            count,
-            each=True,
-        )
+            values = as_column(own(offsets, *columns), filled.size)
+        else:
+            slices = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+            values = as_column(
+                [own(*(column.slice(start, end - start) for column in columns)) for start, end in slices],
+                filled.size,
+                each=True,
+            )
+        at = np.full(count, -1)
+        at[filled] = np.arange(filled.size)
+        return values.take(pa.array(at, mask=at < 0))
 
     return call
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.python_functions import CallMode, PythonTable
 from penstock.catalog.types import to_arrow
+from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.expressions.evaluation_errors import Fault
 from penstock.engine.expressions.python_calls import (
@@ -26,9 +27,17 @@ from penstock.planner.expressions.python_calls import PythonAggregateCall
 
 def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.Array]) -> pa.Array:
     """Return one value per group; group i has the rows ``offsets[i]`` up to ``offsets[i + 1]`` of the
-    columns. Raises RUN-2010 and RUN-2011.
+    columns. A group without rows is NULL: the function is not asked. Raises RUN-2010 and RUN-2011.
     """
     function, kind, groups = call.body, to_arrow(call.type), offsets.size - 1
+    filled = np.flatnonzero(np.diff(offsets))
+    if filled.size < groups:
+        if not filled.size:
+            return pa.nulls(groups, kind)
+        of_filled = aggregated(call, np.append(offsets[filled], offsets[-1]), columns)
+        at = np.full(groups, -1)
+        at[filled] = np.arange(filled.size)
+        return of_filled.take(array_of(at, at < 0))
     try:
         # one call for all groups, with the offsets; else one call per group with slices
         if function.mode is CallMode.ARROW:

@@ -189,7 +189,9 @@ def rows_of_group(call: AggregateCall, args: list[exp.Expr], filtered: Filtered)
     """Return the rows of a group as an array of structs in ascending order, NULLs first; with DISTINCT
     without duplicates.
     """
-    row = function("struct", *(args or [integer(0)]))
+    # two arguments may be the same column, and Arrow takes no two fields of one name
+    parts = enumerate(args or [integer(0)])
+    row = function("named_struct", *(part for i, arg in parts for part in (exp.Literal.string(f"a{i}"), arg)))
     return function("array_sort", filtered(function("collect_set" if call.distinct else "collect_list", row)))
 
 

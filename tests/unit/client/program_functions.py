@@ -55,6 +55,18 @@ def longest(texts: pa.Array) -> str | None:
     return max(given, key=len) if given else None
 
 
+@penstock.udaf(["DOUBLE", "DOUBLE"], "DOUBLE")
+def sum_of_products(offsets: np.ndarray, one: pa.Array, other: pa.Array) -> np.ndarray:
+    return np.add.reduceat(
+        np.nan_to_num(pc.multiply(one, other).to_numpy(zero_copy_only=False)), offsets[:-1]
+    )
+
+
+@penstock.udaf(["STRING"], "STRING", mode="row")
+def first_text(texts: pa.Array) -> str | None:
+    return texts[0].as_py()
+
+
 @penstock.udaf(["BIGINT"], "BIGINT", mode="row")
 def failing(numbers: pa.Array) -> int:
     raise KeyError("no")

@@ -39,6 +39,18 @@ QUERIES: dict[str, list[tuple[object, ...]]] = {
         (1, 2, "ccc"),
     ],
     "SELECT (SELECT longest(s) FROM t) AS l": [("d e f",)],
+    # functions that cannot take a group without rows, and one column as two arguments
+    "SELECT k, sum_of_products(x, x), first_text(s) FROM t GROUP BY k": [
+        (1, 5.0, "a bb"),
+        (2, 9.0, None),
+        (3, 25.0, ""),
+    ],
+    "SELECT k, sum_of_products(x, w) FILTER (WHERE x > 2), first_text(s) FILTER (WHERE x < 0) FROM t GROUP BY k": [
+        (1, None, None),
+        (2, 3.0, None),
+        (3, 10.0, None),
+    ],
+    "SELECT COUNT(*), sum_of_products(x, x), first_text(s) FROM t WHERE k > 100": [(0, None, None)],
     "SELECT k, longest(s) OVER (PARTITION BY k ORDER BY x) FROM t WHERE k = 1": [(1, "a bb"), (1, "a bb")],
     "SELECT k, word, length FROM t, LATERAL TABLE(words(s)) AS l(word, length) WHERE length > 1": [
         (1, "bb", 2),
@@ -63,6 +75,8 @@ def connection(**settings: str) -> Connection:
     for function in (
         program.weighted_mean,
         program.longest,
+        program.sum_of_products,
+        program.first_text,
         program.failing,
         program.rows_seen,
         program.too_few,
