@@ -148,7 +148,7 @@ format_string('%s|%5d|%-6s|', s, i, u); format_string('%05d %x %+d', i, i, n); f
 format_string('%b %s %%', b, l)
 format_string('%2$s %1$s', s, u); format_string('%,d', l); printf('%c', 65); format_string('%o %X', n, l); format_string('%8.3s|', s)
 find_in_set(u, 'a,b,,ñ'); find_in_set(u, s); regexp_count(s, 'a|l'); regexp_count(s, '[^a-z]'); regexp_substr(s, '[a-z]+'); regexp_substr(s, 'l+o')
-regexp_instr(s, 'l+'); regexp_instr(s, '[^A-Za-z]'); regexp_extract_all(s, '([a-z])([a-z])', 2); regexp_extract_all(s, '[a-z]+', 0)
+regexp_instr(s, 'l+'); regexp_instr(s, '[^A-Za-z]'); regexp_instr(concat('a', chr(10), 'b-ab', s), 'a.'); regexp_instr(upper(s), '^'); regexp_extract_all(s, '([a-z])([a-z])', 2); regexp_extract_all(s, '[a-z]+', 0)
 get_json_object(j, '$.a'); get_json_object(j, '$.b'); get_json_object(j, '$.a.b[2].c'); get_json_object(j, '$[1]'); get_json_object(j, '$')
 get_json_object(j, '$.a.b'); get_json_object(j, '$.d'); json_array_length(j); json_object_keys(j)
 next_day(d, 'MO'); next_day(d, w); dayname(d); monthname(d); dayname(t); monthname(t); months_between(t, v); months_between(d, t)
