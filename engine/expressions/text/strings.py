@@ -26,7 +26,7 @@ from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import MOST, bad_argument, check_sizes
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.text.text_pieces import nth_pieces
-from penstock.engine.kernels.arrow_views import words
+from penstock.engine.kernels.arrow_views import array_of_strings, string_parts, validity, words
 
 _TEXT = pa.string()
 _INT = pa.int32()
@@ -322,6 +322,29 @@ def _chr(bound: BoundCall) -> Kernel:
     return columnwise(kernel)
 
 
+def _translate(bound: BoundCall) -> Kernel:
+    """Return the kernel of a call. Constant letters of ASCII, none of which is removed, are a table of bytes:
+    no byte of another character is one of theirs.
+    """
+    old, new = bound.constant(1), bound.constant(2)
+    if not (isinstance(old, str) and isinstance(new, str)) or not (
+        (old + new).isascii() and len(old) <= len(new)
+    ):
+        return duckdb_kernel("translate({0}, {1}, {2})", _TEXT)
+    table = np.arange(256, dtype=np.uint8)
+    # of a letter that is written twice the first counts
+    for one, other in reversed(list(zip(old, new, strict=False))):
+        table[ord(one)] = ord(other)
+
+    def kernel(s: pa.Array) -> pa.Array:
+        offsets, data = string_parts(s)
+        first = int(offsets[0])
+        replaced = table[data[first : int(offsets[-1])]]
+        return array_of_strings(offsets.astype(np.int64) - first, replaced, validity(s), _TEXT)
+
+    return on_first(kernel)
+
+
 TEXT: dict[str, Factory] = {
     "upper": plain(pc.utf8_upper),
     "lower": plain(pc.utf8_lower),
@@ -338,7 +361,7 @@ TEXT: dict[str, Factory] = {
     "space": plain(columnwise(_space)),
     "concat_ws": plain(columnwise(_concat_ws)),
     "replace": _replace,
-    "translate": lambda bound: duckdb_kernel("translate({0}, {1}, {2})", _TEXT),
+    "translate": _translate,
     "lpad": _padded("lpad"),
     "rpad": _padded("rpad"),
     "instr": _instr,

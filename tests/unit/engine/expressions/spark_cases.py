@@ -368,6 +368,7 @@ def strings() -> Cases:
     yield "replace(s, u, '_')", call("replace", column("s"), column("u"), text("_"))
     yield "replace(s, 'l')", call("replace", column("s"), text("l"))
     yield "translate(s, 'aol', 'XY')", call("translate", column("s"), text("aol"), text("XY"))
+    yield "translate(s, 'lol', 'XYZW')", call("translate", column("s"), text("lol"), text("XYZW"))
     yield "instr(s, 'l')", call("instr", column("s"), text("l"))
     yield "instr(s, u)", call("instr", column("s"), column("u"))
     yield "locate('o', s)", call("locate", text("o"), column("s"))
