@@ -29,8 +29,9 @@ from tests.harness.direct.feeds import Feed
 from tests.harness.length import of_length
 from tests.harness.patience import PATIENCE_S
 
+# not one over the rows of another window function, whose DESCRIPTOR would come first
 _TUMBLE = re.compile(
-    r"TUMBLE\((TABLE (?:(?!DESCRIPTOR|TUMBLE).)*, DESCRIPTOR\(ts\), )(INTERVAL '\d+' SECONDS)\)"
+    r"TUMBLE\((TABLE (?:(?!DESCRIPTOR|TUMBLE|HOP|CUMULATE|SESSION).)*, DESCRIPTOR\(ts\), )(INTERVAL '\d+' SECONDS)\)"
 )
 
 

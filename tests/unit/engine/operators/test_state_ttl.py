@@ -204,7 +204,7 @@ class JoinReference:
 
 def test_a_join_is_that_of_rows_that_live(session: Session) -> None:
     join, reference = (
-        Driven(session, Join, "SELECT a.v, b.v AS w FROM ca AS a JOIN cb AS b ON a.k = b.k"),
+        Driven(session, Join, "SELECT a.*, b.k AS l, b.v AS w FROM ca AS a JOIN cb AS b ON a.k = b.k"),
         JoinReference(),
     )
     random = np.random.default_rng(7)
