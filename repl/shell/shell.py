@@ -63,7 +63,7 @@ class Shell:
     def _may_leave(self) -> bool:
         """Return whether the user may leave: the first time not while jobs run, which would stop."""
         # a job without state would lose its progress, so the first Ctrl-D only warns
-        if self.context.status() and not self._asked_to_stay:
+        if not self._asked_to_stay and self.context.runs_jobs():
             self._asked_to_stay = True
             self.context.note(f"{self.context.status()} in this process and would stop: Ctrl-D again leaves")
             return False

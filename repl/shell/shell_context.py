@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from penstock.repl.shell.shell_session import ShellSession
 
 
+_ENDING_S = 0.3
+"""How long a job may take to end after its last row."""
+
+
 class ShellContext:
     """The state of a shell. The session and the printer load in the background while the user reads the
     first prompt.
@@ -151,6 +155,16 @@ class ShellContext:
     def status(self) -> str:
         """Return the bottom bar's words: running jobs."""
         return jobs_in_words(self.session_if_loaded)
+
+    def runs_jobs(self) -> bool:
+        """Return whether jobs of this process run. One whose rows have just been shown is waited for: it ends
+        within milliseconds.
+        """
+        session = self.session_if_loaded
+        if session is not None and not session.is_remote:
+            # the first that goes on is enough
+            all(job.wait(_ENDING_S) for job in session.jobs())
+        return bool(self.status())
 
     def report(self, error: PenstockError) -> None:
         """Print an error and store it for ``\\errverbose``."""

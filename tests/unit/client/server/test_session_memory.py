@@ -14,7 +14,7 @@ from penstock.client.server.session_limits import SessionLimits
 from tests.unit.client.server.running_server import RunningServer
 
 LIMIT = 16_000_000
-NUMBERS = """CREATE TABLE IF NOT EXISTS numbers (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', 'number-of-rows' = '%d',
+NUMBERS = """CREATE TABLE IF NOT EXISTS %s (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', 'number-of-rows' = '%d',
   'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '%d')"""
 ENDLESS = """CREATE TABLE IF NOT EXISTS endless (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '0', 'fields.a.kind' = 'sequence',
   'fields.a.start' = '1', 'fields.a.end' = '900000000')"""
@@ -25,8 +25,8 @@ GREEDY = {
     "state": ("streaming", f"SUBSCRIBE TO SELECT {WIDE} AS w, COUNT(*) AS n FROM endless GROUP BY {WIDE}"),
     # rows that wait for a reader
     "queue": ("streaming", f"SELECT {WIDE} || {WIDE} || {WIDE} || {WIDE} AS w FROM endless"),
-    # rows that are held until the end
-    "fold": ("streaming", f"SELECT {WIDE} AS w, COUNT(*) AS n FROM numbers GROUP BY {WIDE}"),
+    # rows that are held until the end; so many that the server looks at its memory meanwhile
+    "fold": ("streaming", f"SELECT {WIDE} AS w, COUNT(*) AS n FROM many GROUP BY {WIDE}"),
     # a query of DuckDB
     "bounded": ("batch", f"SELECT ARRAY_AGG({WIDE}) AS w FROM numbers"),
 }
@@ -41,7 +41,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     )
     with running:
         with client_of(running) as client:
-            for statement in (NUMBERS % (500_000, 500_000), ENDLESS, SLOW):
+            for statement in (
+                NUMBERS % ("numbers", 500_000, 500_000),
+                NUMBERS % ("many", 10_000_000, 10_000_000),
+                ENDLESS,
+                SLOW,
+            ):
                 client.execute(statement)
         yield running
 
@@ -73,6 +78,6 @@ def test_a_greedy_result_ends_and_a_modest_one_continues(server: RunningServer, 
 
 def test_without_the_limit_it_is_read_to_the_end(tmp_path: Path) -> None:
     with RunningServer(tmp_path / "state", ports={"flight": 0}) as running, client_of(running) as client:
-        client.execute(NUMBERS % (120_000, 120_000))
+        client.execute(NUMBERS % ("many", 120_000, 120_000))
         client.execute("SET 'execution.runtime-mode' = 'streaming'")
         assert len(client.execute(GREEDY["fold"][1]).fetchall()) == 120_000

@@ -308,7 +308,7 @@ def test_what_says_that_an_array_is_full_is_one_sentence(
 
     if isinstance(raised, duckdb.Error):
         monkeypatch.setattr(duckdb_fallback._Database, "connection", SimpleNamespace(from_arrow=full))
-        text = "translate(k, 'a', 'b')"
+        text = "translate(k, 'a', 'é')"
     else:
         monkeypatch.setattr(pc, "binary_join_element_wise", full)
         text = "concat(k, k)"
