@@ -161,10 +161,8 @@ class ShellContext:
         within milliseconds.
         """
         session = self.session_if_loaded
-        if session is not None and not session.is_remote:
-            # the first that goes on is enough
-            all(job.wait(_ENDING_S) for job in session.jobs())
-        return bool(self.status())
+        jobs = [] if session is None or session.is_remote else session.jobs()
+        return any(not job.wait(_ENDING_S) for job in jobs)
 
     def report(self, error: PenstockError) -> None:
         """Print an error and store it for ``\\errverbose``."""
