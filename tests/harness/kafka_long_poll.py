@@ -1,5 +1,5 @@
 """A broker whose fetches wait for records, as those of Kafka do: a relay before the broker of the tests, in a
-process of its own (``python -m tests.harness.kafka_long_poll PORT``).
+process of its own (``python tests/harness/kafka_long_poll.py PORT PAUSE_S``).
 
 The broker of the tests answers a fetch without records at once, whatever ``fetch.wait.max.ms`` says. So each
 idle reader asks it 10,000 times a second, and two readers take all the time of two processors. The relay
@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 BEHIND, BEFORE = "127.0.0.1", "127.0.0.2"
 """The address of the broker, and that of the relay at the same port."""
@@ -125,11 +126,15 @@ def _accept(listening: socket.socket, port: int, pause_s: float) -> None:
 @contextlib.contextmanager
 def long_polls(port: int, pause_s: float = 0.0) -> Iterator[str]:
     """Start the relay of a broker at a port of ``BEHIND``; yields its address, as bootstrap.servers has it."""
-    words = [sys.executable, "-m", "tests.harness.kafka_long_poll", str(port), str(pause_s)]
+    # the file, not the module: a caller in another directory would not find that
+    words = [sys.executable, Path(__file__), str(port), str(pause_s)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            address = process.stdout.readline().strip()
+            if not address:
+                raise RuntimeError("the relay before the broker has ended; standard error has its reason")
+            yield address
         finally:
             process.stdin.close()
 
