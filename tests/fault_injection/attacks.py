@@ -28,6 +28,7 @@ from adbc_driver_manager import ProgrammingError
 
 from tests.fault_injection.verdict import Verdict
 from tests.harness.patience import PATIENCE_S
+from tests.harness.server_process import end_with_this_process
 
 SECRET = "planted-9f2c71"
 PASSWORDS = {role: f"of-{role}-{secrets.token_hex(8)}" for role in ("read", "run", "admin")}
@@ -87,6 +88,7 @@ class AttackedServer:
             stdout=subprocess.PIPE,
             text=True,
         )
+        end_with_this_process(self.process.pid)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self.ports = {name: int(port) for name, port in re.findall(r"(\w+) 127\.0\.0\.1:(\d+)", line)}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.harness.patience import PATIENCE_S
+from tests.harness.server_process import end_with_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.002
@@ -86,6 +87,7 @@ class JobProcess:
         with self._told.open("wb") as told:
             line = [sys.executable, "-m", self.module, *command, *flags]
             self.process = subprocess.Popen(line, cwd=self.root, env=environment, stdout=told, stderr=told)
+        end_with_this_process(self.process.pid)
 
     @property
     def _told(self) -> Path:

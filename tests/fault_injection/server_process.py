@@ -18,6 +18,7 @@ from typing import Any
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.client.session import Session
 from tests.harness.patience import PATIENCE_S, await_that
+from tests.harness.server_process import end_with_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
 # jobs by the directory of their sink; each query has an answer that a bounded backend computes as well
@@ -116,6 +117,7 @@ class ServerProcess:
             env={**os.environ, "PYTHONPATH": str(ROOT), "PENSTOCK_CONFIG": "/nonexistent"},
             stdout=subprocess.DEVNULL,
         )
+        end_with_this_process(self.process.pid)
         return self.process
 
     def await_ready(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from websockets.sync.client import ClientConnection, connect
 
 from tests.harness.patience import PATIENCE_S
+from tests.harness.server_process import start_server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _FLAGS = (
@@ -41,7 +41,7 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
         command = [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = start_server(command)
         self._number = 0
         self.messages: list[str] = []
         self.requests: list[str] = []

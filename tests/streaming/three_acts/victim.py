@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.harness.server_process import end_with_this_process
 from tests.streaming.three_acts.main_job import script
 from tests.streaming.three_acts.oracle import FLIGHTS, ROOT
 
@@ -76,6 +77,7 @@ class Victim:
                 stdout=told,
                 stderr=told,
             )
+        end_with_this_process(self.process.pid)
 
     @property
     def _told(self) -> Path:

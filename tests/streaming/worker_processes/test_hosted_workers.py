@@ -37,6 +37,7 @@ from penstock.engine.network.listener_options import Listening, tls_contexts
 from penstock.engine.network.tls_stream import SecureStream
 from tests.fault_injection import hosted_job as hosted
 from tests.harness.patience import PATIENCE_S, await_that
+from tests.harness.server_process import own_port
 
 ENDLESS = 1_000_000_000
 WORK = "import json, sys; from penstock.engine.deploy.spark.worker import work_in_spark; print(work_in_spark(json.load(sys.stdin)))"
@@ -252,8 +253,7 @@ def test_what_is_shipped_is_the_same_each_time_and_is_what_runs(tmp_path: Path) 
         (tmp_path / name).mkdir()
     first, second = write_archive(tmp_path / "a"), write_archive(tmp_path / "b")
     assert (first.name, first.read_bytes()) == (second.name, second.read_bytes())
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = own_port()
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     command = [sys.executable, "-c", UNPACKED, str(first), str(port)]
     said = subprocess.run(
