@@ -120,7 +120,7 @@ ARRAYS: tuple[Function, ...] = (
         "The number of elements of an array, of entries of a map.",
         sized,
         (1, 1),
-        ("cardinality", "array_size"),
+        ("cardinality", "array_size", "array_length", "list_length"),
     ),
     # NULL where x is not there but a NULL is: the NULL might be x.
     Function(
@@ -185,6 +185,7 @@ ARRAYS: tuple[Function, ...] = (
         "The elements joined; NULLs are skipped, or written so.",
         joined_texts,
         (2, 3),
+        ("array_to_string",),
         nullable=True,
     ),
     # The result is an element, hence the identity.

@@ -165,7 +165,7 @@ CONDITIONALS: tuple[Function, ...] = (
         "a where the condition is TRUE, else b.",
         conditional,
         (3, 3),
-        ("iff",),
+        ("iff", "iif"),
         nullable=True,
     ),
     Function("nvl2", "nvl2(x, a, b)", "a where x is not NULL, else b.", conditional, (3, 3), nullable=True),
@@ -297,7 +297,15 @@ TRIES: tuple[Function, ...] = (
         (2, 2),
         nullable=True,
     ),
-    Function("try_divide", "try_divide(a, b)", "a / b; NULL where b is 0.", divide, (2, 2), nullable=True),
+    Function(
+        "try_divide",
+        "try_divide(a, b)",
+        "a / b; NULL where b is 0.",
+        divide,
+        (2, 2),
+        ("safe_divide",),
+        nullable=True,
+    ),
     Function(
         "try_mod", "try_mod(a, b)", "a % b; NULL where b is 0.", arithmetic("mod", "%"), (2, 2), nullable=True
     ),

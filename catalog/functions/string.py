@@ -84,7 +84,7 @@ STRINGS: tuple[Function, ...] = (
     ),
     Function("left", "left(s, n)", "The first n characters.", _TEXT_AND_NUMBER, (2, 2)),
     Function("right", "right(s, n)", "The last n characters.", _TEXT_AND_NUMBER, (2, 2)),
-    Function("repeat", "repeat(s, n)", "The text n times.", _TEXT_AND_NUMBER, (2, 2)),
+    Function("repeat", "repeat(s, n)", "The text n times.", _TEXT_AND_NUMBER, (2, 2), ("replicate",)),
     Function("space", "space(n)", "n blanks.", fixed(INT, result=STRING), (1, 1)),
     Function(
         "concat",
@@ -135,6 +135,7 @@ STRINGS: tuple[Function, ...] = (
         "The position of the first occurrence from 1; 0 when there is none.",
         _TEXT_TO_INT,
         (2, 2),
+        ("strpos",),
     ),
     # position(part IN s) and locate(part, s): the part comes first; instr(s, part) has it second.
     Function(

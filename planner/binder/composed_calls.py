@@ -20,7 +20,10 @@ from penstock.planner.parser.syntax_nodes import CastTo, FunctionCall, OverClaus
 Add = Callable[[FunctionCall], Expression]
 """Adds a call to the list of aggregates or of calls with OVER, and returns the placeholder of its result."""
 
-_PERCENTILES = ("percentile", "percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile")
+_PERCENTILES = (
+    *("percentile", "percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"),
+    *("quantile", "quantile_cont", "quantile_disc"),
+)
 _WIDE = Decimal(20, 0)
 """Holds each integer and its negative."""
 

@@ -276,7 +276,7 @@ _QUERIES = (
         "write FROM SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), INTERVAL '60' SECOND), and GROUP BY "
         "window_start, window_end",
     ),
-    _Rule("<any>", "USING SAMPLE", "write TABLESAMPLE (10 PERCENT) behind the table"),
+    _Rule("<any>", "USING SAMPLE", "write TABLESAMPLE (10 PERCENT) or (10 ROWS) behind the table"),
     _Rule(". ", "*", "name the row: SELECT r.* FROM (SELECT .. AS r) AS t"),
     _Rule("AS", "( <word>", "write the function in FROM: LATERAL VIEW f(..) t AS a, b"),
     _Rule(

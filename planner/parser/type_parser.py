@@ -42,21 +42,37 @@ from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text, too_deep_a_type
 from penstock.planner.parser.token_stream import SYMBOLS, TYPE_BEGINS, AcceptingToken, ended, unexpected
 
-# types without numbers, with Spark's and the standard's other names of them
+# types without numbers, with the other names of them that Spark, PostgreSQL, DuckDB and Arrow have. INT8 has
+# 8 bytes, as in PostgreSQL, whose tables are read; ClickHouse and Arrow mean 8 bits
 _SIMPLE: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
     "BOOL": BOOLEAN,
     "TINYINT": TINYINT,
+    "BYTE": TINYINT,
     "SMALLINT": SMALLINT,
+    "SHORT": SMALLINT,
+    "INT2": SMALLINT,
+    "INT16": SMALLINT,
     "INT": INT,
     "INTEGER": INT,
+    "INT4": INT,
+    "INT32": INT,
     "BIGINT": BIGINT,
     "LONG": BIGINT,
+    "INT8": BIGINT,
+    "INT64": BIGINT,
     "FLOAT": FLOAT,
     "REAL": FLOAT,
+    "FLOAT4": FLOAT,
+    "FLOAT32": FLOAT,
     "DOUBLE": DOUBLE,
+    "FLOAT8": DOUBLE,
+    "FLOAT64": DOUBLE,
     "STRING": STRING,
+    "TEXT": STRING,
     "BYTES": BINARY,
+    "BYTEA": BINARY,
+    "BLOB": BINARY,
     "DATE": DATE,
     "VARIANT": VARIANT,
 }
@@ -71,7 +87,7 @@ _SIZED: dict[str, DataType] = {
 }
 # words that take numbers, a time zone, or both
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
-_TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
+_TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATETIME", "TIMESTAMP_LTZ", "TIMESTAMPTZ")
 TYPE_NAMES = (*_SIMPLE, *_SIZED, *_DECIMALS, *_TIMESTAMPS, "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT")
 # an interval has units of one group only: months have no fixed number of days
 _DAY_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -378,8 +394,8 @@ def _timestamp(word: str, numbers: list[int], zone: str | None, span: Span) -> D
         raise PenstockError(
             "SQL-1206", f"{word}({precision}) is finer than microseconds", span=span, hint=hint
         )
-    # TIMESTAMP WITH LOCAL TIME ZONE is TIMESTAMP_LTZ, TIMESTAMP WITHOUT TIME ZONE is TIMESTAMP
-    local = word == "TIMESTAMP_LTZ" or zone == "LOCAL"
+    # TIMESTAMP WITH LOCAL TIME ZONE and TIMESTAMPTZ are TIMESTAMP_LTZ; TIMESTAMP WITHOUT TIME ZONE, TIMESTAMP
+    local = word in ("TIMESTAMP_LTZ", "TIMESTAMPTZ") or zone == "LOCAL"
     return TimestampLtz(precision) if local else Timestamp(precision)
 
 

@@ -36,6 +36,9 @@ SELECT u.id FROM u ANTI JOIN w ON u.k = w.k => SELECT u.id FROM u WHERE NOT EXIS
 SELECT u.id, r.m FROM u CROSS APPLY (SELECT max(w.v) AS m FROM w WHERE w.k = u.k) AS r => SELECT u.id, (SELECT max(w.v) FROM w WHERE w.k = u.k) AS m FROM u
 SELECT u.id, r.m FROM u OUTER APPLY (SELECT w.id AS m FROM w WHERE w.k = u.k) AS r => SELECT u.id, w.id AS m FROM u LEFT JOIN w ON w.k = u.k
 SELECT k, count(DISTINCT s, v) AS n, count(s, v) AS m FROM u GROUP BY k => SELECT k, count(DISTINCT CASE WHEN s IS NOT NULL AND v IS NOT NULL THEN row(s, v) END) AS n, count(CASE WHEN s IS NOT NULL AND v IS NOT NULL THEN 1 END) AS m FROM u GROUP BY k
+SELECT k, quantile_cont(v, 0.9) AS a, quantile_disc(v, 0.3) AS b, quantile(v, 0.5) AS c FROM u GROUP BY k
+SELECT id, strpos(s, 'a') AS a, iif(k > 1, v, 0) AS b, replicate(s, 2) AS c, array_to_string([s, 'x'], '-') AS d, array_length([k, v]) AS e FROM u => SELECT id, strpos(s, 'a') AS a, CASE WHEN k > 1 THEN v ELSE 0 END AS b, repeat(s, 2) AS c, array_to_string([s, 'x'], '-') AS d, 2 AS e FROM u
+SELECT id, CAST(k AS INT8) AS a, CAST(v AS FLOAT8) AS b, CAST(id AS TEXT) AS c, CAST(ts AS DATETIME) AS d FROM t
 SELECT k, try_sum(v) AS n, arg_max(s, id) AS a, arg_min(s, id) AS b FROM u GROUP BY k => SELECT k, sum(v) AS n, arg_max_null(s, id) AS a, arg_min_null(s, id) AS b FROM u GROUP BY k
 SELECT k, json_arrayagg(v ORDER BY v) AS j FROM u GROUP BY k => SELECT k, coalesce(to_json(list(v ORDER BY v) FILTER (WHERE v IS NOT NULL))::VARCHAR, '[]') AS j FROM u GROUP BY k
 SELECT k, json_objectagg(KEY id VALUE v ABSENT ON NULL) AS j FROM u GROUP BY k => SELECT k, '{' || coalesce(string_agg('"' || id || '":' || v, ',' ORDER BY id), '') || '}' AS j FROM u GROUP BY k
