@@ -5,8 +5,8 @@ from __future__ import annotations
 _FUNCTIONS = {
     "getdate sysdate sysdatetime utcnow": "write now()",
     "curtime current_time": "write date_format(now(), 'HH:mm:ss')",
-    "strftime format_date format_timestamp": "write date_format(time, 'yyyy-MM-dd HH:mm')",
-    "strptime parse_date parse_timestamp str_to_date todate": "write to_timestamp(text, 'dd.MM.yyyy')",
+    "format_date format_timestamp": "write date_format(time, 'yyyy-MM-dd HH:mm')",
+    "parse_date parse_timestamp str_to_date todate": "write to_timestamp(text, 'dd.MM.yyyy')",
     "datetime timestamp": "write to_timestamp(text), or TIMESTAMP '2024-01-01 00:00:00'",
     "timestamp_diff timediff": "write timestampdiff(SECOND, a, b)",
     "datepart datename": "write EXTRACT(HOUR FROM time), or date_format(time, 'EEEE')",

@@ -155,6 +155,18 @@ _FUNCTIONS = (
     ComposedFunction("sha384", "sha384(s)", "`sha2(s, 384)`.", (1, 1)),
     ComposedFunction("sha512", "sha512(s)", "`sha2(s, 512)`.", (1, 1)),
     ComposedFunction(
+        "strftime",
+        "strftime(t, format)",
+        "`date_format` with a constant format of C, such as '%Y-%m-%d %H:%M'.",
+        (2, 2),
+    ),
+    ComposedFunction(
+        "strptime",
+        "strptime(s, format)",
+        "`to_timestamp` with a constant format of C, such as '%d.%m.%Y'.",
+        (2, 2),
+    ),
+    ComposedFunction(
         "time_bucket",
         "time_bucket(interval, time[, origin])",
         "The beginning of the time's bucket of a constant width, from Monday, 3 January 2000, on.",

@@ -41,6 +41,7 @@ from penstock.planner.binder.expressions.ip_functions import IP_FUNCTIONS
 from penstock.planner.binder.expressions.json import json_member, json_member_text, variant_get
 from penstock.planner.binder.expressions.number_formats import to_char, to_number
 from penstock.planner.binder.expressions.overloads import overloaded
+from penstock.planner.binder.expressions.strftime_formats import STRFTIME_FORMATS
 from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
 from penstock.planner.binder.expressions.time_precision import cut_cast
 from penstock.planner.expressions.implicit_casts import coerced
@@ -573,6 +574,7 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
         "multiply", [call("octet_length", args, span), _whole(8)], span
     ),
     **TIME_BUCKETS,
+    **STRFTIME_FORMATS,
     **IP_FUNCTIONS,
     **GEO_FUNCTIONS,
     "convert_tz": _in_zone,

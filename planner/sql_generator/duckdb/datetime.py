@@ -163,7 +163,11 @@ def _date_trunc(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 def _date_format(call: Call, args: list[exp.Expr]) -> exp.Expr:
     time = cast(args[0], _kind(TIMESTAMP)) if not isinstance(call.args[0].type, Timestamp) else args[0]
-    return function("strftime", time, text(strftime_pattern(call, constant(call, 1))))
+    pattern = strftime_pattern(call, constant(call, 1))
+    # DuckDB takes no empty format
+    if not pattern:
+        return function("left", cast(time, exp.DataType.build("TEXT")), integer(0))
+    return function("strftime", time, text(pattern))
 
 
 def _read(call: Call, args: list[exp.Expr]) -> exp.Expr:
