@@ -110,6 +110,10 @@ class AsyncConnection:
         """Execute one statement on a new cursor: ``await`` returns it, ``async with`` closes it too."""
         return Opening(self.cursor().execute(sql, params))
 
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Opening[AsyncCursor]:
+        """Execute a statement that gives no rows once for each row of parameters, on a new cursor."""
+        return Opening(self.cursor().executemany(sql, rows))
+
     def executescript(self, sql: str) -> Opening[AsyncCursor]:
         """Execute statements in order, stopping at the first error; the cursor has the last one's result."""
         return Opening(self.cursor().executescript(sql))

@@ -82,6 +82,10 @@ class Connection:
         """Execute one statement on a new cursor and return the cursor."""
         return self.cursor().execute(sql, params)
 
+    def executemany(self, sql: str, rows: Iterable[Parameters]) -> Cursor:
+        """Execute a statement that gives no rows once for each row of parameters, on a new cursor."""
+        return self.cursor().executemany(sql, rows)
+
     def executescript(self, sql: str) -> Cursor:
         """Execute statements in order, stopping at the first error; the cursor returned holds the last
         one's result.

@@ -86,6 +86,18 @@ def test_rows(run: Callable[[Program[Any]], Any]) -> None:
     run(program)
 
 
+def test_rows_of_parameters(run: Callable[[Program[Any]], Any], tmp_path: Path) -> None:
+    async def program(connection: penstock.aio.AsyncConnection) -> list[tuple[Any, ...]]:
+        await connection.execute(
+            f"CREATE TABLE kept (a INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/kept', 'format' = 'csv')"
+        )
+        written = await connection.executemany("INSERT INTO kept VALUES (?)", [(1,), (2,)])
+        assert written.rowcount == 2
+        return await (await connection.execute("SELECT a FROM kept ORDER BY a")).fetchall()
+
+    assert run(program) == [(1,), (2,)]
+
+
 def test_changes(run: Callable[[Program[Any]], Any]) -> None:
     async def program(connection: penstock.aio.AsyncConnection) -> None:
         await connection.execute(ENDLESS)
