@@ -285,6 +285,13 @@ _FROM_ARROW: dict[pa.DataType, DataType] = {
     # Milliseconds of midnight: the same days.
     pa.date64(): DATE,
 }
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 def from_arrow(arrow: pa.DataType) -> DataType:
@@ -305,18 +312,14 @@ def from_arrow(arrow: pa.DataType) -> DataType:
         return from_arrow(arrow.value_type)
     if pa.types.is_map(arrow):
         return Map(from_arrow(arrow.key_type), from_arrow(arrow.item_type))
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
+    if any(is_list(arrow) for is_list in _LISTS):
         return Array(from_arrow(arrow.value_type))
     if pa.types.is_struct(arrow):
         return Row(tuple((field.name, from_arrow(field.type)) for field in arrow))
     # SQL has no BINARY(n): the length is not part of the type.
     if pa.types.is_fixed_size_binary(arrow):
         return BINARY
-    hint = (
-        "cast the column to a string, and read it by parse_json"
-        if isinstance(arrow, pa.JsonType)
-        else "cast the column before registering the table"
-    )
+    hint = "cast the column before registering the table"
     raise PenstockError("SQL-1203", f"Arrow type {arrow} has no SQL type", hint=hint)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field, Schema
-from penstock.catalog.types import from_arrow
+from penstock.catalog.types import DataType, from_arrow
 
 # Python rows looked at for column types; rows a batch
 _PEEK_ROWS = 64
@@ -78,7 +78,7 @@ class RegisteredSource:
         once: bool = False,
     ) -> None:
         self.schema = Schema(
-            tuple(Field(field.name, from_arrow(field.type), field.nullable) for field in arrow)
+            tuple(Field(field.name, _sql_type(field.type), field.nullable) for field in arrow)
         )
         self.arrow = self.schema.to_arrow()
         self.make = make
@@ -158,12 +158,24 @@ def conform(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=arrow)
 
 
+def _sql_type(arrow: pa.DataType) -> DataType:
+    if not isinstance(arrow, pa.BaseExtensionType):
+        return from_arrow(arrow)
+    # rules of files are imported where a column needs them: most programs' columns do not
+    from penstock.engine.formats.file_types import sql_type
+
+    return sql_type(arrow)
+
+
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     if column.type == field.type:
         return column
+    from penstock.engine.formats.file_types import read_as
+
     try:
-        return column.cast(field.type)
-    except pa.ArrowInvalid as error:
+        # as a file's column: digits beyond microseconds are cut, a UUID is a text
+        return read_as(column, from_arrow(field.type))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise PenstockError(
             "DAT-4504", f"column {field.name} does not fit {field.type}", detail=str(error)[:200]
         ) from error

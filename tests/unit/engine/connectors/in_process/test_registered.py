@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -108,3 +110,20 @@ def test_an_error_of_the_program_is_the_user_s() -> None:
 
     with pytest.raises(PenstockError, match="DAT-4505.*ValueError: of mine"):  # noqa: RUF043
         rows_of(registered_source(items()))
+
+
+@pytest.mark.parametrize(
+    ("column", "rows"),
+    [
+        (pa.array([1999, None], pa.timestamp("ns")), [datetime(1970, 1, 1, 0, 0, 0, 1), None]),
+        (pa.array([1999, None], pa.duration("ns")), [timedelta(microseconds=1), None]),
+        (pa.array([[1], None], pa.list_view(pa.int32())), [[1], None]),
+        (pa.array([UUID(int=5), None], pa.uuid()), [str(UUID(int=5)), None]),
+        (pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None])), ["{}", None]),
+    ],
+    ids=["ns", "duration", "list view", "uuid", "json"],
+)
+def test_columns_are_read_as_those_of_files(column: pa.Array, rows: list[Any]) -> None:
+    source = registered_source(pa.table({"a": column}))
+    assert pa.Table.from_batches(source.batches(), source.arrow)["a"].to_pylist() == rows
+    assert source.table is not None and source.table["a"].to_pylist() == rows
