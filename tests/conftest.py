@@ -41,6 +41,9 @@ SERVERS = {
 }
 """Folders whose tests share a server, under the name other files have for it."""
 
+# the search for garbage takes a tenth of the time of imports, which make none; pytest_collection_finish begins it
+gc.disable()
+
 
 def pytest_collection(session: pytest.Session) -> None:
     """Import a share of the test files, which writes their bytecode; then pytest imports all.
@@ -107,6 +110,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 def _compile_a_share(config: pytest.Config) -> None:

@@ -279,7 +279,11 @@ def package_tree() -> Path:
 
 @pytest.mark.usefixtures("package_tree")
 def test_types() -> None:
-    tool(sys.executable, "-m", "mypy")
+    # a sixth of its time is the search for garbage, which it has none of
+    program = (
+        "import gc; gc.disable(); gc.enable = int; from mypy.__main__ import console_entry; console_entry()"
+    )
+    tool(sys.executable, "-c", program)
 
 
 def test_imports_go_down(package_tree: Path) -> None:
@@ -454,6 +458,7 @@ def globs_at_import(tree: ast.AST) -> Iterator[int]:
         yield from globs_at_import(child)
 
 
+STARTS_PROGRAM = ("subprocess.run", "subprocess.Popen", "subprocess.check_output")
 MIRRORED = ("engine/operators", "engine/state", "engine/connectors", "optimizer/rules")
 
 
@@ -480,6 +485,34 @@ def test_modules_have_one_name() -> None:
         for each in pattern.finditer(path.read_text(encoding="utf-8"))
     ]
     assert not found, found
+
+
+def test_programs_of_tests_are_found_wherever_a_test_stands() -> None:
+    """Tests change into directories of their own, where a program that imports ``tests`` finds none: only what
+    is installed is found everywhere.
+    """
+    imports_tests = re.compile(r"^\s*(from|import) tests\b|^tests\.\w+[.\w]*$", re.MULTILINE)
+    checked, found = 0, []
+    for path in (ROOT / "tests").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path == Path(__file__) or "subprocess." not in text or "sys.executable" not in text:
+            continue
+        module = nodes(path)
+        texts = [n.value for n in module if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        programs = [text for text in texts if imports_tests.search(text)]
+        if not programs:
+            continue
+        calls = [n for n in module if isinstance(n, ast.Call) and ast.unparse(n.func) in STARTS_PROGRAM]
+        checked += len(calls)
+        found += [
+            f"{relative(path)}:{call.lineno}"
+            for call in calls
+            if not {"cwd", "env"} & {keyword.arg for keyword in call.keywords}
+            # a list names another program
+            and not (isinstance(call.args[0], ast.List) and "sys.executable" not in ast.unparse(call.args[0]))
+        ]
+    assert checked > 5
+    assert not found, f"start it in ROOT (cwd=), or with PYTHONPATH (env=): {found}"
 
 
 def test_what_is_brief_in_make_test_is_there() -> None:

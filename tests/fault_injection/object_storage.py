@@ -29,6 +29,7 @@ from penstock.engine.checkpoint.reader import CheckpointReader
 from penstock.engine.storage.locations import folders_in, storage_at
 from tests.fault_injection import hosted_job
 from tests.fault_injection.hosted_cluster import Cluster
+from tests.fault_injection.job_process import ROOT
 from tests.fault_injection.verdict import Verdict
 from tests.harness.object_stores import ObjectServer, environment_of, moto_server
 
@@ -89,7 +90,7 @@ class BucketJob:
             env={
                 **os.environ,
                 **self._server.environment,
-                "PYTHONPATH": str(Path.cwd()),
+                "PYTHONPATH": str(ROOT),
                 **({"PENSTOCK_TEST": "1", "PENSTOCK_FAILPOINTS": failpoints} if failpoints else {}),
             },
             stdout=subprocess.PIPE,

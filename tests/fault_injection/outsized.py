@@ -19,6 +19,7 @@ from pathlib import Path
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.job.job import Job
+from tests.fault_injection.job_process import ROOT
 from tests.fault_injection.verdict import Verdict
 
 _TIMEOUT_S = 900
@@ -208,9 +209,11 @@ def _in_a_process(name: str, directory: Path) -> dict:
 
 
 def _process(name: str, directory: Path) -> dict:
-    words = [sys.executable, "-m", "tests.fault_injection.outsized", name, str(directory)]
+    words = [sys.executable, "-m", "tests.fault_injection.outsized", name, str(directory.absolute())]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            words, cwd=ROOT, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return {"said": f"no answer in {_TIMEOUT_S} s", "got": "", "peak_mb": 0, "seconds": _TIMEOUT_S}
     lines = done.stdout.splitlines()

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from penstock.client.session import Session
 from tests.fault_injection.hosted_cluster import Cluster
+from tests.fault_injection.job_process import ROOT
 from tests.fault_injection.verdict import Verdict
 
 QUERIES = (
@@ -70,7 +71,7 @@ def _write(tables: Path, rows: int) -> None:
 def _asked(tables: Path, temporary: Path, where: str) -> list[Any]:
     command = [sys.executable, "-m", "tests.fault_injection.unshared", str(tables), where]
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 

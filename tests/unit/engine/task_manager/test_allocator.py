@@ -7,6 +7,7 @@ import platform
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,9 +38,9 @@ def in_new_process(keeps: bool) -> int:
         f"assert not {keeps} or keep_freed_memory()\n"
         "print(here.faults())"
     )
-    return int(
-        subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
-    )
+    root = Path(__file__).resolve().parents[4]
+    words = [sys.executable, "-c", script]
+    return int(subprocess.run(words, cwd=root, check=True, capture_output=True, text=True).stdout)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no mallopt")

@@ -18,6 +18,7 @@ from tests.harness.flight_server import TestAuthenticator, flight_listener
 from tests.harness.length import of_length
 from tests.harness.patience import await_that
 
+ROOT = Path(__file__).resolve().parents[5]
 TOKENS = {"good": "ann"}
 SENT_MB = of_length(160, 600)
 GROWTH_MB = 32
@@ -66,7 +67,11 @@ def test_a_stranger_is_counted_until_it_is_trusted() -> None:
 def grown_mb(how: str) -> tuple[int, int]:
     """Return by how much the memory of a server grows under a stranger's message, and whom it refused."""
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SERVER, how],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert server.stdout is not None and server.stdin is not None
     with server:
@@ -75,7 +80,7 @@ def grown_mb(how: str) -> tuple[int, int]:
             assert client.execute("SELECT 1").fetchall() == [(1,)]
             before = peak_mb(server.pid)
             words = [sys.executable, "-c", textwrap.dedent(STRANGER), address, str(SENT_MB)]
-            told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
             assert told.startswith("Flight"), told
             after = peak_mb(server.pid)
             # honest clients go on

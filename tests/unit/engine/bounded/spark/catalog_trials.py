@@ -21,6 +21,7 @@ from typing import Any
 import penstock
 from penstock.engine.bounded.spark.sessions import SESSIONS
 
+ROOT = Path(__file__).resolve().parents[5]
 _JDBC = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 _ROWS = "(1, 'pen', 1.50, 10), (2, 'ink', 2.25, 10), (3, 'pen', 3.00, 20), (4, 'cap', 4.75, 20)"
 
@@ -251,7 +252,7 @@ def main() -> int:
             return tried(known[arguments.only])
         command = [sys.executable, "-m", "tests.unit.engine.bounded.spark.catalog_trials", *sys.argv[1:]]
         return sum(
-            subprocess.run([*command, "--only", name], check=False, timeout=240).returncode != 0
+            subprocess.run([*command, "--only", name], cwd=ROOT, check=False, timeout=240).returncode != 0
             for name in known
         )
 
