@@ -290,6 +290,11 @@ _HELP = (
         "FROM t CROSS JOIN UNNEST(t.a) [WITH ORDINALITY] AS u(x); FROM t, LATERAL TABLE(f(t.x)) AS u(y)",
     ),
     (
+        "PIVOT, UNPIVOT",
+        "PIVOT t ON c IN ('a', 'b') USING SUM(x) GROUP BY k; UNPIVOT t ON a, b INTO NAME n VALUE x; also "
+        "FROM t PIVOT (SUM(x) FOR c IN ('a', 'b'))",
+    ),
+    (
         "MATCH_RECOGNIZE",
         "FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES .. PATTERN (A B+) DEFINE B AS "
         "B.x > PREV(B.x)) AS m",

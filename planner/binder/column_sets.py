@@ -11,14 +11,14 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.scope import Scope, ScopeColumn, check_readable
-from penstock.planner.parser.syntax_nodes import ColumnAt, FunctionCall, set_span, span_of
+from penstock.planner.parser.syntax_nodes import AllColumns, ColumnAt, FunctionCall, set_span, span_of
 
-_USAGE = "write COLUMNS(*), COLUMNS('a regular expression') or COLUMNS(['a', 'b'])"
+_USAGE = "write COLUMNS(*), COLUMNS(* EXCLUDE (a)), COLUMNS('a regular expression') or COLUMNS(['a', 'b'])"
 
 
 def with_column_sets(listed: Sequence[exp.Expr], scope: Scope, context: BindContext) -> list[exp.Expr]:
     """Return a select list without COLUMNS. Raises SQL-1042 where no column is meant, SQL-1103 for an
-    argument that is none of the three forms.
+    argument that is none of the four forms.
     """
     return [item for node in listed for item in _repeated(node, scope, context)]
 
@@ -53,6 +53,10 @@ def _meant(call: exp.Expr, scope: Scope) -> list[ScopeColumn]:
     argument = call.expressions[0] if len(call.expressions) == 1 else None
     if call.args.get("star"):
         found = seen
+    elif isinstance(argument, AllColumns) and not (argument.args["replace"] or argument.args["rename"]):
+        # * EXCLUDE (a, b), t.*
+        hidden = [_named(name, seen, names) for name in argument.args["except_"]]
+        found = [column for column in seen if column not in hidden and _of_table(column, argument)]
     elif isinstance(argument, exp.Literal) and argument.is_string:
         found = [column for column in seen if _pattern(argument).search(column.field.name)]
     elif isinstance(argument, FunctionCall) and all(_is_text(item) for item in argument.expressions):
@@ -71,6 +75,11 @@ def _meant(call: exp.Expr, scope: Scope) -> list[ScopeColumn]:
     for column in found:
         check_readable(column, span_of(call))
     return found
+
+
+def _of_table(column: ScopeColumn, star: AllColumns) -> bool:
+    table = star.this
+    return table is None or (column.table is not None and column.table.lower() == table.name.lower())
 
 
 def _is_text(node: exp.Expr) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from penstock.planner.formatter.lexemes import Lexeme, blank_between
+from penstock.planner.parser.token_stream import RESHAPING_WORDS
 
 WIDTH = 100
 STEP = 2
@@ -19,6 +20,11 @@ _QUERY = (
     ("FROM",), ("WHERE",), ("GROUP", "BY"), ("HAVING",), ("QUALIFY",), ("WINDOW",), ("ORDER", "BY"),
     ("LIMIT",), ("OFFSET",), ("FETCH",), ("EMIT",), ("VALUES",), ("WITH",), ("MATCH_RECOGNIZE",),
     ("AGAINST", "BATCH"),
+)  # fmt: skip
+# DuckDB's statements PIVOT and UNPIVOT
+_RESHAPING = (
+    *((word,) for word in RESHAPING_WORDS), ("ON",), ("USING",), ("INTO", "NAME"), ("GROUP", "BY"),
+    ("ORDER", "BY"), ("LIMIT",), ("OFFSET",), ("EMIT",), ("UNION", "ALL"), ("UNION",),
 )  # fmt: skip
 _JOIN = frozenset(("NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "SEMI", "ANTI", "JOIN"))
 _WINDOW = (("PARTITION", "BY"), ("ORDER", "BY"), ("ROWS",), ("RANGE",))
@@ -176,7 +182,7 @@ def _statement(nodes: Sequence[Node], room: int) -> list[Line]:
     head, query = nodes[:start], nodes[start:]
     return [
         *_layout(head, room, "head", comments=False),
-        *_layout(query, room, "query", comments=bool(head)),
+        *_layout(query, room, _query_kind(query), comments=bool(head)),
     ]
 
 
@@ -200,12 +206,20 @@ def _begins_query(nodes: Sequence[Node], index: int) -> bool:
         return isinstance(following, Lexeme) and following.kind in ("word", "quoted")
     if index == 0 and isinstance(nodes[0], Group):
         return nodes[0].open.text == "(" and _is_query(nodes[0].items)
+    # PIVOT t ON ..; pivot is a name elsewhere
+    if word in RESHAPING_WORDS:
+        return any(_word(node) == "ON" for node in nodes[index + 2 :])
     return word in ("SELECT", "VALUES")
+
+
+def _query_kind(nodes: Sequence[Node]) -> str:
+    return "reshaping" if nodes and _word(nodes[0]) in RESHAPING_WORDS else "query"
 
 
 def _is_query(nodes: Sequence[Node]) -> bool:
     return bool(nodes) and (
         _word(nodes[0]) in _QUERY_WORDS
+        or (_word(nodes[0]) in RESHAPING_WORDS and _begins_query(nodes, 0))
         or (isinstance(nodes[0], Group) and nodes[0].open.text == "(" and _is_query(nodes[0].items))
     )
 
@@ -237,7 +251,7 @@ def _begins_join(nodes: Sequence[Node], index: int) -> bool:
 
 def _head(nodes: Sequence[Node], kind: str) -> int:
     """Return how many nodes the head of a clause has; 0 when no clause begins here."""
-    heads = {"query": _QUERY, "window": _WINDOW, "match": _MATCH}.get(kind, ())
+    heads = {"query": _QUERY, "reshaping": _RESHAPING, "window": _WINDOW, "match": _MATCH}.get(kind, ())
     words = tuple(_word(node) for node in nodes[:2])
     for head in heads:
         if words[: len(head)] == head:
@@ -378,7 +392,7 @@ def _break_group(group: Group, glue: str, lines: list[Line], room: int, inner: s
 def _inner_kind(group: Group, before: str) -> str:
     word = before.rsplit(" ", 1)[-1].upper()
     if _is_query(group.items):
-        return "query"
+        return _query_kind(group.items)
     if word == "MATCH_RECOGNIZE":
         return "match"
     return "window" if group.items and _head(group.items, "window") else ""

@@ -259,6 +259,9 @@ class CallParser:
         ):
             args.append(self._literals.unit_as_string())
             self._tokens.need(TokenType.COMMA, ",")
+        # COLUMNS(* EXCLUDE (a, b))
+        if function == "COLUMNS" and (every := self._context.star()) is not None:
+            return [every]
         return args + self._tokens.separated(self._field if function in _NAMING else self._argument)
 
     def _field(self) -> exp.Expr:

@@ -82,6 +82,7 @@ class ExpressionParser:
         self._predicates = PredicateParser(context, literals)
         # the rules that the levels below call upward
         context.scalar, context.operand, context.key = self.scalar, self.operand, self.key
+        context.star = self.star
         # k:v of MAP and JSON_OBJECT: the colon ends the key
         self._before_colon = False
 

@@ -26,6 +26,11 @@ class ParserContext:
     operand: Callable[[], exp.Expr]
     """The rule of operators that bind tighter than a comparison; ``ExpressionParser`` sets it."""
 
+    star: Callable[[], exp.Expr | None]
+    """The rule of ``*`` and ``t.*`` with EXCEPT and REPLACE, or ``None`` without one; ``ExpressionParser``
+    sets it.
+    """
+
     query: Callable[[], exp.Expr]
     """The rule of whole queries; ``QueryParser`` sets it."""
 

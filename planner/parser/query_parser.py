@@ -21,13 +21,14 @@ from penstock.planner.parser.literal_parser import LiteralParser
 from penstock.planner.parser.over_clause_parser import OverParser, with_windows
 from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.pipe_parser import PipeParser
+from penstock.planner.parser.pivot_parser import PivotParser
 from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
     OverClause,
     span_of,
 )
-from penstock.planner.parser.token_stream import QUERY_WORDS, TokenStream
+from penstock.planner.parser.token_stream import QUERY_WORDS, RESHAPING_WORDS, TokenStream
 
 # MINUS is Oracle's and Spark's word for EXCEPT
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
@@ -48,6 +49,7 @@ class QueryParser:
         self._expressions = ExpressionParser(context, self._literals, self._over)
         self._tables = TableParser(context, self._over)
         self._groupings = GroupingParser(context)
+        self._pivots = PivotParser(context)
         self._emits = EmitParser(tokens, self._literals)
         self._pipes = PipeParser(
             context, self._tables, self._over, self._groupings, self._item, self._row_count
@@ -175,6 +177,8 @@ class QueryParser:
             return self._whole_table(begin)
         if self._tokens.at_words("FROM"):
             return self._from_first(begin)
+        if self._tokens.word() in RESHAPING_WORDS:
+            return self._reshaped(begin)
         raise self._tokens.unexpected("SELECT", "VALUES", "WITH")
 
     def _whole_table(self, begin: int) -> exp.Expr:
@@ -185,6 +189,20 @@ class QueryParser:
         return self._tokens.spanned(
             begin, exp.Select(expressions=[every], from_=exp.From(this=table), joins=[])
         )
+
+    def _reshaped(self, begin: int) -> exp.Expr:
+        """Expand ``PIVOT t ON ..`` to SELECT * FROM t PIVOT (..), and UNPIVOT alike."""
+        word = self._tokens.word()
+        self._tokens.advance()
+        tables, first = exp.Select(), self._tokens.index
+        self._from(tables)
+        table = tables.args["from_"].this
+        # PIVOT a JOIN b USING (k) ON ..
+        if tables.args["joins"]:
+            joined = self._pipes.every_row(first, table)
+            joined.set("joins", tables.args["joins"])
+            table = self._tokens.spanned(first, exp.Subquery(this=joined))
+        return self._pipes.every_row(begin, self._pivots.statement(begin, word, table))
 
     # select
 

@@ -76,8 +76,6 @@ _FIRST_WORDS = (
         "SUMMARIZE",
         "write SELECT COUNT(*), MIN(COLUMNS(*)), MAX(COLUMNS(*)) FROM t; DESCRIBE t shows its columns",
     ),
-    _Rule("", "PIVOT", "write SELECT * FROM t PIVOT (SUM(x) FOR c IN ('a', 'b'))"),
-    _Rule("", "UNPIVOT", "write SELECT * FROM t UNPIVOT (x FOR c IN (a, b))"),
     _Rule("", "TERMINATE|PAUSE|RESUME", "write STOP JOB 'id'; SHOW JOBS lists them"),
     _Rule("", "PRINT", "write SELECT * FROM t"),
     _Rule("", "ADD|REMOVE", "there are no jars: connectors and functions are Python modules"),
@@ -246,6 +244,9 @@ _COMMANDS = (
 
 # queries
 _QUERIES = (
+    _Rule(
+        "INCLUDE|EXCLUDE", "NULLS", "write FROM t UNPIVOT {last} NULLS (x FOR n IN (a, b))", first="UNPIVOT"
+    ),
     _Rule("IN", "[", "a list is in parentheses: IN (1, 2)"),
     _Rule("&", "&", "write AND"),
     _Rule("<any>", "& &", "write AND"),

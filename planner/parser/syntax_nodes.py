@@ -273,6 +273,9 @@ class SampledTable(exp.Expression):
 class PivotedTable(exp.Expression):
     """``t PIVOT (SUM(x) AS s FOR (a, b) IN ((1, 2) AS c, ..))``: ``expressions`` are the aggregates, perhaps
     with aliases, ``columns`` those of FOR, ``values`` the lists of IN, each an alias of a tuple.
+
+    Of DuckDB's statement ``columns`` may be expressions, ``keys`` are the columns of GROUP BY, and with
+    ``titled`` the alias of a single aggregate is in the names of columns.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -280,6 +283,8 @@ class PivotedTable(exp.Expression):
         "expressions": True,
         "columns": True,
         "values": True,
+        "keys": False,
+        "titled": False,
         "alias": False,
     }
 
@@ -287,6 +292,9 @@ class PivotedTable(exp.Expression):
 class UnpivotedTable(exp.Expression):
     """``t UNPIVOT (v FOR n IN (a, b AS 'x'))``: ``values`` are the new columns, ``name`` the column of names,
     ``columns`` the lists of IN, each an alias of a tuple of columns. ``nulls``: rows of NULLs stay.
+
+    Of DuckDB's statement the parts of ``columns`` may be expressions, and COLUMNS(..). ``complete``: a row
+    with one NULL of several values is left out too.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -295,6 +303,7 @@ class UnpivotedTable(exp.Expression):
         "name": True,
         "columns": True,
         "nulls": False,
+        "complete": False,
         "alias": False,
     }
 

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM")
 """Words that begin a query; ``TABLE name`` begins one too."""
+RESHAPING_WORDS = ("PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER")
+"""Words of DuckDB that begin a query when a table and ON follow; elsewhere they are names."""
 
 # behind the last token: false, and of no kind that the grammar asks for
 _END = Token(TokenType.SENTINEL, "")
@@ -116,7 +118,36 @@ class TokenStream:
 
     def begins_query(self, ahead: int = 0) -> bool:
         """Return whether a query begins ``ahead`` tokens on."""
-        return self.word(ahead) in QUERY_WORDS or (self.word(ahead) == "TABLE" and self.is_name(ahead + 1))
+        word = self.word(ahead)
+        if word in QUERY_WORDS or (word == "TABLE" and self.is_name(ahead + 1)):
+            return True
+        return word in RESHAPING_WORDS and self._table_and_on(ahead + 1)
+
+    def _table_and_on(self, ahead: int) -> bool:
+        """Return whether a table, perhaps with an alias, and the word ON begin ``ahead`` tokens on."""
+        if self.is_name(ahead):
+            ahead += 1
+            while self.at(TokenType.DOT, ahead) and self.is_name(ahead + 1):
+                ahead += 2
+        elif self.at(TokenType.STRING, ahead):
+            ahead += 1
+        # (SELECT ..), and the arguments of a table function
+        if self.at(TokenType.L_PAREN, ahead):
+            ahead = self._behind_parentheses(ahead)
+        ahead += self.word(ahead) == "AS"
+        ahead += self.is_name(ahead)
+        if self.at(TokenType.L_PAREN, ahead):
+            ahead = self._behind_parentheses(ahead)
+        return self.word(ahead) == "ON"
+
+    def _behind_parentheses(self, ahead: int) -> int:
+        depth = 0
+        while (token := self.token(ahead)) is not None:
+            depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+            ahead += 1
+            if depth == 0:
+                break
+        return ahead
 
     # names
 

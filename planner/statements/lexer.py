@@ -14,7 +14,13 @@ from sqlglot.tokens import Token, TokenType
 
 from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
-from penstock.planner.parser.token_stream import QUERY_WORDS, SYMBOLS, TYPE_BEGINS, AcceptingToken
+from penstock.planner.parser.token_stream import (
+    QUERY_WORDS,
+    RESHAPING_WORDS,
+    SYMBOLS,
+    TYPE_BEGINS,
+    AcceptingToken,
+)
 from penstock.planner.parser.type_parser import TypeReader, TypeSyntax
 
 _DEPTH = {
@@ -23,6 +29,7 @@ _DEPTH = {
 }
 _REGIONS = frozenset({"EXPRESSION", "QUERY", "SETTING", "VALUE", "REST", "TYPE", "NAME", "STRING", "NUMBER"})
 """Terminals that are no words: DESCRIBE QUERY SELECT .. has a name before its query."""
+_BEGINS_TABLE = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.L_PAREN)
 # words that are column names unless this word follows (None: a string)
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
 
@@ -180,7 +187,11 @@ def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) ->
         index += 1
     if index >= len(tokens) or tokens[index].token_type is not TokenType.VAR:
         return False
-    return tokens[index].text.upper() in (*QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
+    word = tokens[index].text.upper()
+    # PIVOT t ..: behind a name is no other statement's table of that name
+    if word in RESHAPING_WORDS:
+        return index + 1 < len(tokens) and tokens[index + 1].token_type in _BEGINS_TABLE
+    return word in (*QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
 
 
 def _query_end(tokens: list[Token], index: int) -> int:

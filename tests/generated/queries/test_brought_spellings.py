@@ -49,6 +49,10 @@ SELECT id, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST ROWS BETWEEN UNBOU
 SELECT * FROM (SELECT k, s, v FROM u) AS r PIVOT (sum(v) AS n, count(*) AS c FOR s IN ('a' AS a, 'b' AS b)) => SELECT k, sum(v) FILTER (WHERE s = 'a') AS a_n, count(*) FILTER (WHERE s = 'a') AS a_c, sum(v) FILTER (WHERE s = 'b') AS b_n, count(*) FILTER (WHERE s = 'b') AS b_c FROM u GROUP BY k
 SELECT * FROM (SELECT id, k, v FROM u) AS r UNPIVOT (x FOR n IN (k, v AS w)) => SELECT id, 'k' AS n, k AS x FROM u WHERE k IS NOT NULL UNION ALL SELECT id, 'w' AS n, v AS x FROM u WHERE v IS NOT NULL
 SELECT * FROM (SELECT id, k, v FROM u) AS r UNPIVOT INCLUDE NULLS (x FOR n IN (k, v)) => SELECT id, 'k' AS n, k AS x FROM u UNION ALL SELECT id, 'v' AS n, v AS x FROM u
+PIVOT (SELECT k, s, v FROM u) ON s IN ('a', 'b' AS bee) USING sum(v) AS n, count(*) AS c GROUP BY k
+PIVOT (SELECT k, s, v FROM u) ON s IN ('a', NULL), k IN (1, 2) USING max(v)
+UNPIVOT (SELECT id, k, v FROM u) ON COLUMNS(* EXCLUDE (id)) INTO NAME n VALUE x
+SELECT * FROM (UNPIVOT (SELECT id, k, v FROM u) ON (k, v) AS a, (v, k) INTO NAME n VALUE x, y) AS r WHERE x > 1
 SELECT id, elt(k, 'x', s) AS a, bit_length(s) AS b, is_alpha(s) AS c, equal_null(k, v) AS d FROM u => SELECT id, CASE k WHEN 1 THEN 'x' WHEN 2 THEN s END AS a, 8 * octet_length(encode(s)) AS b, coalesce(regexp_matches(s, '^[a-z]+$'), false) AS c, k IS NOT DISTINCT FROM v AS d FROM u
 SELECT id, ceil(x, 1) AS a, floor(x, 1) AS b, truncate(-x, 1) AS c FROM u => SELECT id, (ceil(x * 10) / 10)::DECIMAL(10, 1) AS a, (floor(x * 10) / 10)::DECIMAL(10, 1) AS b, -(floor(x * 10) / 10)::DECIMAL(10, 1) AS c FROM u
 SELECT id, array_insert(array(k, 9), 2, v)[2] AS a, array_insert(array(k, 9), -1, v)[3] AS b FROM u => SELECT id, v AS a, v AS b FROM u

@@ -25,6 +25,8 @@ class Spellings:
             "lateral aliases": self._aliases,
             "pivot": self._pivot,
             "unpivot": self._unpivot,
+            "pivot statement": self._pivot_statement,
+            "unpivot statement": self._unpivot_statement,
             "json": self._json,
             "array of a query": self._array,
             "stars": self._stars,
@@ -104,6 +106,36 @@ class Spellings:
             for c, n in (("k", "k"), ("v", "w"))
         )
         return self._pair(ours, " UNION ALL ".join(parts), a=name)
+
+    def _pivot_statement(self) -> Piece:
+        """PIVOT as a statement, whose words are DuckDB's."""
+        name, source = self.dice.alias(), "(SELECT k, s, v FROM {r} AS {a}i)"
+        call = self.dice.one("sum(v)", "max(v)", "count(v)", "sum(v) FILTER (WHERE v > 1)", "sum(v) + 1")
+        using = self.dice.one(f" USING {call}", f" USING {call} AS n, count(*) AS c", "")
+        on = self.dice.one(
+            "s IN ('a', 'b' AS b)", "s IN ('a', NULL)", "s IN ('a'), k IN (1, 2)", "k IN (1, 3)"
+        )
+        keys = self.dice.one("", " GROUP BY k", " GROUP BY s")
+        text = f"PIVOT {source} AS {name} ON {on}{using}{keys}"
+        if self.dice.chance(0.3):
+            text = f"WITH {name}p AS ({text}) SELECT * FROM {name}p"
+        return self._pair(text, text, a=name)
+
+    def _unpivot_statement(self) -> Piece:
+        name, source = self.dice.alias(), "(SELECT s, k, v FROM {r} AS {a}i)"
+        ends = " INTO NAME n VALUE y"
+        on = self.dice.one(
+            f"k, v AS w{ends}",
+            f"(k, v) AS w, (v, k){ends}, z",
+            f"* EXCLUDE (s){ends}",
+            f"COLUMNS('^[kv]$') + 1{ends}",
+            f"k::VARCHAR, s{ends}",
+            "v, k",
+        )
+        text = f"UNPIVOT {source} AS {name} ON {on}"
+        if self.dice.chance(0.3):
+            text = f"SELECT * FROM ({text}) AS {name}u"
+        return self._pair(text, text, a=name)
 
     def _json(self) -> Piece:
         """Objects by different keys, and lists in an order."""
