@@ -126,18 +126,21 @@ def test_nested_values_hash_by_what_they_hold():
     assert stable_hash([pa.array([{"a": 1, "b": "x"}])])[0] == 1149677933529181426
 
 
-@pytest.mark.parametrize("parallelism", [1, 2, 3, 5, 128])
-def test_partition_sends_rows_where_their_group_lives(parallelism):
-    hashes = stable_hash([pa.array(np.arange(1000))])
-    order, offsets = partition(hashes, parallelism, 128)
-    assert sorted(order.tolist()) == list(range(1000))
-    groups = groups_of_hashes(hashes, 128)
+@pytest.mark.parametrize("rows", [0, 1, 1000])
+@pytest.mark.parametrize("most", [128, 130])
+@pytest.mark.parametrize("parallelism", [1, 2, 3, 8, 9, 128])
+def test_partition_sends_rows_where_their_group_lives(parallelism, most, rows):
+    hashes = stable_hash([pa.array(np.arange(rows))])
+    order, offsets = partition(hashes, parallelism, most)
+    assert sorted(order.tolist()) == list(range(rows))
+    assert (offsets[0], offsets[-1]) == (0, rows)
+    groups = groups_of_hashes(hashes, most)
     for subtask in range(parallelism):
-        owned = key_group_range(128, parallelism, subtask)
+        owned = key_group_range(most, parallelism, subtask)
         mine = order[offsets[subtask] : offsets[subtask + 1]]
         assert (np.diff(mine) > 0).all()
         assert ((groups[mine] >= owned.start) & (groups[mine] < owned.end)).all()
-        assert (subtask_of_groups(groups[mine], parallelism, 128) == subtask).all()
+        assert (subtask_of_groups(groups[mine], parallelism, most) == subtask).all()
 
 
 @pytest.mark.parametrize("parallelism", [1, 3, 7, 128])
