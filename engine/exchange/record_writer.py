@@ -29,6 +29,10 @@ _RUN_ROWS = 64
 """A batch is cut into slices where they have so many rows on average; shorter ones cost more than a copy."""
 _RUN_SAMPLE = 256
 """Rows whose order says whether the whole order is worth a look."""
+_PIECES_BYTES = 4 << 20
+"""A target's pieces of so many bytes are sent, however few their rows are: wide ones would fill memory until the
+timeout, and to join them costs more than the consumer's work by the batch.
+"""
 
 
 class RecordWriter:
@@ -136,8 +140,8 @@ class PartitionWriter(RecordWriter):
     """Hash partitioning: each row goes to the subtask that owns its key group. Small pieces are buffered per
     target.
 
-    A target's pieces are sent when they hold ``max_rows``; all of them when the oldest is ``timeout_ms`` old
-    (0: at once).
+    A target's pieces are sent when they hold ``max_rows`` or are large; all of them when the oldest is
+    ``timeout_ms`` old (0: at once).
     """
 
     def __init__(
@@ -160,9 +164,10 @@ class PartitionWriter(RecordWriter):
         self._clock = clock
         self._max_rows = max_rows
         self._timeout_ms = timeout_ms
-        # by target: pieces not sent yet, their rows, and the latency markers behind them
+        # by target: pieces not sent yet, their rows and bytes, and the latency markers behind them
         self._pieces: list[list[Batch]] = [[] for _ in self._targets]
         self._rows = [0] * len(self._targets)
+        self._bytes = [0] * len(self._targets)
         self._markers: list[list[LatencyMarker]] = [[] for _ in self._targets]
         self._deadline_ms: float | None = None
         self._hash, self._partition = stable_hash, partition
@@ -219,8 +224,10 @@ class PartitionWriter(RecordWriter):
 
     def _buffer(self, target: int, pieces: list[Batch]) -> None:
         self._pieces[target] += pieces
-        self._rows[target] += sum(piece.num_rows for piece in pieces)
-        if self._rows[target] >= self._max_rows:
+        for piece in pieces:
+            self._rows[target] += piece.num_rows
+            self._bytes[target] += piece.size_bytes
+        if self._rows[target] >= self._max_rows or self._bytes[target] >= _PIECES_BYTES:
             self._ship(target)
             if not any(self._rows):
                 self._deadline_ms = None
@@ -231,7 +238,8 @@ class PartitionWriter(RecordWriter):
         """Send the pieces of a target with the markers behind them, and what follows these."""
         pieces, markers = self._pieces[target], self._markers[target]
         elements: list[Element] = [*(concat_batches(pieces) if pieces else ()), *markers, *behind]
-        self._pieces[target], self._rows[target], self._markers[target] = [], 0, []
+        self._pieces[target], self._markers[target] = [], []
+        self._rows[target] = self._bytes[target] = 0
         if elements:
             self._targets[target].put_all(elements)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given as given_values
 from hypothesis import settings
@@ -148,6 +149,21 @@ def test_a_full_piece_is_shipped_at_once() -> None:
     mine.write(batch(ROWS))
     assert [len(c) for c in channels] == [1, 1]
     assert mine.deadline_ms is None
+
+
+def test_a_piece_of_many_bytes_is_shipped_at_once_and_a_few_bytes_wait() -> None:
+    mine, channels = writer(Partition((1,)), 2, max_rows=1000, timeout_ms=10)
+    text = pa.RecordBatch.from_pydict({"text": ["x" * (1 << 20)] * 3, "k": [0] * 3})
+    mine.write(Batch(text))
+    # one key: all rows are of one target
+    owner = channels[subtask_of_groups(groups_of_hashes(stable_hash([text.column(1)]), 16), 2, 16)[0]]
+    assert len(owner) == 0 and mine.deadline_ms is not None
+    mine.write(Batch(text))
+    assert sum(piece.num_rows for piece in (owner.take() for _ in range(len(owner)))) == 6
+    # nothing is left: nothing falls due, and the count begins anew
+    assert mine.deadline_ms is None
+    mine.write(Batch(text))
+    assert len(owner) == 0
 
 
 def test_control_elements_ship_what_is_buffered_first() -> None:
