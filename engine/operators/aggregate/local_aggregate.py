@@ -30,6 +30,10 @@ _FEWEST_ROWS = 1024
 # batches forwarded as they are between two trials: the keys of a stream may change
 _PAUSE_BATCHES = 128
 
+_LEAST_AT_ONCE = 8192
+"""With timeout 0 a batch of so many rows is aggregated, alone: over 1,000 keys that costs less than to exchange
+them and to merge each. With 32,768 rows it takes three quarters of the processor time, with 1,024 a tenth more.
+"""
 
 # a batch of so many rows is sampled before its trial, by two samples of so many rows
 _SAMPLED_ROWS = 1 << 15
@@ -118,9 +122,9 @@ class LocalAggregateOperator(Operator):
     def _pays(self, batch: Batch) -> bool:
         """Whether to aggregate a batch here."""
         rows = batch.num_rows
-        return (self._options.buffer_timeout_ms > 0 or rows >= self._buffered.small) and self._reduction.pays(
-            [batch.rows.column(key) for key in self._keys], rows
-        )
+        # a job with small batches has fewer rows that are worth it
+        least = 0 if self._options.buffer_timeout_ms > 0 else min(_LEAST_AT_ONCE, self._buffered.small)
+        return rows >= least and self._reduction.pays([batch.rows.column(key) for key in self._keys], rows)
 
     def buffered_until_ms(self) -> float | None:
         return self._buffered.until_ms

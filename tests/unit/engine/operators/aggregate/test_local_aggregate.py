@@ -89,6 +89,15 @@ def test_group_aggregate_in_two_phases(keys):
     assert whole.rows == merged.rows
 
 
+@pytest.mark.parametrize(("rows", "partials"), [(1000, 1000), (10_000, 5)])
+def test_without_a_timeout_some_thousand_rows_are_aggregated_at_once(rows, partials):
+    fields = (SOURCE[1], *(Field(f"a{i}", c.type, c.nullable) for i, c in enumerate(CALLS)))
+    spec = group_aggregate_spec("1", "g", Schema(fields), SOURCE, (1,), CALLS, Phase.LOCAL, True)
+    local, out = opened(build_operator(spec, replace(OPTIONS, buffer_timeout_ms=0))), Folded()
+    local.on_batch(batches(5, 1, rows)[0], 0, out)
+    assert sum(batch.num_rows for batch in out.batches) == partials
+
+
 @pytest.mark.parametrize("keys", [5, 100_000])
 @pytest.mark.parametrize("size", [3000, 100_000])
 def test_window_aggregate_in_two_phases(keys, size):
