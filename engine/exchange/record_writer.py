@@ -30,8 +30,8 @@ _RUN_ROWS = 64
 _RUN_SAMPLE = 256
 """Rows whose order says whether the whole order is worth a look."""
 _PIECES_BYTES = 4 << 20
-"""A target's pieces of so many bytes are sent, however few their rows are: wide ones would fill memory until the
-timeout, and to join them costs more than the consumer's work by the batch.
+"""A target's pieces of so many bytes are sent, however few their rows are: wide ones would fill memory until
+the timeout, and a copy would join them.
 """
 
 

@@ -31,8 +31,9 @@ _FEWEST_ROWS = 1024
 _PAUSE_BATCHES = 128
 
 _LEAST_AT_ONCE = 8192
-"""With timeout 0 a batch of so many rows is aggregated, alone: over 1,000 keys that costs less than to exchange
-them and to merge each. With 32,768 rows it takes three quarters of the processor time, with 1,024 a tenth more.
+"""With timeout 0 a batch of so many rows is aggregated, alone. On two slots, over 1,000 keys, that takes as
+much processor time as to exchange its rows. With 32,768 rows it takes a quarter less, with 1,024 a tenth
+more.
 """
 
 # a batch of so many rows is sampled before its trial, by two samples of so many rows
