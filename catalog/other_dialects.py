@@ -20,7 +20,7 @@ _FUNCTIONS = {
     "multiset": "write ARRAY[1, 2, 3]",
     "convert safe_cast try_convert": "write CAST(x AS INT), or TRY_CAST for NULL where it cannot be read",
     "tostring str": "write CAST(x AS STRING)",
-    "regexp_matches match": "write regexp_like(text, pattern), regexp_match, or regexp_extract_all",
+    "match": "write regexp_like(text, pattern), regexp_match, or regexp_extract_all",
     "format sprintf": "write format_string('%s', x)",
     "isfinite": "write NOT isnan(x)",
     "list_contains array_has": "write array_contains(array, x)",

@@ -75,6 +75,15 @@ _FUNCTIONS = (
     ComposedFunction("is_decimal", "is_decimal(s)", "Whether a text is a number; FALSE for NULL.", (1, 1)),
     ComposedFunction("is_digit", "is_digit(s)", "Whether there are digits only; FALSE for NULL.", (1, 1)),
     ComposedFunction("is_ipv4", "is_ipv4(s)", "Whether a text is an IPv4 address.", (1, 1)),
+    ComposedFunction("is_ipv6", "is_ipv6(s)", "Whether a text is an IPv6 address.", (1, 1)),
+    ComposedFunction("isipv4string", "isIPv4String(s)", "`is_ipv4(s)`, as ClickHouse names it.", (1, 1)),
+    ComposedFunction("isipv6string", "isIPv6String(s)", "`is_ipv6(s)`, as ClickHouse names it.", (1, 1)),
+    ComposedFunction(
+        "ipv4numtostring", "IPv4NumToString(n)", "`inet_ntoa(n)`, as ClickHouse names it.", (1, 1)
+    ),
+    ComposedFunction(
+        "ipv4stringtonumornull", "IPv4StringToNumOrNull(s)", "`inet_aton(s)`, as ClickHouse names it.", (1, 1)
+    ),
     ComposedFunction("is_valid_utf8", "is_valid_utf8(s)", "TRUE: every STRING is valid UTF-8.", (1, 1)),
     ComposedFunction(
         "isipaddressinrange",
@@ -143,6 +152,12 @@ _FUNCTIONS = (
         "quote(s)",
         "The text in single quotes, those within behind a backslash.",
         (1, 1),
+    ),
+    ComposedFunction(
+        "regexp_matches",
+        "regexp_matches(s, pattern[, options])",
+        "`s RLIKE pattern`; of the options i is without case, s lets . match line ends, as in DuckDB.",
+        (2, 3),
     ),
     ComposedFunction(
         "regexp_match",

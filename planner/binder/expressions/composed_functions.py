@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal as Number
@@ -41,6 +40,7 @@ from penstock.planner.binder.expressions.ip_functions import IP_FUNCTIONS
 from penstock.planner.binder.expressions.json import json_member, json_member_text, variant_get
 from penstock.planner.binder.expressions.number_formats import to_char, to_number
 from penstock.planner.binder.expressions.overloads import overloaded
+from penstock.planner.binder.expressions.regexp_functions import REGEXP_FUNCTIONS
 from penstock.planner.binder.expressions.strftime_formats import STRFTIME_FORMATS
 from penstock.planner.binder.expressions.time_buckets import TIME_BUCKETS
 from penstock.planner.binder.expressions.time_precision import cut_cast
@@ -219,22 +219,6 @@ def _json_of(args: Arguments, call: Caller, span: Span | None) -> Expression:
     )
     absent = Literal(STRING, True, value=None)
     return case_of([(call("is_null", [args[0]], span), absent)], inner, span)
-
-
-def _matched(args: Arguments, call: Caller, span: Span | None) -> Expression:
-    pattern = args[1].value if isinstance(args[1], Literal) else None
-    try:
-        groups = re.compile(str(pattern)).groups if isinstance(pattern, str) else -1
-    except re.error:
-        groups = -1
-    if groups < 0:
-        raise _wrong("regexp_match takes a constant pattern", span, "write regexp_extract_all(s, pattern, 0)")
-    each = [
-        call("regexp_extract", [args[0], args[1], _whole(group)], span)
-        for group in (range(1, groups + 1) if groups else (0,))
-    ]
-    found = call("array", each, span)
-    return case_of([(call("rlike", args, span), found)], Literal(found.type, True, value=None), span)
 
 
 def _tried_bytes(args: Arguments, call: Caller, span: Span | None) -> Expression:
@@ -553,7 +537,6 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     "make_timestamp_ltz": _made_instant,
     "mask": _masked,
     "quote": _quoted,
-    "regexp_match": _matched,
     "time_diff": _of_time("time_diff"),
     "time_trunc": _of_time("time_trunc"),
     "to_number": lambda args, call, span: to_number(args, call, span, tries=False),
@@ -576,6 +559,7 @@ _BUILDERS: dict[str, Callable[[Arguments, Caller, Span | None], Expression]] = {
     **TIME_BUCKETS,
     **STRFTIME_FORMATS,
     **IP_FUNCTIONS,
+    **REGEXP_FUNCTIONS,
     **GEO_FUNCTIONS,
     "convert_tz": _in_zone,
     "elt": _nth,

@@ -1,4 +1,4 @@
-"""Functions of IPv4 addresses in texts, written with other functions."""
+"""Functions of IPv4 and IPv6 addresses in texts, written with other functions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,34 @@ from penstock.planner.expressions.nodes import Caller, Cast, Expression, Literal
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _ADDRESS = rf"^(?:{_BYTE}\.){{3}}{_BYTE}$"
 _GREATEST = (1 << 32) - 1
+_GROUP = "[0-9A-Fa-f]{1,4}"
+_MOST_GROUPS = 7
+"""Groups beside ``::``, which stands for one group at least."""
+
+
+def _ipv6_pattern() -> str:
+    """Return the pattern of IPv6 addresses. It looks nowhere ahead, because DuckDB's expressions cannot."""
+    address = _ADDRESS[1:-1]
+    forms = [f"(?:{_GROUP}:){{7}}{_GROUP}", f"(?:{_GROUP}:){{6}}{address}"]
+    # so many groups before ::, the others behind it, where an IPv4 address at the end is two of them
+    for before in range(_MOST_GROUPS + 1):
+        left = f"{_GROUP}(?::{_GROUP}){{{before - 1}}}" if before else ""
+        room = _MOST_GROUPS - before
+        right = [f"{_GROUP}(?::{_GROUP}){{0,{room - 1}}}"] if room else []
+        right += [f"(?:{_GROUP}:){{0,{room - 2}}}{address}"] if room > 1 else []
+        forms.append(f"{left}::" + (f"(?:{'|'.join(right)})?" if right else ""))
+    return f"^(?:{'|'.join(forms)})$"
+
+
+_IPV6 = _ipv6_pattern()
 
 
 def _is_ipv4(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
     return call("rlike", [args[0], _text(_ADDRESS)], span)
+
+
+def _is_ipv6(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
+    return call("rlike", [args[0], _text(_IPV6)], span)
 
 
 def _number_of(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
@@ -81,6 +105,11 @@ def _whole(value: int) -> Expression:
 IP_FUNCTIONS: dict[str, Callable[[Sequence[Expression], Caller, Span | None], Expression]] = {
     "inet_aton": _number_of,
     "inet_ntoa": _text_of,
+    "ipv4numtostring": _text_of,
+    "ipv4stringtonumornull": _number_of,
     "is_ipv4": _is_ipv4,
+    "is_ipv6": _is_ipv6,
+    "isipv4string": _is_ipv4,
+    "isipv6string": _is_ipv6,
     "isipaddressinrange": _in_range,
 }

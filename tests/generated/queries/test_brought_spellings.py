@@ -54,6 +54,7 @@ PIVOT (SELECT k, s, v FROM u) ON s IN ('a', NULL), k IN (1, 2) USING max(v)
 UNPIVOT (SELECT id, k, v FROM u) ON COLUMNS(* EXCLUDE (id)) INTO NAME n VALUE x
 SELECT * FROM (UNPIVOT (SELECT id, k, v FROM u) ON (k, v) AS a, (v, k) INTO NAME n VALUE x, y) AS r WHERE x > 1
 SELECT id, elt(k, 'x', s) AS a, bit_length(s) AS b, is_alpha(s) AS c, equal_null(k, v) AS d FROM u => SELECT id, CASE k WHEN 1 THEN 'x' WHEN 2 THEN s END AS a, 8 * octet_length(encode(s)) AS b, coalesce(regexp_matches(s, '^[a-z]+$'), false) AS c, k IS NOT DISTINCT FROM v AS d FROM u
+SELECT id, regexp_matches(s, '^[ab]$') AS a, regexp_matches(s, '^A', 'i') AS b, regexp_matches(s || chr(10), 'b.$', 's') AS c FROM u
 SELECT id, ceil(x, 1) AS a, floor(x, 1) AS b, truncate(-x, 1) AS c FROM u => SELECT id, (ceil(x * 10) / 10)::DECIMAL(10, 1) AS a, (floor(x * 10) / 10)::DECIMAL(10, 1) AS b, -(floor(x * 10) / 10)::DECIMAL(10, 1) AS c FROM u
 SELECT id, array_insert(array(k, 9), 2, v)[2] AS a, array_insert(array(k, 9), -1, v)[3] AS b FROM u => SELECT id, v AS a, v AS b FROM u
 SELECT id, map_zip_with(map('a', v, 'b', k), map('a', k), (n, p, q) -> p + q)['a'] AS m, array_max(map_keys(map_zip_with(map('a', v), map('b', k), (n, p, q) -> p))) AS n FROM u => SELECT id, v + k AS m, 'b' AS n FROM u
