@@ -294,6 +294,7 @@ _HELP = (
         "PIVOT t ON c IN ('a', 'b') USING SUM(x) GROUP BY k; UNPIVOT t ON a, b INTO NAME n VALUE x; also "
         "FROM t PIVOT (SUM(x) FOR c IN ('a', 'b'))",
     ),
+    ("SUMMARIZE", "SUMMARIZE t; SUMMARIZE SELECT ..: a row of facts for each column of a table that ends"),
     (
         "MATCH_RECOGNIZE",
         "FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES .. PATTERN (A B+) DEFINE B AS "

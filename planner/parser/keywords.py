@@ -23,7 +23,7 @@ CLAUSES = (
 
 STATEMENTS = (
     "SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "EXECUTE", "BEGIN", "EXPLAIN", "SET", "RESET", "SHOW", "DESCRIBE", "DESC",
-    "STOP", "CANCEL", "SUBSCRIBE", "USE", "VERIFY", "PIVOT", "UNPIVOT", "HELP", "QUIT", "EXIT",
+    "STOP", "CANCEL", "SUBSCRIBE", "USE", "VERIFY", "PIVOT", "UNPIVOT", "SUMMARIZE", "HELP", "QUIT", "EXIT",
 )  # fmt: skip
 """Words that may begin a statement."""
 

@@ -26,6 +26,7 @@ from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
     OverClause,
+    SummarizedTable,
     span_of,
 )
 from penstock.planner.parser.token_stream import QUERY_WORDS, RESHAPING_WORDS, TokenStream
@@ -179,6 +180,8 @@ class QueryParser:
             return self._from_first(begin)
         if self._tokens.word() in RESHAPING_WORDS:
             return self._reshaped(begin)
+        if self._tokens.at_words("SUMMARIZE"):
+            return self._summarized(begin)
         raise self._tokens.unexpected("SELECT", "VALUES", "WITH")
 
     def _whole_table(self, begin: int) -> exp.Expr:
@@ -203,6 +206,14 @@ class QueryParser:
             joined.set("joins", tables.args["joins"])
             table = self._tokens.spanned(first, exp.Subquery(this=joined))
         return self._pipes.every_row(begin, self._pivots.statement(begin, word, table))
+
+    def _summarized(self, begin: int) -> exp.Expr:
+        """Expand ``SUMMARIZE t`` and ``SUMMARIZE SELECT ..`` to SELECT * FROM its rows."""
+        self._tokens.advance()
+        first = self._tokens.index
+        table = exp.Subquery(this=self.query()) if self._tokens.begins_query() else self._tables.table()
+        summarized = SummarizedTable(this=self._tokens.spanned(first, table))
+        return self._pipes.every_row(begin, self._tokens.spanned(begin, summarized))
 
     # select
 

@@ -71,11 +71,6 @@ _FIRST_WORDS = (
         "ATTACH",
         "CREATE TABLE t WITH ('connector' = 'sqlite', ..) reads a database; so do duckdb, postgres",
     ),
-    _Rule(
-        "",
-        "SUMMARIZE",
-        "write SELECT COUNT(*), MIN(COLUMNS(*)), MAX(COLUMNS(*)) FROM t; DESCRIBE t shows its columns",
-    ),
     _Rule("", "TERMINATE|PAUSE|RESUME", "write STOP JOB 'id'; SHOW JOBS lists them"),
     _Rule("", "PRINT", "write SELECT * FROM t"),
     _Rule("", "ADD|REMOVE", "there are no jars: connectors and functions are Python modules"),

@@ -308,6 +308,12 @@ class UnpivotedTable(exp.Expression):
     }
 
 
+class SummarizedTable(exp.Expression):
+    """``SUMMARIZE t`` and ``SUMMARIZE SELECT ..``: ``this`` is the table, or the query as a subquery."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+
+
 class SnapshotTable(exp.Expression):
     """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` are the arguments, ``lateral`` is set when
     the word LATERAL was written.

@@ -21,6 +21,8 @@ QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM")
 """Words that begin a query; ``TABLE name`` begins one too."""
 RESHAPING_WORDS = ("PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER")
 """Words of DuckDB that begin a query when a table and ON follow; elsewhere they are names."""
+TABLE_STATEMENTS = (*RESHAPING_WORDS, "SUMMARIZE")
+"""Words of DuckDB that begin a statement of a table, which is a query."""
 
 # behind the last token: false, and of no kind that the grammar asks for
 _END = Token(TokenType.SENTINEL, "")
@@ -121,16 +123,25 @@ class TokenStream:
         word = self.word(ahead)
         if word in QUERY_WORDS or (word == "TABLE" and self.is_name(ahead + 1)):
             return True
+        if word == "SUMMARIZE":
+            # (SUMMARIZE t) and (SUMMARIZE SELECT ..)
+            behind = self._behind_name(ahead + 1)
+            return self.begins_query(ahead + 1) or (behind > ahead + 1 and self.at(TokenType.R_PAREN, behind))
         return word in RESHAPING_WORDS and self._table_and_on(ahead + 1)
 
-    def _table_and_on(self, ahead: int) -> bool:
-        """Return whether a table, perhaps with an alias, and the word ON begin ``ahead`` tokens on."""
+    def _behind_name(self, ahead: int) -> int:
+        """Return how far the token behind a table's name or path is; ``ahead`` without one."""
+        if self.at(TokenType.STRING, ahead):
+            return ahead + 1
         if self.is_name(ahead):
             ahead += 1
             while self.at(TokenType.DOT, ahead) and self.is_name(ahead + 1):
                 ahead += 2
-        elif self.at(TokenType.STRING, ahead):
-            ahead += 1
+        return ahead
+
+    def _table_and_on(self, ahead: int) -> bool:
+        """Return whether a table, perhaps with an alias, and the word ON begin ``ahead`` tokens on."""
+        ahead = self._behind_name(ahead)
         # (SELECT ..), and the arguments of a table function
         if self.at(TokenType.L_PAREN, ahead):
             ahead = self._behind_parentheses(ahead)

@@ -16,8 +16,8 @@ from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.token_stream import (
     QUERY_WORDS,
-    RESHAPING_WORDS,
     SYMBOLS,
+    TABLE_STATEMENTS,
     TYPE_BEGINS,
     AcceptingToken,
 )
@@ -189,7 +189,7 @@ def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) ->
         return False
     word = tokens[index].text.upper()
     # PIVOT t ..: behind a name is no other statement's table of that name
-    if word in RESHAPING_WORDS:
+    if word in TABLE_STATEMENTS:
         return index + 1 < len(tokens) and tokens[index + 1].token_type in _BEGINS_TABLE
     return word in (*QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
 

@@ -15,7 +15,7 @@ from penstock.planner.parser.query_parser import parse_query
 from penstock.planner.parser.scanner import allow_depth, check_text, scan
 from penstock.planner.parser.syntax_hints import syntax_hint
 from penstock.planner.parser.syntax_nodes import OptionEntry
-from penstock.planner.parser.token_stream import QUERY_WORDS, RESHAPING_WORDS
+from penstock.planner.parser.token_stream import QUERY_WORDS, TABLE_STATEMENTS
 from penstock.planner.statements.builder import StatementBuilder
 from penstock.planner.statements.grammar import parse_tree
 from penstock.planner.statements.nodes import ExecuteStatementSet, Explain, Insert, Query, Statement
@@ -190,7 +190,7 @@ def parse_view_query(text: str) -> Query:
 def _is_query(text: str) -> bool:
     kind, start, end = next(scan(text), ("", 0, 0))
     return text[start:end] == "(" or (
-        kind == "word" and text[start:end].upper() in (*QUERY_WORDS, "TABLE", *RESHAPING_WORDS)
+        kind == "word" and text[start:end].upper() in (*QUERY_WORDS, "TABLE", *TABLE_STATEMENTS)
     )
 
 

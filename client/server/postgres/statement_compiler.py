@@ -24,7 +24,7 @@ from penstock.client.server.postgres.executions import (
 from penstock.client.server.postgres.pg_catalog.catalog_queries import CatalogQueries
 from penstock.client.server.postgres.sql_words import SqlToken, tokens_of
 from penstock.client.server.postgres.wire_types import UNDECIDED, sql_type
-from penstock.planner.parser.token_stream import QUERY_WORDS, RESHAPING_WORDS
+from penstock.planner.parser.token_stream import QUERY_WORDS, TABLE_STATEMENTS
 
 if TYPE_CHECKING:
     from penstock.client.server.postgres.wire_session import WireSession
@@ -164,7 +164,7 @@ def _kind(tokens: list[SqlToken]) -> str:
     """Return the command tag of a statement by its first words, as a prepared one has it."""
     words = [token.upper for token in tokens[:3]]
     first = words[0] if words else ""
-    if first in (*QUERY_WORDS, *RESHAPING_WORDS, "TABLE", "("):
+    if first in (*QUERY_WORDS, *TABLE_STATEMENTS, "TABLE", "("):
         return "SELECT"
     if first not in ("CREATE", "DROP", "ALTER"):
         return first

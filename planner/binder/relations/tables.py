@@ -33,6 +33,7 @@ from penstock.planner.binder.relations.pivot import bind_pivot, bind_unpivot
 from penstock.planner.binder.relations.process_tables import bind_process_table
 from penstock.planner.binder.relations.sample import bind_sample
 from penstock.planner.binder.relations.states import state_table
+from penstock.planner.binder.relations.summary import bind_summary
 from penstock.planner.binder.relations.upserted_table import marked, upserted
 from penstock.planner.binder.relations.view_versions import version_difference, view_version
 from penstock.planner.binder.scope import Relation, Scope
@@ -55,6 +56,7 @@ from penstock.planner.parser.syntax_nodes import (
     SampledTable,
     SnapshotTable,
     StateTable,
+    SummarizedTable,
     UnpivotedTable,
     VersionDifference,
     ViewVersion,
@@ -166,12 +168,9 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
                 hint=hint,
                 sqlstate="0A000",
             )
-        # t PIVOT (..), t UNPIVOT (..)
-        case PivotedTable() | UnpivotedTable():
-            inner = bind_source(tree.this, context)
-            if isinstance(tree, UnpivotedTable):
-                return bind_unpivot(tree, inner.relation, inner.name, context)
-            return bind_pivot(tree, inner.relation, inner.name, context)
+        # t PIVOT (..), t UNPIVOT (..), SUMMARIZE t
+        case PivotedTable() | UnpivotedTable() | SummarizedTable():
+            return _bind_reshaped(tree, context)
         # t TABLESAMPLE (..)
         case SampledTable():
             return bind_sample(tree, bind_source(tree.this, context).relation, context)
@@ -206,6 +205,16 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         if options
         else named_relation(tree.this.name, span_of(tree), context)
     )
+
+
+def _bind_reshaped(tree: PivotedTable | UnpivotedTable | SummarizedTable, context: BindContext) -> Relation:
+    inner = bind_source(tree.this, context)
+    match tree:
+        case SummarizedTable():
+            return bind_summary(tree, inner.relation, context)
+        case UnpivotedTable():
+            return bind_unpivot(tree, inner.relation, inner.name, context)
+    return bind_pivot(tree, inner.relation, inner.name, context)
 
 
 def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: BindContext) -> Relation:

@@ -27,6 +27,7 @@ class Spellings:
             "unpivot": self._unpivot,
             "pivot statement": self._pivot_statement,
             "unpivot statement": self._unpivot_statement,
+            "summarize": self._summarized,
             "json": self._json,
             "array of a query": self._array,
             "stars": self._stars,
@@ -136,6 +137,19 @@ class Spellings:
         if self.dice.chance(0.3):
             text = f"SELECT * FROM ({text}) AS {name}u"
         return self._pair(text, text, a=name)
+
+    def _summarized(self) -> Piece:
+        """SUMMARIZE without what is rounded: a row for each column."""
+        name = self.dice.alias()
+        rows = f"SELECT k, s, v FROM {{r}} AS {name}"
+        ours = f"SELECT column_name, min, max, approx_unique, count, null_percentage FROM (SUMMARIZE {rows}) AS {name}s"
+        facts = (
+            f"SELECT '{c}' AS column_name, min({c})::VARCHAR AS min, max({c})::VARCHAR AS max, "
+            f"count(DISTINCT {c}) AS approx_unique, count(*) AS count, "
+            f"(100 * count_if({c} IS NULL) / nullif(count(*), 0))::DECIMAL(9, 2) AS null_percentage FROM ({rows})"
+            for c in "ksv"
+        )
+        return self._pair(ours, " UNION ALL ".join(facts))
 
     def _json(self) -> Piece:
         """Objects by different keys, and lists in an order."""
