@@ -21,12 +21,14 @@ from penstock.client.session import Session
 from penstock.client.statements.show import help_on
 from penstock.planner.logical.over import OVER_ONLY
 from penstock.planner.parser.keywords import KEYWORDS, STATEMENTS
+from penstock.planner.statements.nodes import Insert, Query
 from tests.harness.case_files import case_files
 from tests.harness.package_tree import PACKAGES, lay_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *case_files(ROOT / "docs", "*.md")]
 STATUS = ROOT / "docs" / "LANGUAGE_STATUS.md"
+HINTED = ROOT / "tests" / "sql" / "stated" / "hinted.sql"
 MODULE = "my_functions"
 OTHER_FENCES = ("text", "toml", "ini", "dockerfile")
 """What is printed, and files of other programs: nothing that a test could run."""
@@ -178,9 +180,26 @@ def test_the_state_of_the_language(workplace: Path) -> None:
                 assert len(error.message) <= 140
             if given != code:
                 wrong.append(f"{about}: {given or 'works'}, and the page says {code or 'works'}")
+        wrong += refused_hints(session)
     finally:
         session.close()
     assert not wrong, "\n".join(wrong)
+
+
+def refused_hints(session: Session) -> list[str]:
+    """Plan what the hints of refused constructs say to write, in a session with the tables of the page.
+    Return what is refused all the same.
+    """
+    wrong = []
+    for statement in session.parse(HINTED.read_text(encoding="utf-8"), HINTED.name):
+        try:
+            if isinstance(statement.node, Query | Insert):
+                session.pipeline.plan(session.pipeline.bind(statement.node))
+            else:
+                session.run(statement)
+        except PenstockError as error:
+            wrong.append(f"{statement.text}: {error.code} {error.message}")
+    return wrong
 
 
 def test_pages_are_listed() -> None:
