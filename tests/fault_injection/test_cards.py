@@ -18,7 +18,6 @@ def run(name: str, tmp_path: Path, *words: str):
     return run_card(card, ["--out", str(tmp_path), *SHORT, *words])
 
 
-@pytest.mark.at_length
 @pytest.mark.longer
 def test_alerts_are_exact_while_the_job_is_killed(tmp_path: Path) -> None:
     verdict = run(
@@ -29,7 +28,7 @@ def test_alerts_are_exact_while_the_job_is_killed(tmp_path: Path) -> None:
         "--keys",
         "500",
         "--seconds",
-        "90",
+        of_length("25", "90"),
         "--error-rate",
         "0.001",
     )

@@ -26,7 +26,6 @@ INSERT INTO out {QUERY} WITH HISTORY;
     return JobProcess(root, script, "backfilled-1", settings=SETTINGS)
 
 
-@pytest.mark.at_length
 @pytest.mark.parametrize("failpoints", ["C8=kill@1", "C11=kill@1", "S5=raise(times=1)@1"])
 def test_killed_around_its_first_checkpoint(failpoints: str, tmp_path: Path) -> None:
     past = Past(tmp_path / "data", 5)

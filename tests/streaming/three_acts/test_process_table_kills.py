@@ -86,8 +86,7 @@ def expected_shape(found: Counter[tuple[int, int, bool, str]]) -> None:
     assert sum(fired for _, _, fired, _ in found) == len(timers)
 
 
-@pytest.mark.at_length
-@pytest.mark.parametrize("deployment", ["processes", pytest.param("embedded", marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("deployment", ["embedded", pytest.param("processes", marks=pytest.mark.at_length)])
 def test_killed_and_run_again(tmp_path: Path, deployment: str) -> None:
     first = start(tmp_path, deployment, 300)
     try:
