@@ -79,6 +79,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "A process table function that takes no retractions reads rows that are updated.",
         "Process the rows before they are grouped, or declare updates=True for the table.",
     ),
+    "SQL-1325": (
+        "Another program has changed the same name of the stored catalog.",
+        "Choose another name, or connect again to use what is there.",
+    ),
     "SQL-1330": (
         "A function of this name exists.",
         "Choose another name, or write CREATE OR REPLACE FUNCTION.",

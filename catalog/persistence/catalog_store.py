@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.persistence.durable_file import replace_file
+from penstock.catalog.persistence.durable_file import exclusive_directory, replace_file
 from penstock.catalog.persistence.show_create import (
     create_statement,
     function_statement,
@@ -21,24 +23,95 @@ from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, Materiali
 # Another number is refused: statements of a later format may mean something else.
 FORMAT = 1
 
+_QUOTED = r"`(?:[^`]|``)*`"
+# what a stored statement creates; it is written by this module, so its names are quoted
+_CREATED = re.compile(
+    rf"CREATE (CATALOG|DATABASE|FUNCTION|TABLE|VIEW|MATERIALIZED VIEW) ({_QUOTED}(?:\.{_QUOTED})*)"
+)
+_USED = re.compile(rf"USE ({_QUOTED}(?:\.{_QUOTED})*)")
+# in this order they find one another; whatever else somebody wrote comes last
+_ORDER = ("CATALOG", "DATABASE", "FUNCTION", "RELATION")
+
+# what a statement creates: its kind and full name
+Created = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class StoredStatement:
+    """A statement of the file, and the USE before it; None where it does not matter."""
+
+    use: str | None
+    text: str
+
 
 class CatalogStore:
     """One file ``catalog.json`` in a directory; the session runs its statements to fill a catalog.
     Temporary tables and views are not stored.
+
+    Several programs may use one file: each writes what it has changed, and leaves what others have written.
+    ``begin`` comes before the first ``save`` of a file that was loaded.
     """
 
     def __init__(self, directory: Path, catalog: str = DEFAULT_CATALOG) -> None:
         self.catalog = catalog
         self.path = directory / "catalog.json"
+        # of our catalog when it was last stored; of the file, when our catalog was as it
+        self._known: Mapping[Created, StoredStatement] = {}
+        self._seen: Mapping[Created, StoredStatement] = {}
 
     def load(self) -> list[str]:
         """Return the stored statements in the order they must be run, none when there is no file. Raises
         SQL-1320 for a file that is no catalog.
         """
+        statements = self._read() or []
+        self._seen = self._by_name(statements)
+        return statements
+
+    def begin(self, catalog: Catalog) -> None:
+        """Remember what the stored statements have made: what differs from it later is a change of ours."""
+        self._known = self._of_catalog(catalog)
+
+    def save(self, catalog: Catalog) -> None:
+        """Write what has changed of the permanent tables and views, whole or not at all: a new file beside
+        the old one, synced, then renamed over it. SQL-1325 names what another program has changed too: that
+        stays as it is in the file, all else is written.
+        """
+        ours = self._of_catalog(catalog)
+        try:
+            with exclusive_directory(self.path.parent):
+                stored = self._read()
+                # a file that was moved away is begun anew, with all that is here
+                theirs = self._by_name(stored) if stored is not None else self._known
+                seen = self._seen if stored is not None else self._known
+                merged, refused = _merged(self._known, ours, seen, theirs)
+                statements = self._written(merged, ours)
+                text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1)
+                replace_file(self.path, text + "\n")
+        except OSError as error:
+            message = f"the catalog cannot be written to {self.path}"
+            raise PenstockError(
+                "SQL-1321", message, detail=str(error), kind=Kind.EXTERNAL, sqlstate="58030"
+            ) from error
+        # what others have made is not seen here: a change of it is refused again. What was refused is not
+        # asked for again.
+        self._known = ours
+        self._seen = {**self._seen, **dict(ours.items() & merged.items())}
+        if refused:
+            names = " and ".join(name for _, name in refused)
+            raise PenstockError(
+                "SQL-1325",
+                f"{names} was changed in {self.path} by another program",
+                hint="it stays there as it is, and as you changed it in this session: choose another name, "
+                "or connect again to use what is there",
+                sqlstate="40001",
+            )
+
+    def _read(self) -> list[str] | None:
+        """Return the statements of the file; None where there is none."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            return []
+            return None
         except (OSError, UnicodeDecodeError) as error:
             # strerror alone: str() of an OSError repeats the path that the message has already.
             raise self._unreadable(getattr(error, "strerror", None) or str(error)) from error
@@ -56,26 +129,85 @@ class CatalogStore:
             raise self._unreadable("it holds no list of statements")
         return statements
 
-    def save(self, catalog: Catalog) -> None:
-        """Write the permanent tables and views, whole or not at all: a new file beside the old one,
-        synced, then renamed over it.
-        """
+    def _of_catalog(self, catalog: Catalog) -> dict[Created, StoredStatement]:
         # one moment of the catalog, whatever other sessions change
         with catalog.lock:
-            statements = catalog_statements(catalog, self.catalog)
-        text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
-        try:
-            replace_file(self.path, text)
-        except OSError as error:
-            message = f"the catalog cannot be written to {self.path}"
-            raise PenstockError(
-                "SQL-1321", message, detail=str(error), kind=Kind.EXTERNAL, sqlstate="58030"
-            ) from error
+            return self._by_name(catalog_statements(catalog, self.catalog))
+
+    def _by_name(self, statements: Sequence[str]) -> dict[Created, StoredStatement]:
+        """Return statements by what they create; a text that creates nothing is its own name."""
+        found: dict[Created, StoredStatement] = {}
+        used, use = ObjectPath(self.catalog), self._use_default
+        for text in statements:
+            if (named := _USED.match(text)) is not None:
+                parts, use = _parts(named[1]), text
+                used = ObjectPath(parts[-2] if len(parts) > 1 else self.catalog, parts[-1])
+            elif (created := _CREATED.match(text)) is None:
+                found["", text] = StoredStatement(use, text)
+            elif created[1] in _ORDER:
+                found[created[1], ".".join(_parts(created[2]))] = StoredStatement(None, text)
+            else:
+                # a table and a view cannot both have a name
+                parts = (used.catalog, used.database, *_parts(created[2]))[-3:]
+                if len(_parts(created[2])) == 2:
+                    parts = (self.catalog, *parts[1:])
+                found["RELATION", ".".join(parts)] = StoredStatement(use, text)
+        return found
+
+    @property
+    def _use_default(self) -> str:
+        return f"USE {quoted_name(DEFAULT_DATABASE)}"
+
+    def _written(
+        self, merged: Mapping[Created, StoredStatement], ours: Mapping[Created, StoredStatement]
+    ) -> list[str]:
+        """Return statements in an order in which they can be run, with the USE that each needs."""
+        # the order of creation; among those of other programs that of the file
+        order = list(ours) if merged.keys() == ours.keys() else list(merged)
+        order.sort(key=lambda created: _ORDER.index(created[0]) if created[0] else len(_ORDER))
+        statements: list[str] = []
+        use = self._use_default
+        for created in order:
+            stored = merged[created]
+            if stored.use is not None and stored.use != use:
+                use = stored.use
+                statements.append(use)
+            statements.append(stored.text)
+        return statements
 
     def _unreadable(self, why: str) -> PenstockError:
         message = f"the catalog file {self.path} cannot be read"
         hint = "restore it from a copy, or move it away to begin with an empty catalog"
         return PenstockError("SQL-1320", message, detail=why, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+
+
+def _merged(
+    known: Mapping[Created, StoredStatement],
+    ours: Mapping[Created, StoredStatement],
+    seen: Mapping[Created, StoredStatement],
+    theirs: Mapping[Created, StoredStatement],
+) -> tuple[dict[Created, StoredStatement], list[Created]]:
+    """Apply to a file what differs between ``known`` and ``ours``. Return its statements, and what another
+    program has changed since the file was ``seen``: that is left as it is.
+    """
+    merged, refused = dict(theirs), []
+    for created in dict.fromkeys((*known, *ours)):
+        entry, stored = ours.get(created), theirs.get(created)
+        if entry == known.get(created) or stored == entry:
+            continue
+        # created, altered or dropped here; who dropped it there has not changed what is created again
+        if stored is not None and stored != seen.get(created):
+            refused.append(created)
+        elif entry is None:
+            del merged[created]
+        else:
+            merged[created] = entry
+    return merged, refused
+
+
+def _parts(quoted: str) -> list[str]:
+    """Return the parts of a quoted name, folded."""
+    return [part[1:-1].replace("``", "`").lower() for part in re.findall(_QUOTED, quoted)]
 
 
 def catalog_statements(catalog: Catalog, name_of_catalog: str = DEFAULT_CATALOG) -> list[str]:

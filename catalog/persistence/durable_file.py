@@ -23,9 +23,25 @@ def exclusive(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def exclusive_directory(directory: Path) -> Iterator[None]:
+    """Be the only program that reads a file of a directory in order to replace it. The directory itself is
+    locked, so no other file is left there; it is made where it is missing, as private. Raises OSError.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        # waits: a change takes milliseconds
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def replace_file(path: Path, text: str) -> None:
     """Write a file whole or not at all, durably, readable by its owner only. Its directory is made, as
-    private. Raises OSError. Two programs that write one file at once need ``exclusive``.
+    private. Raises OSError. Two programs that write one file at once need ``exclusive`` or
+    ``exclusive_directory``.
     """
     # Only the user may list the directory, too.
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

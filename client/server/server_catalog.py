@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import Kind, PenstockError
@@ -13,7 +12,9 @@ from penstock.catalog.persistence.show_create import quoted_name
 from penstock.catalog.tables import DEFAULT_CATALOG, DEFAULT_DATABASE, ObjectPath
 from penstock.client.server.state_lease import StateLease
 from penstock.client.session import NAME_IS_TAKEN, Session
+from penstock.client.statements.catalogs import database_named
 from penstock.client.statements.dispatch import LocatedStatement, parse_statements, run_located
+from penstock.client.statements.stored_statements import BrokenStatement, run_stored
 from penstock.planner.statements.nodes import CreateMaterializedView, Use
 
 if TYPE_CHECKING:
@@ -21,17 +22,6 @@ if TYPE_CHECKING:
 
 CATALOG = "catalog.json"
 _USE_DEFAULT = f"USE {quoted_name(DEFAULT_CATALOG)}.{quoted_name(DEFAULT_DATABASE)}"
-
-
-@dataclass(frozen=True)
-class BrokenStatement:
-    """A stored statement that could not be run, and the USE before it. It stays stored until its name is
-    created again.
-    """
-
-    use: str
-    text: str
-    name: str | None
 
 
 class ServerCatalog:
@@ -48,7 +38,7 @@ class ServerCatalog:
     ) -> None:
         self._lease = lease
         self._view_settings = view_settings
-        self._broken: list[BrokenStatement] = []
+        self._broken: list[tuple[str | None, BrokenStatement]] = []
 
     def load(self) -> list[str]:
         """Return the stored statements, in order."""
@@ -64,25 +54,19 @@ class ServerCatalog:
         stored = self._read()
         settings, state = stored.get("settings", {}), session.state
         state.loading = True
-        use, no_database = _USE_DEFAULT, None
         try:
-            for text in stored["statements"]:
-                try:
-                    (statement,) = parse_statements(text)
-                    if isinstance(statement.node, Use):
-                        use, no_database = text, None
-                    # what follows would be created in another database
-                    elif no_database is not None:
-                        raise no_database
-                    self._run(session, statement, settings)
-                except PenstockError as error:
-                    if text == use:
-                        no_database = error
-                    # made by an earlier statement: this one was kept when it could not be run
-                    elif error.code not in NAME_IS_TAKEN:
-                        name = _created_name(session, text)
-                        self._broken.append(BrokenStatement(use, text, name))
-                        report(_unloadable(name or text, error))
+            broken = run_stored(
+                stored["statements"],
+                _USE_DEFAULT,
+                parse_statements,
+                lambda statement: self._run(session, statement, settings),
+                # made by an earlier statement: this one was kept when it could not be run
+                NAME_IS_TAKEN,
+            )
+            for one in broken:
+                name = _created_name(session, one)
+                self._broken.append((name, one))
+                report(_unloadable(name or one.text, one.error))
         finally:
             state.loading = False
             state.catalog.current = ObjectPath()
@@ -90,6 +74,9 @@ class ServerCatalog:
     def _run(
         self, session: Session, statement: LocatedStatement, settings: Mapping[str, Mapping[str, str]]
     ) -> None:
+        # a USE of one part is one of a database of this catalog, wherever the statement before it led
+        if isinstance(statement.node, Use):
+            session.catalog.current = ObjectPath()
         # only the job of a view has settings that outlive the session
         if isinstance(statement.node, CreateMaterializedView):
             name = session.catalog.qualified(statement.node.name.text).lower()
@@ -105,8 +92,10 @@ class ServerCatalog:
         with catalog.lock:
             statements = catalog_statements(catalog)
             # created again, by a statement that works
-            self._broken = [one for one in self._broken if one.name is None or catalog.find(one.name) is None]
-        for one in self._broken:
+            self._broken = [
+                (name, one) for name, one in self._broken if name is None or catalog.find(name) is None
+            ]
+        for _, one in self._broken:
             statements += [one.use, one.text]
         content = {
             "format": FORMAT,
@@ -140,10 +129,12 @@ class ServerCatalog:
         return content
 
 
-def _created_name(session: Session, text: str) -> str | None:
+def _created_name(session: Session, one: BrokenStatement) -> str | None:
     """Return the full name of what a statement creates; None where it creates nothing that is looked up."""
     try:
-        (statement,) = parse_statements(text)
+        (used,), (statement,) = parse_statements(one.use), parse_statements(one.text)
+        session.catalog.current = ObjectPath()
+        session.catalog.current = database_named(session.state, used.node.name)  # type: ignore[attr-defined]
         name = getattr(statement.node, "name", None) or statement.node.table.name  # type: ignore[attr-defined]
         return session.catalog.qualified(str(name.text))
     except (PenstockError, AttributeError, ValueError):

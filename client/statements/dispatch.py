@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import Kind, PenstockError, SourceText, Span, out_of_memory
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.tables import ObjectPath
+from penstock.catalog.persistence.show_create import quoted_name
+from penstock.catalog.tables import DEFAULT_DATABASE, ObjectPath
 from penstock.client.results.result import Result
 from penstock.client.statements import (
     catalogs,
@@ -24,13 +25,14 @@ from penstock.client.statements import (
     tables,
     verify,
 )
+from penstock.client.statements.stored_statements import run_stored
 from penstock.planner.binder.parameters import Parameters
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import AlterTable, Statement
 from penstock.planner.statements.script import parse_script
 
 if TYPE_CHECKING:
-    from penstock.client.execution.engine_state import StoredCatalog
+    from penstock.catalog.persistence.catalog_store import CatalogStore
     from penstock.client.execution.query_pipeline import QueryPipeline
     from penstock.client.execution.session_state import SessionState
 
@@ -62,19 +64,39 @@ def run_located(
     return result
 
 
-def load_catalog(state: SessionState, pipeline: QueryPipeline, store: StoredCatalog) -> None:
-    """Fill a catalog by the statements of its store. From now on its changes are saved there."""
+def load_catalog(state: SessionState, pipeline: QueryPipeline, store: CatalogStore) -> None:
+    """Fill a catalog by the statements of its store. From now on its changes are saved there. A statement
+    that can no longer be run is reported and stays stored: what it reads may be gone, and DROP cannot run in
+    a catalog that is not open. Raises SQL-1320, and what a text raises that is no statement.
+    """
     namespace, was_loading = state.catalog.current, state.loading
     # stored names are relative to their catalog; loading imports no Python module and saves nothing
     state.catalog.current, state.loading = ObjectPath(store.catalog), True
     try:
-        for text in store.load():
-            for statement in parse_statements(text):
-                run_located(state, pipeline, statement)
+        texts = store.load()
+        for text in texts:
+            parse_statements(text)
+        use = f"USE {quoted_name(store.catalog)}.{quoted_name(DEFAULT_DATABASE)}"
+        for broken in run_stored(
+            texts, use, parse_statements, lambda statement: _run_stored(state, pipeline, store, statement)
+        ):
+            begins = broken.text.partition("\n")[0].rstrip(" (")
+            why = f"{broken.error.code}: {broken.error.message}"
+            state.report(f"a statement of {store.path} is left out, and stays there: {begins}: {why}")
     finally:
         state.catalog.current, state.loading = namespace, was_loading
     # only after success: a file that cannot be read is not overwritten by the next save
+    store.begin(state.catalog)
     state.engine.stores[store.catalog] = store
+
+
+def _run_stored(
+    state: SessionState, pipeline: QueryPipeline, store: CatalogStore, statement: LocatedStatement
+) -> None:
+    # a USE of one part is one of a database of this catalog, wherever the statement before it led
+    if isinstance(statement.node, nodes.Use):
+        state.catalog.current = ObjectPath(store.catalog)
+    run_located(state, pipeline, statement)
 
 
 def run_statement(

@@ -147,6 +147,22 @@ def test_a_statement_that_cannot_be_restored_is_reported_and_stays_stored(tmp_pa
         assert third.connect().execute("SELECT n FROM broken").fetchall() == [(7,)]
 
 
+def test_a_view_may_read_what_was_created_after_it(tmp_path: Path) -> None:
+    with RunningServer(tmp_path) as first:
+        client = first.connect()
+        for statement in (
+            "CREATE VIEW v AS SELECT 1 AS x",
+            "CREATE VIEW w AS SELECT x FROM v",
+            "CREATE DATABASE d",
+            "CREATE VIEW d.later AS SELECT 2 AS x",
+            "ALTER VIEW v AS SELECT x FROM d.later",
+        ):
+            client.execute(statement)
+    with RunningServer(tmp_path) as second:
+        assert not second.fields_of("not restored")
+        assert second.connect().execute("SELECT x FROM w").fetchall() == [(2,)]
+
+
 def test_a_job_that_cannot_be_resumed_stops_no_other(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with RunningServer(state) as first:

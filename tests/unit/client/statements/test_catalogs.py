@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,7 @@ def test_a_catalog_that_cannot_be_opened_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
     statements = [
         "CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')",
-        "CREATE TABLE broken (a INT) WITH ('connector' = 'nothing')",
+        "CREATE TABLE broken (a INT",
     ]
     (tmp_path / "lake" / "catalog.json").write_text(json.dumps({"format": 1, "statements": statements}))
     with opened(tmp_path / "kept") as made:
@@ -163,6 +164,91 @@ def test_a_catalog_that_cannot_be_opened_is_not_there(tmp_path: Path) -> None:
     with opened(tmp_path / "kept") as made:
         assert count(made, "sales.t") == 2
     assert json.loads((tmp_path / "lake" / "catalog.json").read_text())["statements"] == statements
+
+
+def test_what_can_no_longer_be_run_is_reported_and_takes_nothing_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A view of a table that was dropped, of a file that is gone: DROP VIEW needs a catalog that is open."""
+    data = tmp_path / "cities.csv"
+    data.write_text("n\n1\n")
+    with opened(tmp_path / "kept") as made:
+        made.executescript(f"{table('t', 2)} {table('u', 3)} CREATE VIEW v AS SELECT a FROM t;")
+        made.executescript(f"CREATE VIEW w AS SELECT a FROM v; CREATE VIEW cities AS SELECT n FROM '{data}';")
+        made.execute("DROP TABLE t")
+    data.unlink()
+    with opened(tmp_path / "kept") as made:
+        assert count(made, "u") == 3
+        assert told(made, "SELECT * FROM w") == "SQL-1041"
+        said = capsys.readouterr().err
+        assert [f"CREATE VIEW `{name}`" in said for name in ("v", "w", "cities")] == [True] * 3
+        made.execute(table("t", 4))
+    # what was left out is still stored, and what it reads is there again
+    data.write_text("n\n7\n")
+    with opened(tmp_path / "kept") as made:
+        assert (count(made, "w"), count(made, "cities"), count(made, "u")) == (4, 1, 3)
+        made.executescript("DROP VIEW w; DROP VIEW v; DROP TABLE t")
+    with opened(tmp_path / "kept") as made:
+        assert listed(made, "SHOW TABLES") == ["u"] and listed(made, "SHOW VIEWS") == ["cities"]
+    assert "left out" not in capsys.readouterr().err
+
+
+def test_a_view_may_read_what_was_created_after_it(tmp_path: Path) -> None:
+    with opened(tmp_path / "kept") as made:
+        made.executescript(
+            f"{table('t', 2)} CREATE VIEW v AS SELECT a FROM t; CREATE VIEW w AS SELECT a FROM v; {table('u', 3)}"
+        )
+        made.execute("ALTER VIEW v AS SELECT a FROM u")
+        made.executescript(f"CREATE DATABASE sales; {table('sales.x', 5)} CREATE VIEW y AS SELECT a FROM t;")
+        made.execute("CREATE OR REPLACE VIEW y AS SELECT a FROM sales.x")
+    with opened(tmp_path / "kept") as made:
+        assert [count(made, name) for name in ("v", "w", "y")] == [3, 3, 5]
+
+
+def test_two_programs_with_one_catalog_keep_what_each_has_made(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, opened(tmp_path) as second:
+        first.executescript(f"CREATE DATABASE sales; {table('sales.t', 2)} {table('both', 2)}")
+        second.executescript(f"{table('u', 3)} CREATE VIEW v AS SELECT a FROM u;")
+        first.execute("CREATE VIEW sales.w AS SELECT a FROM sales.t")
+        # neither knows the other's names; who is later leaves what is there
+        assert told(second, table("both", 5)) == "SQL-1325"
+        # once: the statements after it are not refused for it
+        second.execute("CREATE VIEW x AS SELECT a FROM v")
+        first.execute("ALTER TABLE sales.t RENAME TO sales.s")
+    with opened(tmp_path) as third, opened(tmp_path) as fourth:
+        assert [count(third, name) for name in ("sales.s", "u", "v", "x", "both")] == [2, 3, 3, 3, 2]
+        third.execute("DROP VIEW x")
+        # what another program has dropped may be dropped again, what it has altered not
+        fourth.execute("DROP VIEW x")
+        third.execute("ALTER VIEW v AS SELECT a + 1 AS a FROM u")
+        assert told(fourth, "DROP VIEW v") == "SQL-1325"
+        fourth.execute(table("last", 1))
+    with opened(tmp_path) as made:
+        assert made.execute("SELECT MAX(a) FROM v").fetchall() == [(4,)]
+        assert listed(made, "SHOW VIEWS") == ["v"] and count(made, "last") == 1
+
+
+def test_many_programs_change_one_catalog_at_once(tmp_path: Path) -> None:
+    """Reading and replacing the file are one step: none writes what another is about to replace."""
+
+    def create(number: int) -> None:
+        with opened(tmp_path) as made:
+            for name in range(8):
+                made.execute(table(f"t{number}_{name}", 1))
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(create, range(6)))
+    with opened(tmp_path) as made:
+        assert len(listed(made, "SHOW TABLES")) == 48
+
+
+def test_a_catalog_file_that_is_moved_away_is_written_anew(tmp_path: Path) -> None:
+    with opened(tmp_path) as made:
+        made.execute(table("t", 2))
+        (tmp_path / "catalog.json").rename(tmp_path / "away")
+        made.execute(table("u", 3))
+    with opened(tmp_path) as made:
+        assert (count(made, "t"), count(made, "u")) == (2, 3)
 
 
 def test_mistakes() -> None:
