@@ -175,6 +175,10 @@ DATA: dict[str, tuple[str, str]] = {
         "The file system cannot replace a directory in one step.",
         "Write to a local file system such as ext4 or xfs.",
     ),
+    "DAT-4617": (
+        "INSERT OVERWRITE meets a job that writes to the table.",
+        "Stop that job first; started again it goes on beside the new rows.",
+    ),
     "DAT-4620": ("Spark reads penstock without a path.", "Add .load('the directory of a table')."),
     "DAT-4621": (
         "An option of Spark's reader has a value that it does not take.",

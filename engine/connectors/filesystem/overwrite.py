@@ -26,11 +26,19 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.connectors.filesystem.commit_log import COMMITS, sync_directory
 from penstock.engine.connectors.filesystem.partition_paths import partition_directory
 from penstock.engine.connectors.filesystem.sink import table_directory
+from penstock.engine.connectors.filesystem.staged_files import (
+    STAGED_SUFFIX,
+    STAGING,
+    exclusive_staging,
+    remove_staging,
+)
 
 _MARK = ".penstock.overwrite-"
 _REPLACED_LOG = ".replaced-commits"
 _INTENT = ".intent.json"
 _STATE = ".penstock.state"
+# to find no job that writes to the table: one that has just ended may be closing its files
+_ATTEMPTS = 100
 # of renameat2 (Linux) and renamex_np (macOS): the two names change places
 _EXCHANGE = 2
 
@@ -58,6 +66,9 @@ class ReplacementDirectory:
             if table.partitioned_by:
                 finish_interrupted(table)
             delete_abandoned(within, prefix)
+            # before the query runs; its end looks again
+            with self._without_writers():
+                pass
             self.path, lock = locked_directory(within, prefix)
             self.path.chmod(0o777 & ~_umask())
         except OSError as error:
@@ -93,8 +104,13 @@ class ReplacementDirectory:
 
     def _publish(self) -> None:
         shutil.rmtree(self.state_dir, ignore_errors=True)
+        with self._without_writers():
+            self._replace()
+
+    def _replace(self) -> None:
         if not self._table.partitioned_by:
             self._refuse_others(self._root)
+            self._keep_staged()
             _put(self.path, self._root)
             return
         partitions = list(_directories(self.path, len(self._table.partitioned_by)))
@@ -106,6 +122,33 @@ class ReplacementDirectory:
         self._try_exchange()
         _write_intent(self.path, partitions)
         _carry_out(self.path, self._root)
+
+    @contextlib.contextmanager
+    def _without_writers(self) -> Iterator[None]:
+        """Let no job begin to write to the table. DAT-4617 when one does: what it has staged would be lost,
+        and its checkpoints could never be resumed.
+        """
+        (self._root / STAGING).mkdir(parents=True, exist_ok=True)
+        try:
+            with exclusive_staging(self._root, _ATTEMPTS) as is_alone:
+                if not is_alone:
+                    raise PenstockError(
+                        "DAT-4617",
+                        f"a job writes to {self._root}, and cannot while its rows are replaced",
+                        hint="stop that job first; started again it goes on beside the new rows",
+                        kind=Kind.USER,
+                        sqlstate="55006",
+                    )
+                yield
+        finally:
+            remove_staging(self._root)
+
+    def _keep_staged(self) -> None:
+        """Link what jobs have staged that were killed: they publish it when they are resumed."""
+        for staged in sorted((self._root / STAGING).glob(f"*/*{STAGED_SUFFIX}")):
+            kept = self.path / staged.relative_to(self._root)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.hardlink_to(staged)
 
     def _try_exchange(self) -> None:
         """Raise DAT-4616 where the file system exchanges no names: an intent could never be carried out."""

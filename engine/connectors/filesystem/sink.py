@@ -136,6 +136,8 @@ class FilesystemSink:
         """Nothing: restored items have been committed."""
 
     def recover(self, pending: list[Committable]) -> None:
+        with self._files.report_unwritable():
+            self._files.open()
         self._commits.start()
         # staged files of the restored checkpoint: they will be committed
         request, restored = self._request, {(item.get("folder"), item["staged"]) for item in pending}

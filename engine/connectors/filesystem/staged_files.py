@@ -5,7 +5,9 @@ loss of power.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import time
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -18,6 +20,8 @@ from penstock.engine.connectors.filesystem.commit_log import COMMITS, sync_direc
 STAGING = ".penstock.staging"
 STAGED_SUFFIX = ".inprogress"
 _BLOCK_BYTES = 1 << 20
+# between two attempts to lock the staging directory alone
+_ATTEMPT_S = 0.02
 
 
 class StagedFiles:
@@ -33,6 +37,12 @@ class StagedFiles:
         self.folder = folder
         self._former = former
         self._staging = root / STAGING
+        self._lock: int | None = None
+
+    def open(self) -> None:
+        """Let nobody replace the table's directory until ``tidy``: the staged files would go with it."""
+        if self._lock is None:
+            self._lock = share_staging(self.root)
 
     def reserve(self, name: str, number: int, reserved: Collection[str]) -> tuple[str, int]:
         """Create an empty staged file ``<name>-<number>`` with a number that is free and not among
@@ -159,17 +169,79 @@ class StagedFiles:
         return sorted(path.name for path in directory.glob(f"*{STAGED_SUFFIX}")) if directory.is_dir() else []
 
     def tidy(self, *folders: str) -> None:
-        """Remove the folders that are empty, and then the staging directory."""
-        for directory in (
-            *(self._staging / folder for folder in (self.folder, self._former, *folders)),
-            self._staging,
-        ):
-            with contextlib.suppress(OSError):  # not empty, or gone: another sink of the table is at work
-                directory.rmdir()
+        """Remove the folders that are empty, and then the staging directory. ``open`` is over."""
+        for folder in (self.folder, self._former, *folders):
+            with contextlib.suppress(OSError):  # not empty, or gone
+                (self._staging / folder).rmdir()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        remove_staging(self.root)
 
     def folder_of(self, item: Committable) -> str:
         """Return the folder where a committable was staged."""
         return str(item.get("folder", self._former))
+
+
+def share_staging(root: Path) -> int | None:
+    """Make the staging directory of a table, and lock it beside other sinks. Return the descriptor that holds
+    the lock; None on a file system without locks.
+    """
+    staging = root / STAGING
+    while True:
+        staging.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(staging, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                # waits while an INSERT OVERWRITE replaces the directory
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+            except OSError:
+                os.close(descriptor)
+                return None
+            if _is_still(staging, descriptor):
+                return descriptor
+            # it was replaced or removed in between
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def exclusive_staging(root: Path, attempts: int = 1) -> Iterator[bool]:
+    """Lock the staging directory of a table against all sinks, if there is one. Yield whether none has it;
+    while it is locked none begins. Whoever else locks it so is done within a few of the ``attempts``. Raises
+    OSError.
+    """
+    descriptor = os.open(root / STAGING, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield any(_is_alone(descriptor, number) for number in range(attempts))
+    finally:
+        os.close(descriptor)
+
+
+def remove_staging(root: Path) -> None:
+    """Remove an empty staging directory, unless a sink of the table is at work: its lock is on this very
+    directory.
+    """
+    with contextlib.suppress(OSError), exclusive_staging(root) as is_alone:
+        if is_alone:
+            (root / STAGING).rmdir()
+
+
+def _is_alone(descriptor: int, number: int) -> bool:
+    time.sleep(_ATTEMPT_S if number else 0)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # a file system without locks
+        return True
+    return True
+
+
+def _is_still(directory: Path, descriptor: int) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(directory.stat(), os.fstat(descriptor))
+    return False
 
 
 def _is_prepared(target: Path, item: Committable) -> bool:

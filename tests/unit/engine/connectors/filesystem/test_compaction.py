@@ -66,11 +66,15 @@ def ids_of(files: list[Path]) -> list[int]:
 
 
 def left_over(root: Path) -> list[str]:
-    """Return what is there besides published files and the entries of the log."""
+    """Return what is there besides published files and the entries of the log. The staging directory stays as
+    long as a sink has not been closed, as here those of processes that died.
+    """
     return [
         str(path.relative_to(root))
         for path in root.rglob("*")
-        if path not in published(root) and path.suffix != ".commit" and path != root / COMMITS
+        if path not in published(root)
+        and path.suffix != ".commit"
+        and path not in (root / COMMITS, root / ".penstock.staging")
     ]
 
 

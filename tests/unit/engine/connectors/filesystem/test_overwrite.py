@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,8 +18,9 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.connectors.filesystem import overwrite
+from penstock.engine.connectors.filesystem.staged_files import share_staging
 from tests.harness.length import of_length
-from tests.harness.patience import PATIENCE_S
+from tests.harness.patience import PATIENCE_S, await_that
 
 FLAT = "CREATE TABLE t (id INT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{}/t', 'format' = 'csv')"
 PARTS = (
@@ -274,3 +276,74 @@ def test_a_program_that_ends_in_the_middle_leaves_the_old_rows(tmp_path: Path) -
         session.close()
     # what the dead process left is gone
     assert hidden(tmp_path) == []
+
+
+ENDLESS = "CREATE TABLE s (id INT) WITH ('connector' = 'datagen', 'rows-per-second' = '500')"
+
+
+@pytest.mark.parametrize("partitions", ["", "PARTITIONED BY (w)"])
+def test_a_job_that_writes_to_the_table_is_not_disturbed(tmp_path: Path, partitions: str) -> None:
+    """What it has staged would go with the old directory, and its checkpoint could never be committed."""
+    durable = {
+        "execution.checkpointing.dir": str(tmp_path / "state"),
+        "execution.checkpointing.interval": "50 ms",
+    }
+    table = f"CREATE TABLE t (id INT, w STRING) {partitions} WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/t', 'format' = 'csv')"
+    writer, other = Session({**durable, "table.dml-sync": "false"}), Session({"bounded.backend": "duckdb"})
+    try:
+        for session in (writer, other):
+            session.execute(table)
+        writer.execute(ENDLESS)
+        job = writer.execute("INSERT INTO t SELECT id, 'w' FROM s").job
+        assert job is not None
+        await_that(lambda: len(list((tmp_path / "t").rglob("*.csv"))) > 2)
+        with pytest.raises(PenstockError) as refused:
+            other.execute("INSERT OVERWRITE t VALUES (1, 'w')")
+        assert refused.value.code == "DAT-4617" and hidden(tmp_path) == []
+        writer.execute(f"STOP JOB '{job.job_id}'")
+        # it has ended when the statement returns: nobody waits for its locks
+        other.execute("INSERT OVERWRITE t VALUES (-1, 'w')")
+        assert rows(other, "SELECT * FROM t") == [("-1", "w")]
+        # it resumes from its checkpoint, beside the new rows
+        job = writer.execute("INSERT INTO t SELECT id, 'w' FROM s").job
+        assert job is not None
+        await_that(lambda: len(rows(other, "SELECT * FROM t")) > 1)
+        writer.execute(f"STOP JOB '{job.job_id}'")
+        assert ("-1", "w") in rows(other, "SELECT * FROM t")
+    finally:
+        writer.close()
+        other.close()
+    assert not (tmp_path / "t" / ".penstock.staging").exists()
+
+
+def test_what_a_killed_job_has_staged_is_kept(session: Session, tmp_path: Path) -> None:
+    staged = tmp_path / "t" / ".penstock.staging" / "job-operator" / "0-1-0.inprogress"
+    staged.parent.mkdir(parents=True)
+    staged.write_text("prepared")
+    session.execute("INSERT OVERWRITE t VALUES (3, 'c')")
+    assert rows(session, "SELECT * FROM t") == [("3", "c")]
+    assert staged.read_text() == "prepared"
+
+
+def test_a_job_that_begins_while_the_directory_is_replaced_waits(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would stage its rows in the old directory."""
+    exchange, entered = overwrite.exchange, threading.Event()
+    began: list[int | None] = []
+    root = tmp_path / "t"
+    sink = threading.Thread(target=lambda: began.append(share_staging(root)))
+
+    def slowly(first: Path, second: Path) -> None:
+        sink.start()
+        entered.wait(0.2)
+        assert began == []
+        exchange(first, second)
+
+    monkeypatch.setattr(overwrite, "exchange", slowly)
+    session.execute("INSERT OVERWRITE t VALUES (3, 'c')")
+    sink.join(PATIENCE_S)
+    (lock,) = began
+    assert lock is not None
+    assert os.path.samestat((root / ".penstock.staging").stat(), os.fstat(lock))
+    os.close(lock)

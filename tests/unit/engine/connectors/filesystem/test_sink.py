@@ -296,7 +296,10 @@ def test_a_changed_query_publishes_and_logs_what_its_sink_had_prepared(
     assert sorted(file.path for number in log.numbers() for file in log.read(number).files) == sorted(
         path.name for path in tmp_path.glob("part-*")
     )
-    assert not (tmp_path / COMMITS / "under-way").exists() and not (tmp_path / ".penstock.staging").exists()
+    assert not (tmp_path / COMMITS / "under-way").exists()
+    for operator in old:
+        operator.close()
+    assert not (tmp_path / ".penstock.staging").exists()
 
 
 @pytest.mark.parametrize("content", ["same length", "other"])
