@@ -46,7 +46,7 @@ class SnapshotJoinOperator(RegularJoinOperator):
         # watermark of port 0; None while it is idle
         self._rows_us: int | None = MIN_WATERMARK_US
         # since when the table's watermark has not moved; None: it moved after the last tick
-        self._moved_ms: int | None = None
+        self._moved_ms: float | None = None
 
     def open(self, context: Context) -> None:
         super().open(context)
@@ -215,8 +215,10 @@ class SnapshotJoinOperator(RegularJoinOperator):
         """
         super().on_processing_time(now_ms, out)
         if self._loading and self._snapshot.idle_ms is not None:
-            self._moved_ms = now_ms if self._moved_ms is None else self._moved_ms
-            if now_ms - self._moved_ms >= self._snapshot.idle_ms:
+            # no time of day: one that is set forward would take a table that is being read for loaded
+            since_ms = self._context.clock.monotonic_ms()
+            self._moved_ms = since_ms if self._moved_ms is None else self._moved_ms
+            if since_ms - self._moved_ms >= self._snapshot.idle_ms:
                 return start_output(self._counted(self._finish(out)))
         return None
 

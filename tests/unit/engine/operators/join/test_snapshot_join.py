@@ -89,6 +89,10 @@ class Run:
             )
         )
 
+    def tick(self, now_ms: int, wall_ms: int | None = None) -> None:
+        self.context.clock.now_ms = now_ms  # type: ignore[attr-defined]  # a manual clock
+        done(self.operator.on_processing_time(now_ms if wall_ms is None else wall_ms, self.out))
+
     def time(self, port: int, second: int | None) -> None:
         done(self.operator.on_port_time(port, None if second is None else second * S, self.out))
 
@@ -190,14 +194,29 @@ def test_a_table_whose_time_stands_still_counts_as_loaded() -> None:
     run = Run(with_node(SPEC, idle_ms=1000))
     run.table(((1, 101, 3), 1))
     run.rows((1, 1, 5))
-    done(run.operator.on_processing_time(100, run.out))
+    run.tick(100)
     run.time(1, 4)
     for now_ms in (900, 1800):
-        done(run.operator.on_processing_time(now_ms, run.out))
+        run.tick(now_ms)
     assert run.pairs() == []
-    done(run.operator.on_processing_time(1900, run.out))
+    run.tick(1900)
     assert run.pairs() == [(1, 101)]
     assert not Run().operator.wants_ticks and run.operator.wants_ticks
+
+
+def test_a_clock_that_is_set_is_no_time_that_stands_still() -> None:
+    run = Run(with_node(SPEC, idle_ms=1000))
+    run.table(((1, 101, 3), 1))
+    run.rows((1, 1, 5))
+    run.time(1, 4)
+    run.tick(100)
+    # an hour forward, and two back
+    run.tick(200, wall_ms=3_600_000)
+    assert run.pairs() == [], "the table is still being read"
+    run.tick(1099, wall_ms=-3_600_000)
+    assert run.pairs() == []
+    run.tick(1100, wall_ms=-3_600_000)
+    assert run.pairs() == [(1, 101)]
 
 
 @pytest.mark.parametrize(("zone", "hours"), [("UTC", 0), ("Asia/Kolkata", 5.5)])
