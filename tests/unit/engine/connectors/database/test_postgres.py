@@ -175,7 +175,7 @@ def test_each_state_is_worth_another_try_or_not(server: Place, state: str) -> No
 
 def test_a_full_server_is_tried_again_a_wrong_database_is_not(server: Place) -> None:
     with pytest.raises(PenstockError, match="DAT-4701") as caught:
-        PostgresConnection(server.url.replace("/d", "/nowhere_d"), None, None)
+        PostgresConnection(server.url.replace("/d", "/nowhere_d", 1), None, None)
     assert not caught.value.retriable
     server.run(f"ALTER DATABASE {server.ask('SELECT current_database()')[0][0]} CONNECTION LIMIT 0")
     server.run("CREATE ROLE guest LOGIN")
