@@ -32,6 +32,7 @@ from penstock.engine.kernels.avro import reader, writer
 from penstock.engine.kernels.functions import (
     json_paths,
     list_sets,
+    regex_search,
     string_split,
     text_scans,
     time_texts,
@@ -85,6 +86,7 @@ MODULES = (
     slots,
     spark_hash,
     list_sets,
+    regex_search,
     string_split,
     tagged_index,
     text_scans,

@@ -7,12 +7,13 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import scalar_of, texts
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
+from penstock.engine.expressions.text.regex_parser import named_groups
+from penstock.engine.expressions.text.regex_search import RegexSearch, Replacement
 from penstock.engine.expressions.text.remembered_texts import RememberedTexts
 from penstock.engine.expressions.text.scanned_texts import like_kernel
 from penstock.engine.expressions.text.strings import check_replaced
@@ -89,6 +90,24 @@ def _replacement(text: str) -> str:
     )
 
 
+def _replacement_parts(replacement: str, count: int) -> Replacement | None:
+    """Return RE2's replacement as parts, ``None`` for one that it refuses."""
+    literal, words, groups = b"", [], []
+    for plain, escaped in re.findall(r"([^\\]+)|\\(.?)", replacement, re.DOTALL):
+        if escaped.isdecimal() and escaped.isascii():
+            if int(escaped) > count:
+                return None
+            groups.append(int(escaped))
+            words.append((groups[-1], 0, 0))
+        elif plain or escaped == "\\":
+            begin = len(literal)
+            literal += (plain or escaped).encode()
+            words.append((-1, begin, len(literal)))
+        else:
+            return None
+    return Replacement.of(words, literal)
+
+
 def _regexp_replace(bound: BoundCall) -> Kernel:
     pattern, by = bound.constant(1), bound.constant(2)
     if not isinstance(pattern, str) or not isinstance(by, str):
@@ -96,57 +115,19 @@ def _regexp_replace(bound: BoundCall) -> Kernel:
             r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string()
         )
     usable, replacement = usable_pattern(pattern), _replacement(by)
+    parts = _replacement_parts(replacement, named_groups(pattern).count)
+    search = None if parts is None else RegexSearch(pattern, parts.groups)
 
     def kernel(s: Datum, *_: Datum) -> Datum:
         (column,) = aligned(s)
         # a longer replacement may make the texts too large
         if len(by) > 1:
             check_replaced("regexp_replace", column, lambda: pc.count_substring_regex(column, usable), by)
+        if parts is not None and search is not None and (matches := search.matches(column)) is not None:
+            return matches.replaced(parts)
         return pc.replace_substring_regex(column, usable, replacement)
 
     return kernel
-
-
-_NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
-
-
-@dataclass(frozen=True)
-class NamedGroups:
-    """A regular expression whose capturing groups all have a name (``g1``, ``g2``, ..), and the number of
-    groups.
-    """
-
-    pattern: str
-    count: int
-
-
-def named_groups(pattern: str) -> NamedGroups:
-    """Return the pattern with its capturing groups named in order. Arrow only extracts named groups."""
-    out: list[str] = []
-    count, position, in_class = 0, 0, False
-    while position < len(pattern):
-        # four states: an escape, a character class, an opening bracket, anything else
-        letter = pattern[position]
-        # \( and \[ open nothing.
-        if letter == "\\":
-            out.append(pattern[position : position + 2])
-            position += 2
-            continue
-        if letter == "[" and not in_class:
-            in_class = True
-        # []abc]: a bracket that comes first belongs to the class.
-        elif letter == "]" and in_class and pattern[position - 1] != "[":
-            in_class = False
-        if letter == "(" and not in_class:
-            # (..) captures, (?:..) does not, (?P<name>..) has a name already.
-            if pattern[position + 1 : position + 2] != "?":
-                count += 1
-                letter = f"(?P<g{count}>"
-            elif _NAMED.match(pattern, position):
-                count += 1
-        out.append(letter)
-        position += 1
-    return NamedGroups("".join(out), count)
 
 
 def of_any_group(extraction: str, bound: BoundCall) -> str:
@@ -175,6 +156,8 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
     whole = f"(?P<g0>{groups.pattern})"
     nothing = scalar_of("", pa.string())
 
+    search = RegexSearch(pattern, (group,) if group else (), most=1)
+
     def extract(column: pa.Array) -> pa.Array:
         matched = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), nothing)
         return (
@@ -184,7 +167,13 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
         )
 
     remembered = RememberedTexts(extract)
-    return lambda s, *_: remembered(aligned(s)[0])
+
+    def kernel(s: Datum, *_: Datum) -> pa.Array:
+        (column,) = aligned(s)
+        matches = search.matches(column)
+        return remembered(column) if matches is None else matches.first_texts(absent_is_null=False)
+
+    return kernel
 
 
 TEXT_PATTERNS: dict[str, Factory] = {

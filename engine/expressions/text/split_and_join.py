@@ -22,12 +22,14 @@ from penstock.engine.expressions.evaluation_errors import bad_argument, check_si
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 from penstock.engine.expressions.nested.lists import Lists, lists_of, picked
 from penstock.engine.expressions.text.like_and_regexp import usable_pattern
+from penstock.engine.expressions.text.regex_search import RegexSearch, matches_empty
 from penstock.engine.expressions.text.strings import octets
 from penstock.engine.expressions.text.text_pieces import nth_pieces
 from penstock.engine.kernels.arrow_views import string_parts, words
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 _LIST = pa.list_(pa.string())
+_SPLIT = duckdb_kernel("string_split_regex({0}, {1})", _LIST)
 _PIECE = duckdb_kernel("substring({0}, {1}, {2})", pa.string())
 
 
@@ -44,9 +46,22 @@ def splitter(pattern: str, limit: int = -1) -> Callable[[pa.Array], pa.Array]:
         return lambda texts: Lists(texts, np.ones(len(texts), np.int64)).column()
     # No special letter: a plain search needs no regular expression.
     if not _SPECIAL & set(pattern):
-        return lambda texts: pc.split_pattern(texts, pattern, max_splits=cuts)
-    usable = usable_pattern(pattern)
-    return lambda texts: pc.split_pattern_regex(texts, usable, max_splits=cuts)
+        search, general = RegexSearch.of_literal(pattern, cuts), pc.split_pattern
+    elif matches_empty(usable_pattern(pattern)):
+        # Arrow would find the same empty match for ever
+        if cuts is not None:
+            raise bad_argument(
+                f"split with a limit cannot take {pattern!r}", "the pattern matches the empty text"
+            )
+        return lambda texts: _SPLIT(texts, pa.scalar(pattern))
+    else:
+        search, general = RegexSearch.without_start(pattern, cuts), pc.split_pattern_regex
+
+    def split(texts: pa.Array) -> pa.Array:
+        matches = search.matches(texts)
+        return general(texts, pattern, max_splits=cuts) if matches is None else matches.texts_between()
+
+    return split
 
 
 def _characters(texts: pa.Array, limit: int) -> pa.Array:

@@ -10,12 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import INT, INTEGERS, SMALLINT, STRING, TINYINT, DataType
-from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise, on_first
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    nulls_of,
+    on_first,
+)
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, one_array
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
 from penstock.engine.expressions.text.compiled_texts import levenshtein, soundex_factory
 from penstock.engine.expressions.text.like_and_regexp import of_any_group, usable_pattern
+from penstock.engine.expressions.text.regex_parser import named_groups
+from penstock.engine.expressions.text.regex_search import RegexSearch
 from penstock.engine.expressions.text.strings import joined_texts
 from penstock.engine.expressions.text.text_pieces import first_pieces
 
@@ -261,20 +271,39 @@ def _pattern(bound: BoundCall) -> str:
 
 def _regexp_count(bound: BoundCall) -> Kernel:
     pattern = _pattern(bound)
-    return lambda s, *_: pc.count_substring_regex(s, pattern)
+    search = RegexSearch.without_start(pattern)
+
+    def kernel(s: pa.Array) -> pa.Array:
+        if (matches := search.matches(s)) is not None:
+            return array_of(matches.counts, nulls_of(s), _INT)
+        return pc.count_substring_regex(s, pattern)
+
+    return on_first(kernel)
 
 
 def _regexp_substr(bound: BoundCall) -> Kernel:
-    regex = f"(?P<whole>{_pattern(bound)})"
-    return on_first(lambda s: pc.struct_field(pc.extract_regex(s, regex), "whole"))
+    pattern = _pattern(bound)
+    regex = f"(?P<whole>{named_groups(pattern).pattern})"
+    search = RegexSearch(pattern, most=1)
+
+    def kernel(s: pa.Array) -> pa.Array:
+        if (matches := search.matches(s)) is not None:
+            return matches.first_texts(absent_is_null=True)
+        return pc.struct_field(pc.extract_regex(s, regex), "whole")
+
+    return on_first(kernel)
 
 
 def _regexp_instr(bound: BoundCall) -> Kernel:
     pattern = _pattern(bound)
     # the text before the match, of any characters; a . of the pattern matches no line end
-    regex = f"^(?P<before>(?s:.*?))(?P<whole>{pattern})"
+    regex = f"^(?P<before>(?s:.*?))(?P<whole>{named_groups(pattern).pattern})"
+
+    search = RegexSearch(pattern, most=1)
 
     def kernel(s: pa.Array, *_: pa.Array) -> pa.Array:
+        if (matches := search.matches(s)) is not None:
+            return array_of(matches.first_positions(), nulls_of(s), _INT)
         # Arrow returns the byte of a match: among ASCII it is the character, at three times the speed
         if pc.string_is_ascii(s).false_count == 0:
             return pc.add(pc.find_substring_regex(s, pattern).cast(_INT), pa.scalar(1, _INT))
@@ -290,8 +319,13 @@ def _regexp_extract_all(bound: BoundCall) -> Kernel:
     ``regexp_extract``.
     """
     extraction = "regexp_extract_all({{0}}, {{1}}, {})"
+    search = None
     # a constant pattern is compiled once, a column's for each row
     if isinstance(pattern := bound.constant(1), str):
+        group = bound.constant(2) if len(bound.kinds) == 3 else 1
+        # DuckDB refuses a group that the pattern has not
+        if isinstance(group, int) and 0 <= group <= min(9, named_groups(pattern).count):
+            search = RegexSearch(pattern, (group,) if group else ())
         quoted = "'" + usable_pattern(pattern).replace("'", "''") + "'"
         for _ in range(2):  # two formats fill in what is in braces
             quoted = quoted.replace("{", "{{").replace("}", "}}")
@@ -299,7 +333,16 @@ def _regexp_extract_all(bound: BoundCall) -> Kernel:
     # the whole match is never absent
     if len(bound.kinds) < 3 or bound.constant(2) != 0:
         extraction = f"list_transform({extraction}, lambda found: coalesce(found, ''))"
-    return duckdb_kernel(of_any_group(extraction, bound), pa.list_(_TEXT))
+    general = duckdb_kernel(of_any_group(extraction, bound), pa.list_(_TEXT))
+    if search is None:
+        return general
+
+    def kernel(s: Datum, *others: Datum) -> Datum:
+        (column,) = aligned(s)
+        matches = search.matches(column)
+        return general(column, *others) if matches is None else matches.all_texts()
+
+    return kernel
 
 
 TEXT_WORDS: dict[str, Factory] = {

@@ -27,9 +27,15 @@ def _cut(pieces: str, texts: pa.Array, delimiter: str, number: int) -> tuple[pa.
     offsets, data = arrow_views.string_parts(texts)
     starts, lengths = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
     find(offsets, data, np.frombuffer(delimiter.encode(), np.uint8), number, starts, lengths)
-    absent = lengths < 0
-    ends = np.zeros(len(texts) + 1, np.int64)
+    return copied_pieces(starts, lengths, data, arrow_views.validity(texts)), lengths < 0
+
+
+def copied_pieces(starts: np.ndarray, lengths: np.ndarray, data: np.ndarray, valid: np.ndarray) -> pa.Array:
+    """Return the pieces of bytes as texts; a length below zero is that of an empty one."""
+    from penstock.engine.kernels.functions import string_split
+
+    ends = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(np.maximum(lengths, 0), out=ends[1:])
     out = np.empty(int(ends[-1]), np.uint8)
     string_split.copy_pieces(starts, lengths, data, out)
-    return arrow_views.array_of_strings(ends, out, arrow_views.validity(texts), texts.type), absent
+    return arrow_views.array_of_strings(ends, out, valid, pa.string())
