@@ -169,8 +169,8 @@ TABLES: dict[str, tuple[str, str]] = {
         "SET all three settings, or none of them.",
     ),
     "SQL-1407": (
-        "One job reads a table with two values of 'scan.parallelism'; scans of a table share one source.",
-        "Give all readers the same OPTIONS hint, or set the option of the table itself.",
+        "One job has a table or equal operators with two numbers of subtasks; equal parts of a job run once.",
+        "Give all readers the same OPTIONS hint, equal operators the same hint PARALLELISM.",
     ),
     "SQL-1408": (
         "A table asks for watermark alignment that would do nothing: no event time, or several processes.",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-
-from penstock.planner.binder.binder import Binder
+from collections.abc import Iterable
 
 NEWS = logging.getLogger("penstock.planner")
 
 
-def log_notes(binder: Binder) -> None:
+def log_notes(notes: Iterable[str]) -> None:
     """Tell the user of the clauses that have no effect."""
-    for note in binder.notes:
+    for note in notes:
         NEWS.info("note: %s", note)

@@ -29,6 +29,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import Limit, Sort, TopN
+from penstock.planner.physical.chaining import subtasks
 from penstock.planner.physical.late_rows_table import late_tables
 from penstock.planner.physical.operator_specs import JobGraph
 from penstock.planner.physical.physical_planner import plan_job
@@ -286,7 +287,7 @@ def result_shape(query: PlannedQuery) -> Shape:
     limit = None if facts.finite(top) or not insert_only else trailing_limit(top)
     # a -U meets its +U only if one task emits both: a single subtask, or a gather by the key
     in_order = key is not None and (
-        query.options.parallelism == 1
+        _runs_in_one_task(query)
         or (query.with_exchanges is not None and is_gathered_by(query.with_exchanges.inputs[0], key))
     )
     update_key = key if in_order else None
@@ -300,6 +301,12 @@ def result_shape(query: PlannedQuery) -> Shape:
         limit=limit,
         update_key=update_key,
     )
+
+
+def _runs_in_one_task(query: PlannedQuery) -> bool:
+    """Whether no operator of a query has several subtasks, be it by its table or by a hint."""
+    plan = query.with_exchanges or query.plan
+    return query.options.parallelism == 1 and all(subtasks(node, 1) == 1 for node in plan.walk())
 
 
 def trailing_limit(query: LogicalPlan) -> int | None:

@@ -20,6 +20,7 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.optimizer.rules.prune_columns import NEWER_THAN_STATE, drop_unread_watermarks
 from penstock.optimizer.scan_validation import check_alignment
 from penstock.optimizer.sink_validation import check_order, check_sinks
+from penstock.optimizer.unheeded_hints import has_hints, unheeded_hints
 from penstock.planner.binder.binder import Binder
 from penstock.planner.binder.parameters import Parameters
 from penstock.planner.binder.size_limits import check_plan
@@ -66,7 +67,7 @@ class QueryPipeline:
         """Bind a statement without a state of the materialized views it reads."""
         binder = Binder(self._state.catalog, self._state.settings)
         bound = self._resolved(binder, statement, params)
-        log_notes(binder)
+        log_notes(binder.notes)
         return bound
 
     @staticmethod
@@ -120,7 +121,7 @@ class QueryPipeline:
         # batch: the backend runs the whole plan; streaming: its largest bounded subplans become sources
         runtime, chosen = choose_runtime(shared, options.mode, speaks=is_supported)
         parallelism = options.parallelism
-        if self._state.has_durable_jobs or history is not None:
+        if self._state.has_durable_jobs or history is not None or has_hints(bound):
             # the plan has one shape at every parallelism, so that its state can be restored at another
             parallelism = max(2, parallelism)
         if history is not None:
@@ -141,6 +142,7 @@ class QueryPipeline:
         plan, options, settings = query.plan, query.options, self._state.settings
         # the backend has its own physical plan
         if query.runtime == "batch":
+            log_notes(unheeded_hints(query.bound, plan))
             return PlannedQuery(query.bound, plan, options)
         facts = PlanFacts(state_ttl_ms=int(settings.get("table.exec.state.ttl")))
         # INSERT INTO: does the table take the changes of this query?
@@ -149,6 +151,7 @@ class QueryPipeline:
         # an upsert table at parallelism > 1: do the changes of a key stay in order?
         check_order(with_exchanges, facts, options.parallelism)
         check_alignment(with_exchanges, options.parallelism, str(settings.get("deployment")))
+        log_notes(unheeded_hints(query.bound, plan, with_exchanges))
         graph = plan_job(
             with_exchanges,
             facts,

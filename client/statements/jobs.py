@@ -143,20 +143,16 @@ def _rescale(state: SessionState, job: Job, parallelism: int, span: Span) -> Res
             hint="only a job that runs can be rescaled",
             sqlstate="55000",
         )
-    state.jobs.manager.rescale(
-        job, rescaled_graph(state.jobs.submitted[job.job_id], parallelism, state.settings, span)
-    )
+    graph = rescaled_graph(state.jobs.submitted[job.job_id], parallelism, state.settings, span)
+    state.jobs.manager.rescale(job, graph)
     deadline_s = time.monotonic() + _STOP_TIMEOUT_S
-    # the tasks are deployed anew; RUNNING at the new parallelism is the end of it
-    while (
-        not (job.parallelism == parallelism and job.state is JobState.RUNNING)
-        and time.monotonic() < deadline_s
-    ):
+    # the tasks are deployed anew; RUNNING with the new graph is the end of it
+    while not (job.graph is graph and job.state is JobState.RUNNING) and time.monotonic() < deadline_s:
         if job.wait(_LOOK_S):
             break
     if job.error is not None:
         raise job.error
-    return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {job.parallelism}", job)
+    return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {parallelism}", job)
 
 
 def _savepoint_directory(state: SessionState, job: Job, savepoint: nodes.Savepoint) -> Location:

@@ -51,7 +51,7 @@ def declare_view(
     mode = str(state.settings.get("execution.runtime-mode"))
     binder = Binder(state.catalog, state.settings)
     sink = binder.bind_create_materialized_view(node)
-    log_notes(binder)
+    log_notes(binder.notes)
     # a view is filled by a job in every mode, so batch is not obeyed here
     planned = pipeline.plan(sink, mode="automatic" if mode == "batch" else mode)
     assert isinstance(planned.plan, Sink)

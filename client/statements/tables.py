@@ -223,7 +223,7 @@ def _apply(state: SessionState, node: CatalogChange) -> Result:
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"view {node.name} exists already")
             view = binder.bind_create_view(node)
-            log_notes(binder)
+            log_notes(binder.notes)
             catalog.create_view(
                 view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span
             )
@@ -274,5 +274,5 @@ def _alter_view(catalog: Catalog, binder: Binder, node: nodes.AlterView) -> Resu
             return note_result(f"view {node.name} is {new} now")
         changed = nodes.CreateView(node.name, new, or_replace=True, temporary=view.temporary, span=node.span)
         catalog.create_view(binder.bind_create_view(changed), or_replace=True, span=node.name.span)
-        log_notes(binder)
+        log_notes(binder.notes)
     return note_result(f"view {node.name} altered")

@@ -8,7 +8,7 @@ from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.explain.explain import Annotate
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode
 from penstock.planner.logical.sink import StatementSet
 
 
@@ -24,6 +24,8 @@ def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:
         key = facts.upsert_key(node)
         if key is not None:
             said["key"] = f"({', '.join(node.schema[i].name for i in key)})"
+        if isinstance(node, ParallelNode) and node.subtasks is not None:
+            said["subtasks"] = str(node.subtasks.subtasks)
         state = facts.state(node)
         if state.keeps is not None:
             said["state"] = f"{facts.state_bound(node)} ({state.keeps})"

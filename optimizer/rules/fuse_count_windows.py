@@ -37,7 +37,13 @@ def _rewrite(node: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     if len(sizes) != 1 or columns != set(over.partition) or len(columns) + 1 != len(set(keys)):
         return node
     return CountWindowAggregate(
-        node.input, node.keys, node.aggregates, node.names, sizes[0], ttl_ms=node.ttl_ms
+        node.input,
+        node.keys,
+        node.aggregates,
+        node.names,
+        sizes[0],
+        ttl_ms=node.ttl_ms,
+        subtasks=node.subtasks,
     )
 
 

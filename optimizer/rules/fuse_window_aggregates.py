@@ -163,7 +163,9 @@ def _fused(
         return node
     own = replace(window, time_column=lowered.time_column, partition_keys=lowered.partition_keys)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in node.aggregates)
-    fused: LogicalPlan = WindowAggregate(lowered.plan, own, keys, calls, node.names, emission=node.emission)
+    fused: LogicalPlan = WindowAggregate(
+        lowered.plan, own, keys, calls, node.names, emission=node.emission, subtasks=node.subtasks
+    )
     # The fused node's columns: keys, aggregates, window_start, window_end, window_time.
     first = len(keys) + len(calls)
     if lowered.waiting:

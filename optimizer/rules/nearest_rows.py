@@ -113,6 +113,7 @@ def _rewrite(node: LogicalPlan, facts: PlanFacts, fits: Callable[[DataType], boo
         strict=strict,
         order=tuple((column - width, down, nulls_first) for column, down, nulls_first in order[1:]),
         ties=tuple(ties),
+        subtasks=join.subtasks or node.subtasks,
     )
     return below.with_inputs((nearest,)) if isinstance(below, Project) else nearest
 

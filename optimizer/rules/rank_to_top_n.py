@@ -56,6 +56,7 @@ def _limit_rank(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None
         over.names[0],
         over.window,
         over.ttl_ms,
+        subtasks=over.subtasks,
     )
     # n = 3 is a Top 3 and still a filter; n = 1 is the Top 1 by itself.
     rest = tuple(part for part in parts if part not in bounds or (_is_equal(part) and bounds[part] > 1))

@@ -128,7 +128,8 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
     names = tuple(
         name for whole, part in zip(node.names, parts, strict=True) for name in _partial_names(whole, part)
     )
-    local = replace(node, aggregates=calls, names=names, phase=Phase.LOCAL)
+    # the local part runs where its rows are, whatever a hint asks of the aggregate
+    local = replace(node, aggregates=calls, names=names, phase=Phase.LOCAL, subtasks=None)
     width = len(node.keys)
     merges = tuple(function for part in parts for function in part.merge)
     merged = tuple(
@@ -137,12 +138,20 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
     )
     keys = tuple(range(width))
     if isinstance(node, Aggregate):
-        return _finish(node, Aggregate(local, keys, merged, names, Phase.GLOBAL, node.ttl_ms), parts)
+        return _finish(
+            node,
+            Aggregate(local, keys, merged, names, Phase.GLOBAL, node.ttl_ms, subtasks=node.subtasks),
+            parts,
+        )
     assert isinstance(node.window, Windowing)
     # The local part appends the end of its slice as the last column: the global part merges slices by it.
     window = replace(node.window, time_column=len(local.schema) - 1, sliced=True)
     return _finish(
-        node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL, node.emission), parts
+        node,
+        WindowAggregate(
+            local, window, keys, merged, names, Phase.GLOBAL, node.emission, subtasks=node.subtasks
+        ),
+        parts,
     )
 
 

@@ -76,7 +76,7 @@ class BoundSelect:
     """A bound SELECT before its ORDER BY: its input plan, the select list, and the binder for one more
     expression over the same input.
 
-    ``ttl_ms``: the state TTL of DISTINCT from a hint, in milliseconds.
+    ``hints``: those of the SELECT, for DISTINCT and for subqueries of the list.
     """
 
     rows: LogicalPlan
@@ -88,7 +88,7 @@ class BoundSelect:
     binder: ExpressionBinder
     distinct: bool
     over: OverList = dataclass_field(default_factory=OverList)
-    ttl_ms: int | None = None
+    hints: BlockHints = dataclass_field(default_factory=BlockHints)
 
     def over_rows(self, tree: exp.Expr) -> Expression:
         """Bind an expression over the same input as the select list."""
@@ -113,8 +113,14 @@ class BoundSelect:
         plan = self._projected(rows, expressions, names)
         if self.distinct:
             # SELECT DISTINCT groups by every column, without aggregates.
-            plan = Aggregate(plan, tuple(range(len(fields))), (), (), ttl_ms=self.ttl_ms)
+            ttl_ms, subtasks = self.hints.on_distinct(), self.hints.subtasks.on_distinct()
+            plan = Aggregate(plan, tuple(range(len(fields))), (), (), ttl_ms=ttl_ms, subtasks=subtasks)
             fields = tuple(replace(field, role=None) for field in fields)
+        # SELECT /*+ PARALLELISM(4) */: every operator of the SELECT is there now
+        plan = self.hints.subtasks.on_select(plan)
+        self.hints.check_used()
+        for note in self.hints.notes:
+            self.binder.context.note(note)
         return Relation(plan, fields)
 
     def _projected(
@@ -142,19 +148,10 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     with those of the list.
     """
     hints = BlockHints.of(tree)
-    # hints name tables of FROM, so FROM is bound with them; what no table used is refused at the end
+    # hints name tables of FROM, so FROM is bound with them; ``relation`` refuses what nothing used
     source = _source(tree, context, hints)
     bound = _over_source(tree, context, order, source)
-    bound = replace(
-        bound,
-        rows=hints.on_block(bound.rows, source.plan),
-        # SELECT /*+ STATE_TTL('distinct' = '1h') */ DISTINCT ..: only DISTINCT has that state
-        ttl_ms=hints.on_distinct() if bound.distinct else None,
-    )
-    hints.check_used()
-    for note in hints.notes:
-        context.note(note)
-    return bound
+    return replace(bound, rows=hints.on_block(bound.rows, source.plan), hints=hints)
 
 
 def _over_source(

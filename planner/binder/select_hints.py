@@ -14,6 +14,7 @@ from penstock.catalog.connectors.database import LOOKUP_HINT_OPTIONS, LOOKUP_OPT
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.settings import parse_duration_ms
+from penstock.planner.binder.subtask_hints import CLAUSES, SubtaskHints
 from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
@@ -35,7 +36,8 @@ class BlockHints:
     ``lookups``: lookup options of a table.
 
     ``unused``: the spans of hints that no plan node has used yet, by hint and table. ``only``: the single
-    table of a FROM without joins. ``notes``: what is said of hints that change nothing.
+    table of a FROM without joins. ``notes``: what is said of hints that change nothing. ``subtasks``: how
+    many subtasks its operators have.
     """
 
     lifetimes: dict[str, int] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class BlockHints:
     unused: dict[tuple[str, str], Span] = field(default_factory=dict)
     only: str | None = None
     notes: list[str] = field(default_factory=list)
+    subtasks: SubtaskHints = field(default_factory=SubtaskHints)
 
     @classmethod
     def of(cls, tree: exp.Expr) -> BlockHints:
@@ -66,10 +69,9 @@ class BlockHints:
             if hint.name == "LOOKUP":
                 block._look_up(hint, names)
                 continue
-            # PARALLELISM('t' = '4'): how many subtasks read a table of this FROM
             if hint.name == "PARALLELISM":
                 for option in hint.options:
-                    _read_by(tree, option)
+                    _have_subtasks(tree, option, block.subtasks)
                 continue
             # STATE_TTL('t' = '1 h', ..)
             for option in hint.options:
@@ -116,16 +118,21 @@ class BlockHints:
         self.lookups[name] = options
         self.unused["LOOKUP", name] = hint.span
 
-    def on_join(self, plan: LogicalPlan, left: str | None, right: str | None) -> LogicalPlan:
+    def on_join(
+        self, plan: LogicalPlan, below: LogicalPlan, left: str | None, right: str | None
+    ) -> LogicalPlan:
         """Return a join, possibly under a projection, with the hints of its sides applied. A side is ``None``
-        unless it is a single table.
+        unless it is a single table. ``below`` is the plan of the left side.
         """
+        return self._on_sides(self.subtasks.on_join(plan, below, right), left, right)
+
+    def _on_sides(self, plan: LogicalPlan, left: str | None, right: str | None) -> LogicalPlan:
         # a SELECT without hints keeps its very plan
         if not self.lifetimes and not self.copied and not self.lookups:
             return plan
         # The projection drops computed keys; the join is beneath it.
         if isinstance(plan, Project):
-            inner = self.on_join(plan.input, left, right)
+            inner = self._on_sides(plan.input, left, right)
             return plan if inner is plan.input else replace(plan, input=inner)
         # Lookup options replace those of the table, in this query only.
         if isinstance(plan, LookupJoin) and right is not None and right.lower() in self.lookups:
@@ -181,6 +188,7 @@ class BlockHints:
         """Note BROADCAST and LOOKUP hints that no plan node has used: they change no row. Refuse such a
         STATE_TTL, without which state would stay for ever: SQL-1602.
         """
+        self.notes += self.subtasks.notes()
         for (hint, name), span in self.unused.items():
             if hint == "BROADCAST":
                 why = (
@@ -206,24 +214,41 @@ class BlockHints:
                 )
 
 
-def _read_by(tree: exp.Expr, option: OptionEntry) -> None:
-    """Give a table of FROM, or of a window function in it, the option ``scan.parallelism``, as its own hint
-    OPTIONS does. SQL-1602 for a name that is no table there.
+def _have_subtasks(tree: exp.Expr, option: OptionEntry, hints: SubtaskHints) -> None:
+    """Apply one entry of PARALLELISM: a number for a table of FROM, a clause, or without a key the SELECT.
+
+    A table, also that of a window function, gets the option ``scan.parallelism``, as its own hint OPTIONS
+    does. SQL-1602 for a name that is neither a table there nor a clause.
     """
     tables = [table for reference in _references(tree) for table in _tables_of(reference)]
-    found = [table for table, names in tables if option.key.lower() in names]
+    name = " ".join(option.key.lower().split())
+    found = [table for table, names in tables if name in names]
     if not found:
-        near = did_you_mean(option.key, sorted({name for _, names in tables for name in names}), others=True)
-        raise PenstockError(
-            "SQL-1602",
-            f'PARALLELISM names "{option.key}", which is no table of this FROM',
-            span=option.key_span,
-            hint=near or "give the hint to the SELECT that reads the table",
-            sqlstate="0A000",
-        )
+        joined = {table_name(join.this): join for join in tree.args.get("joins") or []}
+        joins = {f"JOIN {alias}" for alias in joined if alias}
+        if name and name not in {*CLAUSES, *map(str.lower, joins)}:
+            raise _no_operator(tree, option, {known for _, names in tables for known in names} | joins)
+        hints.add(name, option)
+        return
     for table in found:
         others = [known for known in table.meta.get("options", ()) if known.key != SCAN_PARALLELISM]
         table.meta["options"] = (*others, replace(option, key=SCAN_PARALLELISM))
+
+
+def _no_operator(tree: exp.Expr, option: OptionEntry, known: set[str]) -> PenstockError:
+    queries = {(table_name(reference) or "").lower() for reference in _references(tree)}
+    near = (
+        "it is a query: write the hint behind its SELECT"
+        if option.key.lower() in queries
+        else did_you_mean(option.key, [*sorted(known), *(clause.upper() for clause in CLAUSES)], others=True)
+    )
+    return PenstockError(
+        "SQL-1602",
+        f'PARALLELISM names "{option.key}", which is neither a table of this FROM nor one of its clauses',
+        span=option.key_span,
+        hint=near,
+        sqlstate="0A000",
+    )
 
 
 def _tables_of(reference: exp.Expr) -> Iterator[tuple[exp.Table, set[str]]]:

@@ -35,6 +35,7 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Needed,
+    ParallelNode,
     Pruned,
     StateBound,
     StateFacts,
@@ -68,7 +69,7 @@ _BEST = frozenset({"min", "max", "any_value", "max_by", "min_by", "first_value",
 
 
 @dataclass(frozen=True)
-class Aggregate(UnaryNode):
+class Aggregate(UnaryNode, ParallelNode):
     """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then
     aggregates.
 
@@ -159,7 +160,9 @@ class Aggregate(UnaryNode):
         keep = _needed_calls(self, needed) or ([0] if not self.keys and self.aggregates else [])
         child, positions, calls = _prune_input(self, keep, frozenset(), pruner)
         names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
-        return Aggregate(child, keys, calls, names, ttl_ms=self.ttl_ms), _moved_calls(self, keep)
+        return Aggregate(child, keys, calls, names, ttl_ms=self.ttl_ms, subtasks=self.subtasks), _moved_calls(
+            self, keep
+        )
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         if self.phase is Phase.LOCAL:
@@ -207,7 +210,7 @@ class Aggregate(UnaryNode):
 
 
 @dataclass(frozen=True)
-class WindowAggregate(UnaryNode):
+class WindowAggregate(UnaryNode, ParallelNode):
     """GROUP BY window_start, window_end, keys. A row is emitted when the watermark passes the window's end;
     only an ``emission`` that corrects retracts rows.
 
@@ -318,7 +321,9 @@ class WindowAggregate(UnaryNode):
         child, positions, calls = _prune_input(self, keep, self.window.columns(), pruner)
         names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
         window = self.window.moved(positions)
-        pruned = WindowAggregate(child, window, keys, calls, names, emission=self.emission)
+        pruned = WindowAggregate(
+            child, window, keys, calls, names, emission=self.emission, subtasks=self.subtasks
+        )
         width = len(self.keys)
         # window_start, window_end, window_time move left with the dropped aggregates
         bounds = {width + len(self.aggregates) + i: width + len(keep) + i for i in range(3)}
@@ -356,7 +361,7 @@ class WindowAggregate(UnaryNode):
 
 
 @dataclass(frozen=True)
-class CountWindowAggregate(UnaryNode):
+class CountWindowAggregate(UnaryNode, ParallelNode):
     """GROUP BY a partition and the number of a window of ``size`` rows. Output: keys, then aggregates.
 
     ``keys`` are input positions, of the partition and of the window number, in the order of GROUP BY. The
@@ -430,7 +435,9 @@ class CountWindowAggregate(UnaryNode):
         keep = _needed_calls(self, needed)
         child, positions, calls = _prune_input(self, keep, frozenset(), pruner)
         names, keys = tuple(self.names[i] for i in keep), tuple(positions[key] for key in self.keys)
-        pruned = CountWindowAggregate(child, keys, calls, names, self.size, ttl_ms=self.ttl_ms)
+        pruned = CountWindowAggregate(
+            child, keys, calls, names, self.size, ttl_ms=self.ttl_ms, subtasks=self.subtasks
+        )
         return pruned, _moved_calls(self, keep)
 
     def state_bound(self, facts: StateFacts) -> StateBound:

@@ -121,6 +121,17 @@ def move_keys(known: Partitioning, positions: Mapping[int, int]) -> Partitioning
 
 
 @dataclass(frozen=True)
+class SubtaskHint:
+    """What a hint PARALLELISM asks of operators: their number of ``subtasks``. ``text`` is the hint as
+    written, ``position`` its offset in the statement.
+    """
+
+    subtasks: int
+    text: str
+    position: int
+
+
+@dataclass(frozen=True)
 class InputFacts:
     """The facts of an input that a requirement may depend on: whether it never retracts, and
     its upsert key.

@@ -18,15 +18,17 @@ from penstock.planner.logical.plan import PassThroughNode
 @dataclass(frozen=True)
 class Exchange(PassThroughNode):
     """An edge that ``penstock.optimizer.exchange_placement`` inserts: how the input's rows travel to the
-    subtasks above.
+    subtasks above. ``targets``: how many these are by a hint; None where they are as many as the job has.
     """
 
     no_history = None
 
     edge: Edge
+    targets: int | None = None
 
     def text(self) -> str:
-        return f"Exchange {edge_text(self.edge, self.input.schema)}"
+        targets = "" if self.targets is None else f" × {self.targets}"
+        return f"Exchange {edge_text(self.edge, self.input.schema)}{targets}"
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         # an edge changes no row: operator ids are the same at every parallelism

@@ -25,7 +25,7 @@ from penstock.planner.logical.distribution import (
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import duration_text, keys_text, order_text, renamed_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
-from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts, UnaryNode
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode, StateBound, StateFacts, UnaryNode
 from penstock.planner.logical.windows import demand
 
 Rows = frozenset[int]
@@ -199,7 +199,7 @@ class SkipTo(StrEnum):
 
 
 @dataclass(frozen=True)
-class MatchRecognize(UnaryNode):
+class MatchRecognize(UnaryNode, ParallelNode):
     """The matches of a row pattern: the earliest first, and among those that begin at one row the preferred.
     The output is one row per match, or with ``all_rows`` each row of the match.
 

@@ -24,6 +24,7 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Needed,
+    ParallelNode,
     PassThroughNode,
     Pruned,
     StateBound,
@@ -130,7 +131,7 @@ class OverFacts(PartitionFacts):
 
 
 @dataclass(frozen=True)
-class Over(PassThroughNode):
+class Over(PassThroughNode, ParallelNode):
     """Each input row with one column appended per call. All calls share partition, order and frame; ranks,
     LAG and LEAD ignore the frame.
 
@@ -348,7 +349,7 @@ class Over(PassThroughNode):
 
 
 @dataclass(frozen=True)
-class PartitionTop(PassThroughNode):
+class PartitionTop(PassThroughNode, ParallelNode):
     """Top-N per partition: the rows whose ``rank`` (row_number, rank, dense_rank) is at most ``limit``, kept
     up to date.
 

@@ -7,7 +7,7 @@ partitioning, requirements. Recursion and caches are in ``penstock.optimizer.pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import ClassVar, Protocol
 
 from penstock.catalog.errors import PenstockError
@@ -22,6 +22,7 @@ from penstock.planner.logical.distribution import (
     InputFacts,
     Partitioning,
     Requirement,
+    SubtaskHint,
 )
 from penstock.planner.logical.node_digest import Digest, ExactTexts
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
@@ -337,6 +338,16 @@ class LogicalPlan:
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> OperatorFacts:
         """Return the facts that the node's operator needs besides the node over the schemas of its inputs."""
         return OperatorFacts(tuple(map(derived.insert_only, self.inputs)))
+
+
+@dataclass(frozen=True)
+class ParallelNode(LogicalPlan):
+    """Base of nodes whose operator may have its own number of subtasks, by a hint.
+
+    No digest has the hint, for it changes no row: state is restored at another number of it.
+    """
+
+    subtasks: SubtaskHint | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from penstock.planner.logical.distribution import (
 )
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, number_parts
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
-from penstock.planner.logical.plan import LogicalPlan, StateBound, StateFacts
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode, StateBound, StateFacts
 from penstock.planner.logical.windows import demand
 
 ROWTIME = "rowtime"
@@ -29,7 +29,7 @@ ROWTIME = "rowtime"
 
 
 @dataclass(frozen=True)
-class ProcessTable(LogicalPlan):
+class ProcessTable(ParallelNode):
     """The rows that a process table function emits for the rows of ``tables``, in the order of its
     declaration. ``names``: by table, the columns that the function sees, the first of the table's.
 

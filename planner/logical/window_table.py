@@ -33,6 +33,7 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Needed,
+    ParallelNode,
     PassThroughNode,
     Pruned,
     StateBound,
@@ -49,7 +50,7 @@ from penstock.planner.logical.windows import (
 
 
 @dataclass(frozen=True)
-class WindowTable(PassThroughNode):
+class WindowTable(PassThroughNode, ParallelNode):
     """A windowing table-valued function: each row once per window it falls in, with window_start, window_end,
     window_time appended.
 

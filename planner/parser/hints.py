@@ -20,6 +20,7 @@ _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:\(((?:[^()']|'(?:[^']|'')*')*)\))?\s*(,|$)")
 # 'key' = 'value' or key = 'value', where a doubled quote is a quote
 _OPTION = re.compile(r"\s*('(?:[^']|'')*'|[A-Za-z_][\w.-]*|`[^`]+`)\s*=\s*('(?:[^']|'')*')\s*(,|$)")
+_NUMBER = re.compile(r"\s*'?(\d+)'?\s*")
 _VALUE = re.compile(r"\s*('(?:[^']|'')*')\s*")
 # a table's name: a plain word, or any text in backticks
 _NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
@@ -29,7 +30,7 @@ _OF_SELECT = {
     "BROADCAST": "BROADCAST(t)",
     "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
     "BACKFILL": "BACKFILL('spark')",
-    "PARALLELISM": "PARALLELISM('t' = '4')",
+    "PARALLELISM": "PARALLELISM('t' = '4', 'JOIN' = '2')",
 }
 _JOINS = "joins choose by what their inputs are"
 _PARTITIONS = "rows are distributed by the keys that the operators need"
@@ -120,6 +121,10 @@ def _select_hint(text: str, hint: Hint) -> SelectHint:
     usage = _OF_SELECT.get(hint.name)
     if usage is None:
         raise _no_effect(hint)
+    # PARALLELISM(4): an option without a key
+    if hint.name == "PARALLELISM" and (number := _NUMBER.fullmatch(text, hint.start, hint.end)):
+        span = Span(*number.span(1))
+        return SelectHint(hint.name, hint.span, (OptionEntry("", number[1], span, span),))
     # the usage text tells the kind of arguments: 'key' = 'value', a 'value', or names
     if "=" in usage:
         return SelectHint(hint.name, hint.span, tuple(_options(text, hint, usage)))

@@ -9,7 +9,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.planner.logical.distribution import Edge, Forward, Partition
 from penstock.planner.logical.exchange import Exchange
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.operator_specs import AnyOperatorSpec
@@ -76,7 +76,8 @@ def is_as_parallel(vertex: OperatorVertex) -> bool:
 
 def subtasks(node: LogicalPlan, parallelism: int) -> int:
     """Return the number of subtasks of a node: sources have all, literal rows and bounded results one. Below
-    an exchange to one subtask it is one. A table may declare its own number.
+    an exchange to one subtask it is one. A table may declare its own number, and a hint that of an operator:
+    its exchanges have it.
     """
     match node:
         case Scan():
@@ -91,16 +92,20 @@ def subtasks(node: LogicalPlan, parallelism: int) -> int:
         # to a single subtask
         case Exchange(edge=Partition(keys=())):
             return 1
+        case Exchange(targets=int() as targets):
+            return targets
         case Exchange():
             return parallelism
     # a forward edge keeps the number; a join of unlike sides has exchanges on both
     return max(subtasks(child, parallelism) for child in node.inputs)
 
 
-def lies_as_read(node: LogicalPlan) -> bool:
-    """Whether a node's rows lie over as many subtasks as a table declares for reading it: no exchange has
-    moved them since.
+def lies_as_declared(node: LogicalPlan) -> bool:
+    """Whether a node's rows lie over as many subtasks as a table declares for reading it, or a hint for an
+    operator: no exchange has moved them since.
     """
     if isinstance(node, Scan):
         return scan_parallelism(node.table) is not None
-    return not isinstance(node, Exchange) and any(map(lies_as_read, node.inputs))
+    if isinstance(node, ParallelNode) and node.subtasks is not None:
+        return True
+    return not isinstance(node, Exchange) and any(map(lies_as_declared, node.inputs))

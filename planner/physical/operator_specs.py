@@ -7,6 +7,7 @@ derived from the plan below. A few nodes exist in the physical plan only; they a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from penstock.catalog.frozen_dataclass import dataclass
@@ -15,7 +16,7 @@ from penstock.planner.expressions.nodes import Expression
 from penstock.planner.logical.aggregate import WindowAggregate
 from penstock.planner.logical.distribution import Edge
 from penstock.planner.logical.operator_facts import OperatorFacts
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode
 from penstock.planner.logical.scan import BoundedInput, Scan, Values
 from penstock.planner.physical.state_compatibility import PlanCompatibility
 
@@ -57,10 +58,13 @@ class InputSchema(LogicalPlan):
 
 
 def over_schemas(node: LogicalPlan) -> LogicalPlan:
-    """Return a node with each input replaced by its schema."""
+    """Return a node with each input replaced by its schema, and without the hint for its subtasks."""
     # a source has no inputs: the node as it is
     if not node.inputs:
         return node
+    # the number is the chain's
+    if isinstance(node, ParallelNode) and node.subtasks is not None:
+        node = replace(node, subtasks=None)
     return node.with_inputs(tuple(InputSchema(child.schema) for child in node.inputs))
 
 

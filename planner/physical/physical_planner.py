@@ -14,7 +14,7 @@ from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.interval_join import IntervalJoin
 from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.operator_facts import DerivedFacts, SettingReader
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.recursive_query import RecursiveQuery
 from penstock.planner.logical.sink import Sink, StatementSet
@@ -62,8 +62,8 @@ def plan_job(
         planner.vertex(sink, "")
     most = max((vertex.parallelism for vertex in planner.vertices()), default=1)
     if most > max_parallelism:
-        message = f"a table wants {most} subtasks, and pipeline.max-parallelism is {max_parallelism}"
-        hint = "lower its 'scan.parallelism' or 'sink.parallelism'"
+        message = f"{most} subtasks are asked for, and pipeline.max-parallelism is {max_parallelism}"
+        hint = "lower 'scan.parallelism' or 'sink.parallelism' of a table, or the hint PARALLELISM"
         raise PenstockError("SQL-1402", message, hint=hint)
     return _graph(list(planner.vertices()), max_parallelism, planner.compatibility())
 
@@ -86,6 +86,8 @@ class _Planner:
             for below in node.walk()
             if isinstance(below, WatermarkAssign)
         }
+        # whether a hint asks for the subtasks of an operator
+        self._hinted = any(isinstance(node, ParallelNode) and node.subtasks for node in plan.walk())
         self._vertices: dict[str, OperatorVertex] = {}
         self._nodes: dict[str, LogicalPlan] = {}
         self._details: dict[str, tuple[str, ...]] = {}
@@ -110,6 +112,8 @@ class _Planner:
         # the id is computed before the inputs are planned: it decides whether they are
         operator_id = self._operator_id(node, scope)
         if operator_id in self._vertices:
+            if self._hinted:
+                _check_shared(self._vertices[operator_id], subtasks(node, self.parallelism))
             return self._vertices[operator_id]
         # base: the node whose inputs are those of the operator, below a fused filter
         predicate, base = fused_filter(node)
@@ -197,6 +201,16 @@ def _knows_idleness(vertex: OperatorVertex, origin: type[LogicalPlan]) -> bool:
             return False
         vertex = vertex.inputs[0][0]
     return True
+
+
+def _check_shared(vertex: OperatorVertex, wanted: int) -> None:
+    """Raise SQL-1407 where equal operators, which run once, are asked for with two numbers of subtasks."""
+    if vertex.parallelism != wanted:
+        raise PenstockError(
+            "SQL-1407",
+            f"one job has {vertex.spec.name} with {vertex.parallelism} and with {wanted} subtasks",
+            hint="equal parts of a job run once: give all of them the same hint PARALLELISM",
+        )
 
 
 def _check_forwards(vertex: OperatorVertex) -> None:

@@ -44,7 +44,7 @@ from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.plan import LogicalPlan
-from penstock.planner.logical.projection import Filter, Project
+from penstock.planner.logical.projection import Filter, Project, select_columns
 from penstock.planner.logical.scan import bounded
 from penstock.planner.logical.unnest import Unnest
 from penstock.planner.parser.syntax_nodes import (
@@ -79,6 +79,8 @@ def bind_from(
     """
     hints = hints or BlockHints()
     left, first = _first(tree, context, hints), table_name(tree)
+    if not isinstance(tree, JoinedTables):
+        hints.subtasks.add_source(tree, left.plan)
     for join in joins:
         # Joins are left-deep: each one takes all rows so far as its left side.
         consume(join, "this", "kind", "on", "using", "natural", "asof", "match_condition")
@@ -97,8 +99,11 @@ def bind_from(
         # Any other join, with FOR SYSTEM_TIME AS OF or without
         right = _right(join.this, context, hints)
         _refuse_same_name(left.scope, right, join)
-        hinted = partial(hints.on_join, left=first, right=table_name(join.this))
+        name, below = table_name(join.this), left.plan
+        hinted = partial(hints.on_join, below=below, left=first, right=name)
         left, first = _joined(left, right, join, context, hinted), None
+        # those of temporal, lookup and ASOF joins, which are made without ``hinted``
+        left = replace(left, plan=hints.subtasks.on_join(left.plan, below, name))
     return left
 
 
@@ -108,7 +113,10 @@ def _right(tree: exp.Expr, context: BindContext, hints: BlockHints) -> Source:
         joined = bind_from(tree.this, tree.args["joins"], context, hints)
         relation = Relation(joined.plan, joined.plan.schema.fields)
         return Source(relation, None, joined=joined.scope)
-    return bind_source(tree.this if isinstance(tree, AsOf) else tree, context)
+    table = tree.this if isinstance(tree, AsOf) else tree
+    source = bind_source(table, context)
+    hints.subtasks.add_source(table, source.relation.plan)
+    return source
 
 
 def _first(tree: exp.Expr, context: BindContext, hints: BlockHints) -> FromClause:
@@ -344,7 +352,7 @@ def _temporal(
     )
     if added or len(wide_right.schema) > len(right.plan.schema):
         # drop the computed keys, so that the output is left columns ++ right columns again
-        plan = _columns(plan, list(moved.values()))
+        plan = select_columns(plan, list(moved.values()))
     return FromClause(plan, shown_scope(left, right, kind, width).with_roles_of(plan.schema))
 
 
@@ -509,18 +517,10 @@ def join_on(
     time = None if times is None else join_time(parts, width, *times, kind)
     plan: LogicalPlan = join if time is None else as_interval_join(join, time)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return _columns(plan, range(width)) if added else plan
+        return select_columns(plan, range(width)) if added else plan
     if added or len(wide_right.schema) > len(right.schema):
-        plan = _columns(plan, list(moved.values()))
+        plan = select_columns(plan, list(moved.values()))
     return plan
-
-
-def _columns(plan: LogicalPlan, positions: Sequence[int]) -> LogicalPlan:
-    fields = [plan.schema[i] for i in positions]
-    expressions = tuple(
-        Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(positions, fields, strict=True)
-    )
-    return Project(plan, expressions, tuple(f.name for f in fields))
 
 
 # USING

@@ -163,7 +163,6 @@ def bound_rows(
         if from_ is None
         else bind_from(from_.this, tree.args.get("joins") or [], context, hints)
     )
-    hints.check_used()
     # own names first, then those of the outer query; own columns are behind the outer ones by position
     seen = Scope(Scope().beside(source.scope, width).columns, outer)
     binder = ExpressionBinder(seen, context, "WHERE")
@@ -186,7 +185,11 @@ def bound_rows(
     rows = FromClause(Filter(source.plan, conjunction(remaining)) if remaining else source.plan, source.scope)
     if nested:
         rows = filtering(rows, nested, context)
-    return InnerRows(rows.plan, width, seen, level, tuple(shared), times=time_roles(rows.scope))
+    plan = hints.subtasks.on_select(rows.plan)
+    hints.check_used()
+    for note in hints.notes:
+        context.note(note)
+    return InnerRows(plan, width, seen, level, tuple(shared), times=time_roles(rows.scope))
 
 
 def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:

@@ -174,7 +174,9 @@ class DependentJoin:
         domain = tuple(range(width, width + self.size))
         calls = self._calls(plan.aggregates, width)
         keys = len(plan.keys)
-        grouped = Aggregate(below, plan.keys + domain, calls, plan.names, ttl_ms=plan.ttl_ms)
+        grouped = Aggregate(
+            below, plan.keys + domain, calls, plan.names, ttl_ms=plan.ttl_ms, subtasks=plan.subtasks
+        )
         groups = self._ordered(grouped, len(plan.schema), keys)
         # SELECT COUNT(*) FROM t WHERE t.k = o.k: a value of the domain without rows has a row all the same
         return groups if plan.keys else self._with_empty(groups, plan)
@@ -206,7 +208,9 @@ class DependentJoin:
         bounds = (window.start_column, window.end_column)
         domain = tuple(range(width, width + self.size))
         keys = plan.keys + bounds + domain
-        grouped = Aggregate(below, keys, self._calls(plan.aggregates, width), plan.names)
+        grouped = Aggregate(
+            below, keys, self._calls(plan.aggregates, width), plan.names, subtasks=plan.subtasks
+        )
         first, results = len(plan.keys), len(plan.aggregates)
         start, end = column_of(grouped, first), column_of(grouped, first + 1)
         # window_time is the last millisecond of the window
@@ -364,7 +368,7 @@ def _hinted(joined: LogicalPlan, plan: BinaryJoin) -> LogicalPlan:
     if isinstance(joined, Project):
         return replace(joined, input=_hinted(joined.input, plan))
     assert isinstance(joined, Join)
-    return replace(joined, ttl_ms=plan.ttl_ms, copied=plan.copied)
+    return replace(joined, ttl_ms=plan.ttl_ms, copied=plan.copied, subtasks=plan.subtasks)
 
 
 def outer_aggregate(call: AggregateCall, span: Span | None) -> PenstockError:

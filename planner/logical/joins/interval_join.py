@@ -307,6 +307,7 @@ def as_interval_join(join: Join, time: JoinTime) -> IntervalJoin:
         join.ttl_ms,
         join.copied,
         time=time,
+        subtasks=join.subtasks,
     )
 
 

@@ -28,6 +28,7 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Needed,
+    ParallelNode,
     Pruned,
     StateBound,
     StateFacts,
@@ -70,7 +71,7 @@ class JoinFacts(OperatorFacts):
 
 
 @dataclass(frozen=True)
-class BinaryJoin(LogicalPlan):
+class BinaryJoin(ParallelNode):
     """Base of joins of two inputs by equal keys, with an optional residual condition over left ++ right
     columns. Output: left columns, then right columns (none for SEMI, ANTI).
 

@@ -23,6 +23,7 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Needed,
+    ParallelNode,
     Pruned,
     StateBound,
     StateFacts,
@@ -32,7 +33,7 @@ from penstock.planner.logical.windows import demand
 
 
 @dataclass(frozen=True)
-class LookupJoin(LogicalPlan):
+class LookupJoin(ParallelNode):
     """``left JOIN table FOR SYSTEM_TIME AS OF left.proc_time``, INNER or LEFT. ``scan`` is not an input: the
     table is queried by key.
 
@@ -135,7 +136,7 @@ class LookupJoin(LogicalPlan):
         moved = of_left | {width + old: len(left.schema) + new for old, new in of_scan.items()}
         residual = None if self.residual is None else self.residual.remap(moved)
         keys = tuple(of_left[key] for key in self.left_keys), tuple(of_scan[key] for key in self.right_keys)
-        return LookupJoin(left, scan, self.kind, *keys, residual), moved
+        return LookupJoin(left, scan, self.kind, *keys, residual, subtasks=self.subtasks), moved
 
     def state_bound(self, facts: StateFacts) -> StateBound:
         return StateBound("rows that wait for the answer to their lookup")

@@ -114,4 +114,6 @@ class SnapshotJoin(BinaryJoin):
 def as_snapshot_join(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:
     """Return a join as a snapshot join with this end of loading."""
     sides = join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms
-    return SnapshotJoin(*sides, build_time=build_time, loaded_us=loaded_us, idle_ms=idle_ms)
+    return SnapshotJoin(
+        *sides, build_time=build_time, loaded_us=loaded_us, idle_ms=idle_ms, subtasks=join.subtasks
+    )

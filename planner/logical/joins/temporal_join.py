@@ -27,6 +27,7 @@ from penstock.planner.logical.plan import (
     Keys,
     LogicalPlan,
     Needed,
+    ParallelNode,
     Pruned,
     StateBound,
     StateFacts,
@@ -45,7 +46,7 @@ class TemporalJoinFacts(OperatorFacts):
 
 
 @dataclass(frozen=True)
-class TemporalJoin(LogicalPlan):
+class TemporalJoin(ParallelNode):
     """``left JOIN right FOR SYSTEM_TIME AS OF left.time``, INNER or LEFT. A right row is the version of its
     keys from its time until the next version. Output: left columns, then right columns.
 

@@ -5,17 +5,20 @@ from dataclasses import replace
 import pytest
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
 from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by, partitioning
+from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.logical.aggregate import Aggregate, Phase
 from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
 from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.joins.join import BinaryJoin, JoinKind
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import TopN
 from penstock.planner.physical.chaining import subtasks
+from penstock.planner.physical.physical_planner import plan_job
 from tests.unit.optimizer.sql import bind, catalog
 
 
@@ -168,6 +171,88 @@ def test_a_sink_of_its_own_number() -> None:
     assert edges(declared(rows, 1, sink=3)) == [Shuffle()]
     plan = declared(rows, 4, sink=1)
     assert edges(plan) == [Partition(())] and subtasks(plan, 4) == 1
+
+
+def numbers(plan: LogicalPlan, parallelism: int) -> list[tuple[str, int]]:
+    """The subtasks of each operator that may have a hint, from the sink down."""
+    return [
+        (type(node).__name__, subtasks(node, parallelism))
+        for node in plan.walk()
+        if isinstance(node, ParallelNode)
+    ]
+
+
+def test_an_operator_has_the_number_of_its_hint() -> None:
+    groups = "SELECT /*+ PARALLELISM(3) */ k, COUNT(*) AS n FROM orders GROUP BY k"
+    for parallelism in (1, 2, 3, 4):
+        plan = laid(groups, parallelism)
+        assert numbers(plan, parallelism) == [("Aggregate", 3)]
+        # the sink has the job's number
+        back = {1: [Partition(())], 3: []}.get(parallelism, [Partition((0,))])
+        assert edges(plan) == [*back, Partition((0,))]
+        assert subtasks(plan, parallelism) == parallelism
+    assert edges(laid(groups.replace("3", "1"), 1)) == []
+    single = laid(groups.replace("3", "1"), 2)
+    assert numbers(single, 2) == [("Aggregate", 1)] and subtasks(single, 2) == 2
+
+
+def test_operators_have_a_number_each() -> None:
+    text = (
+        "SELECT /*+ PARALLELISM('JOIN' = '3'), PARALLELISM('GROUP BY' = '2') */ a.u, COUNT(*) AS n "
+        "FROM orders AS a JOIN people AS b ON a.k = b.k GROUP BY a.u"
+    )
+    assert numbers(laid(text, 4), 4) == [("Aggregate", 2), ("Join", 3)]
+    assert numbers(laid(text, 1), 1) == [("Aggregate", 2), ("Join", 3)]
+    # the number of one clause, and one for all others
+    rest = text.replace("PARALLELISM('JOIN' = '3')", "PARALLELISM(4)")
+    assert numbers(laid(rest, 1), 1) == [("Aggregate", 2), ("Join", 4)]
+
+
+def test_one_join_of_several() -> None:
+    text = (
+        "SELECT /*+ PARALLELISM('JOIN c' = '3') */ a.u FROM orders AS a JOIN people AS b ON a.k = b.k "
+        "JOIN people AS c ON a.u = c.age"
+    )
+    assert numbers(laid(text, 2), 2) == [("Join", 3), ("Join", 2)]
+
+
+def test_a_part_that_ran_with_the_keys_of_an_operator_moves_to_its_number() -> None:
+    """Without a hint both aggregates share the exchange of the lower one."""
+    text = "SELECT {} k, MAX(n) AS m FROM (SELECT COUNT(*) AS n, k FROM orders GROUP BY k) GROUP BY k"
+    assert edges(laid(text.format(""))) == [Partition((0,))]
+    plan = laid(text.format("/*+ PARALLELISM(3) */"))
+    assert numbers(plan, 2) == [("Aggregate", 3), ("Aggregate", 2)]
+
+
+def test_a_side_that_is_copied_goes_to_the_subtasks_of_the_hint() -> None:
+    text = "SELECT /*+ BROADCAST(b), PARALLELISM(3) */ a.u FROM orders AS a JOIN people AS b ON a.k = b.k"
+    plan = laid(text)
+    assert numbers(plan, 2) == [("Join", 3)]
+    assert edges(plan)[-2:] == [Shuffle(), Broadcast()]
+
+
+def test_without_keys_there_is_one_subtask() -> None:
+    plan = laid("SELECT /*+ PARALLELISM(3) */ COUNT(*) AS n FROM orders")
+    assert numbers(plan, 2) == [("Aggregate", 1)]
+    assert not any(isinstance(node, ParallelNode) and node.subtasks for node in plan.walk())
+
+
+def test_equal_operators_have_one_number() -> None:
+    text = "SELECT /*+ PARALLELISM({}) */ k, COUNT(*) AS n FROM orders GROUP BY k"
+    plan = laid(f"{text.format(2)} UNION ALL {text.format(3)}")
+    with pytest.raises(PenstockError) as refused:
+        plan_job(plan, PlanFacts(), parallelism=2, settings=Settings())
+    assert refused.value.code == "SQL-1407"
+    same = laid(f"{text.format(3)} UNION ALL {text.format(3)}")
+    graph = plan_job(same, PlanFacts(), parallelism=2, settings=Settings())
+    assert [chain.parallelism for chain in graph.chains if "aggregate" in chain.name] == [3]
+
+
+def test_no_more_subtasks_than_key_groups() -> None:
+    plan = laid("SELECT /*+ PARALLELISM(9) */ k, COUNT(*) AS n FROM orders GROUP BY k")
+    with pytest.raises(PenstockError) as refused:
+        plan_job(plan, PlanFacts(), parallelism=2, settings=Settings(), max_parallelism=8)
+    assert refused.value.code == "SQL-1402"
 
 
 def test_one_table_has_one_number_in_a_job() -> None:

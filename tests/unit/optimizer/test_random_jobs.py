@@ -12,7 +12,8 @@ from penstock.catalog.types import DAY_TIME_INTERVAL, TIMESTAMP
 from penstock.client.session import Session
 from penstock.planner.explain.explain import explain
 from penstock.planner.expressions.nodes import Call, Literal
-from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.distribution import SubtaskHint
+from penstock.planner.logical.plan import LogicalPlan, ParallelNode
 from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.logical.sort import Sort
@@ -46,14 +47,23 @@ def as_stream(node: LogicalPlan) -> LogicalPlan:
     return node
 
 
+def hinted(node: LogicalPlan, seed: int) -> LogicalPlan:
+    """Each kind of node with a number of subtasks of its own: equal nodes, which run once, have one number."""
+    if not isinstance(node, ParallelNode) or node.is_row_wise:
+        return node
+    number = (seed + len(type(node).__name__)) % 3 + 1
+    return replace(node, subtasks=SubtaskHint(number, f"PARALLELISM({number})", 0))
+
+
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_jobs_give_the_same_rows(session: Session, first: int) -> None:
     for seed in range(first, first + 10):
         plan = RandomPlans(seed).plan().transform(as_stream)
         expected = rows_of(plan)
-        for parallelism in ("1", "2"):
+        apart = plan.transform(lambda node: hinted(node, seed))  # noqa: B023  # it is called at once
+        for parallelism, wanted in (("1", plan), ("2", plan), ("1", apart), ("2", apart)):
             session.settings.set("parallelism.default", parallelism)
-            result = session.pipeline.start(session.pipeline.plan(Sink(plan, None)))
+            result = session.pipeline.start(session.pipeline.plan(Sink(wanted, None)))
             columns = result.final_rows(PATIENCE_S).columns
             found = sorted(str(row) for row in zip(*(column.to_pylist() for column in columns), strict=True))
             assert found == expected, f"seed {seed} × {parallelism}\n{explain(plan)}"

@@ -21,7 +21,7 @@ from penstock.planner.logical.sink import StatementSet
 from penstock.planner.logical.sort import Sort
 from penstock.planner.physical.operator_specs import InputSchema
 
-BASES = {plan.UnaryNode, plan.PassThroughNode, BinaryJoin}
+BASES = {plan.ParallelNode, plan.UnaryNode, plan.PassThroughNode, BinaryJoin}
 # Fused into a Calc, an edge, ordered by the client, read by a backend, split into sinks, planned as a Recursion: no
 # operator runs them.
 NOT_RUN = {Filter, Project, Exchange, Sort, HistoryScan, StatementSet, InputSchema}

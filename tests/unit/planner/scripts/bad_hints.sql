@@ -138,3 +138,52 @@ error[SQL-1009]: this hint cannot be read
   1 | SELECT 1 /*+ */
     |          ^^^^^^
 hint: write /*+ OPTIONS('key' = 'value') */
+====
+SELECT /*+ PARALLELISM('c' = '4') */ COUNT(*) FROM bid AS b
+---
+error[SQL-1602]: PARALLELISM names "c", which is neither a table of this FROM nor one of its clauses
+  1 | SELECT /*+ PARALLELISM('c' = '4') */ COUNT(*) FROM bid AS b
+    |                        ^^^
+hint: there is DISTINCT, GROUP BY, JOIN, OVER, b, bid
+====
+SELECT /*+ PARALLELISM('JOIN d' = '4') */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+---
+error[SQL-1602]: PARALLELISM names "JOIN d", which is neither a table of this FROM nor one of its clauses
+  1 | SELECT /*+ PARALLELISM('JOIN d' = '4') */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+    |                        ^^^^^^^^
+hint: did you mean "JOIN c"?
+====
+SELECT /*+ PARALLELISM('s' = '4') */ COUNT(*) FROM (SELECT price FROM bid) AS s
+---
+error[SQL-1602]: PARALLELISM names "s", which is neither a table of this FROM nor one of its clauses
+  1 | SELECT /*+ PARALLELISM('s' = '4') */ COUNT(*) FROM (SELECT price FROM bid) AS s
+    |                        ^^^
+hint: it is a query: write the hint behind its SELECT
+====
+SELECT /*+ PARALLELISM(0) */ DISTINCT price FROM bid
+---
+error[SQL-1602]: '0' is no number of subtasks
+  1 | SELECT /*+ PARALLELISM(0) */ DISTINCT price FROM bid
+    |                        ^
+hint: write a whole number from 1 on: PARALLELISM(4)
+====
+SELECT /*+ PARALLELISM('GROUP BY' = 'many') */ price, COUNT(*) FROM bid GROUP BY price
+---
+error[SQL-1602]: 'many' is no number of subtasks
+  1 | SELECT /*+ PARALLELISM('GROUP BY' = 'many') */ price, COUNT(*) FROM bid GROUP BY price
+    |                                     ^^^^^^
+hint: write a whole number from 1 on: PARALLELISM(4)
+====
+SELECT /*+ PARALLELISM(b) */ COUNT(*) FROM bid AS b
+---
+error[SQL-1009]: these options cannot be read
+  1 | SELECT /*+ PARALLELISM(b) */ COUNT(*) FROM bid AS b
+    |            ^^^^^^^^^^^
+hint: write /*+ PARALLELISM('t' = '4', 'JOIN' = '2') */
+====
+SELECT * FROM bid /*+ PARALLELISM(4) */
+---
+error[SQL-1602]: PARALLELISM has no effect here
+  1 | SELECT * FROM bid /*+ PARALLELISM(4) */
+    |                       ^^^^^^^^^^^
+hint: write it behind SELECT: SELECT /*+ PARALLELISM('t' = '4', 'JOIN' = '2') */ ..
