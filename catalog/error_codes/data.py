@@ -177,7 +177,7 @@ DATA: dict[str, tuple[str, str]] = {
     ),
     "DAT-4617": (
         "INSERT OVERWRITE meets a job that writes to the table.",
-        "Stop that job first; started again it goes on beside the new rows.",
+        "Stop that job first; started again it continues beside the new rows.",
     ),
     "DAT-4620": ("Spark reads penstock without a path.", "Add .load('the directory of a table')."),
     "DAT-4621": (

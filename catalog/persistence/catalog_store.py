@@ -148,10 +148,11 @@ class CatalogStore:
                 found[created[1], ".".join(_parts(created[2]))] = StoredStatement(None, text)
             else:
                 # a table and a view cannot both have a name
-                parts = (used.catalog, used.database, *_parts(created[2]))[-3:]
-                if len(_parts(created[2])) == 2:
-                    parts = (self.catalog, *parts[1:])
-                found["RELATION", ".".join(parts)] = StoredStatement(use, text)
+                named_parts = _parts(created[2])
+                # db.t is of this catalog, t of where the USE leads
+                within = [self.catalog] if len(named_parts) == 2 else [used.catalog, used.database]
+                full = [*within, *named_parts][-3:]
+                found["RELATION", ".".join(full)] = StoredStatement(use, text)
         return found
 
     @property

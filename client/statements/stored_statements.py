@@ -54,9 +54,9 @@ def run_stored(
     while len(pending) < before:
         before = len(pending)
         pending = [
-            replace(one, error=error)
+            replace(one, error=failure)
             for one in pending
-            if (error := _run_one(one, parse, run)) is not None and error.code not in passed_over
+            if (failure := _run_one(one, parse, run)) is not None and failure.code not in passed_over
         ]
     return pending
 

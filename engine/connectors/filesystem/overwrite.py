@@ -135,7 +135,7 @@ class ReplacementDirectory:
                     raise PenstockError(
                         "DAT-4617",
                         f"a job writes to {self._root}, and cannot while its rows are replaced",
-                        hint="stop that job first; started again it goes on beside the new rows",
+                        hint="stop that job first; started again it continues beside the new rows",
                         kind=Kind.USER,
                         sqlstate="55006",
                     )

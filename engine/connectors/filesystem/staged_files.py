@@ -7,12 +7,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import time
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.clock import pause_ms
 from penstock.engine.api.sink import Committable
 from penstock.engine.connectors.filesystem.commit_log import COMMITS, sync_directory
 
@@ -21,7 +21,7 @@ STAGING = ".penstock.staging"
 STAGED_SUFFIX = ".inprogress"
 _BLOCK_BYTES = 1 << 20
 # between two attempts to lock the staging directory alone
-_ATTEMPT_S = 0.02
+_ATTEMPT_MS = 20
 
 
 class StagedFiles:
@@ -227,7 +227,7 @@ def remove_staging(root: Path) -> None:
 
 
 def _is_alone(descriptor: int, number: int) -> bool:
-    time.sleep(_ATTEMPT_S if number else 0)
+    pause_ms(_ATTEMPT_MS if number else 0)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

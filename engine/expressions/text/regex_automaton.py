@@ -16,8 +16,8 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.expressions.text.regex_parser import (
     LAST_CODE,
     Bound,
+    CapturingGroup,
     Choice,
-    Group,
     Letters,
     Node,
     Repeated,
@@ -352,4 +352,4 @@ def build_tables(node: Node, groups: tuple[int, ...]) -> RegexTables:
     """
     if len(groups) * 2 > _MASK_BITS:
         raise Unsupported
-    return _Builder(Group(0, node) if 0 in groups else node, groups).build()
+    return _Builder(CapturingGroup(0, node) if 0 in groups else node, groups).build()

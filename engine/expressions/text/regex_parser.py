@@ -78,7 +78,7 @@ class Repeated:
 
 
 @dataclass(frozen=True)
-class Group:
+class CapturingGroup:
     """A capturing group, numbered from 1."""
 
     number: int
@@ -92,7 +92,7 @@ class Bound:
     is_end: bool
 
 
-Node = Letters | Sequence | Choice | Repeated | Group | Bound
+Node = Letters | Sequence | Choice | Repeated | CapturingGroup | Bound
 
 
 class Unsupported(Exception):
@@ -108,7 +108,7 @@ def parse_regex(pattern: str) -> Node:
 
 def group_count(node: Node) -> int:
     """Return the number of capturing groups."""
-    if isinstance(node, Group):
+    if isinstance(node, CapturingGroup):
         return max(node.number, group_count(node.part))
     if isinstance(node, Repeated):
         return group_count(node.part)
@@ -125,14 +125,14 @@ def is_nullable(node: Node) -> bool:
         return any(map(is_nullable, node.parts))
     if isinstance(node, Repeated):
         return node.least == 0 or is_nullable(node.part)
-    return is_nullable(node.part) if isinstance(node, Group) else True
+    return is_nullable(node.part) if isinstance(node, CapturingGroup) else True
 
 
 def has_start(node: Node) -> bool:
     """Return whether the beginning of the text is asked for anywhere."""
     if isinstance(node, Bound):
         return not node.is_end
-    if isinstance(node, Repeated | Group):
+    if isinstance(node, Repeated | CapturingGroup):
         return has_start(node.part)
     return any(map(has_start, node.parts)) if isinstance(node, Sequence | Choice) else False
 
@@ -246,7 +246,7 @@ class _Parser:
     def _captured(self) -> Node:
         self._groups += 1
         number = self._groups
-        return Group(number, self._choice())
+        return CapturingGroup(number, self._choice())
 
     def _escape(self) -> Node:
         following = self._text[self._at + 1 : self._at + 2]

@@ -1,4 +1,4 @@
-"""TextMatches of a constant regular expression in a column, found by compiled loops where its states are few."""
+"""TextMatches of a constant regular expression in a column, found by compiled loops where states are few."""
 
 from __future__ import annotations
 
