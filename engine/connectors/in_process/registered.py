@@ -170,11 +170,15 @@ def _sql_type(arrow: pa.DataType) -> DataType:
 def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
     if column.type == field.type:
         return column
-    from penstock.engine.formats.file_types import read_as
+    from penstock.engine.formats.file_types import fit, read_as
 
+    declared = from_arrow(field.type)
     try:
         # as a file's column: digits beyond microseconds are cut, a UUID is a text
-        return read_as(column, from_arrow(field.type))
+        if fit(column.type, declared) is not None:
+            return read_as(column, declared)
+        # a later batch of another kind: texts of times, rows with other fields
+        return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise PenstockError(
             "DAT-4504", f"column {field.name} does not fit {field.type}", detail=str(error)[:200]

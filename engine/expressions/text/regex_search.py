@@ -1,4 +1,4 @@
-"""TextMatches of a constant regular expression in a column, found by compiled loops where states are few."""
+"""Matches of a constant regular expression in a column, found by compiled loops where its states are few."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TEXT = pa.string()
 
 @dataclass(frozen=True)
 class TextMatches:
-    """TextMatches of a column's texts, in their order.
+    """The matches of a regular expression in a column's texts, in their order.
 
     ``counts`` has the number of each text's matches, ``spans`` where each begins and ends in ``data``,
     ``groups`` the same of its groups, -1 for one without part.

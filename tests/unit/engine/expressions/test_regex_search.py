@@ -229,3 +229,18 @@ def test_machine_code_is_as_python_runs_it() -> None:
         way(kernels.copy_between)(offsets, data, pieces, spans, cuts, between)
         found.append([array.tolist() for array in (counts, spans, groups, ends, out, cuts, between)])
     assert found[0] == found[1] and found[0][0][-1] > 5
+
+
+def test_texts_that_repeat_are_extracted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+    search = regex_search._search
+
+    def counted(tables, column, most):
+        searched.append(len(column))
+        return search(tables, column, most)
+
+    monkeypatch.setattr(regex_search, "_search", counted)
+    monkeypatch.setattr(regex_search, "FIRST_ROWS", 0)
+    texts = pa.array(["item/1", "item/22", "x", None] * 1_000)
+    assert values_of("extract", texts, "item/([0-9]+)", 1).to_pylist() == ["1", "22", "", None] * 1_000
+    assert sum(searched) == 3

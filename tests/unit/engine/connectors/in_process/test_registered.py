@@ -113,6 +113,36 @@ def test_an_error_of_the_program_is_the_user_s() -> None:
 
 
 @pytest.mark.parametrize(
+    ("column", "wanted", "rows"),
+    [
+        (pa.array(["2024-01-01", None]), pa.timestamp("us"), [datetime(2024, 1, 1), None]),
+        (pa.array([{"a": 1}]), pa.struct([("b", pa.int64())]), [{"b": None}]),
+        (pa.array([1.5]), pa.timestamp("us"), None),
+        (pa.array(["x"]), pa.list_(pa.int64()), None),
+        (pa.array(["x"]), pa.duration("us"), None),
+        (pa.array([5.5]), pa.int64(), None),
+    ],
+    ids=[
+        "text of a time",
+        "other fields",
+        "number as a time",
+        "text as an array",
+        "text as an interval",
+        "fraction",
+    ],
+)
+def test_a_later_batch_of_another_kind_is_cast_or_refused(
+    column: pa.Array, wanted: pa.DataType, rows: list[Any] | None
+) -> None:
+    batch, schema = pa.record_batch([column], names=["a"]), pa.schema([("a", wanted)])
+    if rows is not None:
+        assert conform(batch, schema)["a"].to_pylist() == rows
+        return
+    with pytest.raises(PenstockError, match="DAT-4504"):
+        conform(batch, schema)
+
+
+@pytest.mark.parametrize(
     ("column", "rows"),
     [
         (pa.array([1999, None], pa.timestamp("ns")), [datetime(1970, 1, 1, 0, 0, 0, 1), None]),
