@@ -167,7 +167,7 @@ def _regexp_extract(bound: BoundCall) -> Kernel:
             else matched
         )
 
-    # those of Nexmark q21 repeat: searched row by row they made the query take 1.4 times as long
+    # those of auction channels repeat: searched row by row they made the query take 1.4 times as long
     remembered = RememberedTexts(extract)
     return lambda s, *_: remembered(aligned(s)[0])
 
