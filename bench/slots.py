@@ -1,5 +1,8 @@
-"""``python -m bench.slots``: what a second slot gives, as threads and as worker processes, beside DuckDB's second
-thread: Nexmark's queries that exchange rows, and a running count.
+"""``python -m bench.slots``: what a second slot gives, as threads and as worker processes, beside DuckDB's
+second thread: Nexmark's queries that exchange rows, and a running count.
+
+Beside them is what the machine itself gives: two processes that share nothing run the same job with one slot
+each, at once. What they lose to the caches and the memory that they share, no second slot can win.
 
 A process a side stays up and runs the jobs in turn. With ``--against CHECKOUT`` another checkout runs the same
 jobs in the same turns.
@@ -25,11 +28,14 @@ QUERIES = ("q0", "q3", "q5", "q8", "q11", "q17", "q18", "count")
 FEW_ROWS = ("q3", "q8")
 FEW_ROWS_FACTOR = 5
 _COUNT = "SELECT auction, COUNT(*) AS bids FROM bid GROUP BY auction"
+# the place whose job runs twice at once, in two processes that share nothing
+TWO_JOBS = "2 jobs"
 # what runs a job: its slots and where they are
 PLACES = {
     "1 slot": ("1", "embedded"),
     "2 slots": ("2", "embedded"),
     "2 processes": ("2", "processes"),
+    TWO_JOBS: ("1", "embedded"),
     "DuckDB 1": ("1", "duckdb"),
     "DuckDB 2": ("2", "duckdb"),
 }
@@ -127,6 +133,7 @@ class Side:
     """One checkout's process: ``run`` sends a request and waits for its answer."""
 
     def __init__(self, checkout: Path) -> None:
+        self.checkout = checkout
         self._process = subprocess.Popen(
             [sys.executable, HERE / "bench" / "slots.py", "--serve"],
             cwd=checkout,
@@ -139,11 +146,20 @@ class Side:
 
     def run(self, files: Path, query: str, place: str) -> dict[str, float]:
         """Run one job there. Raises RuntimeError when the process ended."""
+        self.start(files, query, place)
+        return self.wait()
+
+    def start(self, files: Path, query: str, place: str) -> None:
+        """Begin one job there and return at once; ``wait`` has its figures."""
         slots, deployment = PLACES[place]
         request = {"files": str(files), "query": query, "slots": slots, "deployment": deployment}
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
+
+    def wait(self) -> dict[str, float]:
+        """Return the figures of the job that was started. Raises RuntimeError when the process ended."""
+        assert self._process.stdout is not None
         reply = self._process.stdout.readline()
         if not reply:
             raise RuntimeError(f"the process of a side ended with {self._process.wait()}")
@@ -157,8 +173,24 @@ class Side:
         self._process.wait()
 
 
+def run_twice_at_once(side: Side, twin: Side, files: Path, query: str) -> dict[str, float]:
+    """Run a job in both processes at once and return the figures of one: half of the longer time by the clock,
+    and the mean of the rest, so that they compare with those of two slots that share one job's work.
+    """
+    for each in (side, twin):
+        each.start(files, query, TWO_JOBS)
+    both = side.wait(), twin.wait()
+    figures = {figure: sum(each[figure] for each in both) / 2 for figure in both[0]}
+    return figures | {"wall_s": max(each["wall_s"] for each in both) / 2}
+
+
 def measure(
-    sides: Mapping[str, Side], files: Path, query: str, places: list[str], runs: int
+    sides: Mapping[str, Side],
+    twins: Mapping[str, Side],
+    files: Path,
+    query: str,
+    places: list[str],
+    runs: int,
 ) -> dict[tuple[str, str], dict[str, float]]:
     """Return the least of each figure by side and place, of runs that take turns behind one warm run.
 
@@ -168,7 +200,12 @@ def measure(
     for _ in range(runs + 1):
         for place in places:
             for name, side in sides.items():
-                taken.setdefault((name, place), []).append(side.run(files, query, place))
+                figures = (
+                    run_twice_at_once(side, twins[name], files, query)
+                    if place == TWO_JOBS
+                    else side.run(files, query, place)
+                )
+                taken.setdefault((name, place), []).append(figures)
     return {
         key: {figure: min(run[figure] for run in each[1:]) for figure in each[0]}
         for key, each in taken.items()
@@ -183,7 +220,8 @@ def report(arguments: argparse.Namespace) -> None:
     if arguments.against is not None:
         sides["other"] = Side(arguments.against.resolve())
     places = [place for place in PLACES if not arguments.places or place in arguments.places.split(",")]
-    pairs = [("1 slot", place) for place in _AIMS if place in places]
+    twins = {name: Side(side.checkout) for name, side in sides.items()} if TWO_JOBS in places else {}
+    pairs = [("1 slot", place) for place in (*_AIMS, TWO_JOBS) if place in places]
     pairs += [("DuckDB 1", "DuckDB 2")] if "DuckDB 2" in places else []
     print(
         f"{'':6} {'':6}"
@@ -196,7 +234,7 @@ def report(arguments: argparse.Namespace) -> None:
         events = arguments.events * (FEW_ROWS_FACTOR if query in FEW_ROWS else 1)
         kinds = ("person", "auction") if query in FEW_ROWS else nexmark_events.KINDS
         files = nexmark_events.written(arguments.folder.resolve(), events, kinds, ("parquet",))
-        figures = measure(sides, files, query, places, arguments.runs)
+        figures = measure(sides, twins, files, query, places, arguments.runs)
         for name in sides:
             of = {place: figures[name, place] for place in places}
             line = f"{query:6} {name:6}" + "".join(f"{of[place]['wall_s']:12.3f}" for place in places)
@@ -210,7 +248,7 @@ def report(arguments: argparse.Namespace) -> None:
         mean = math.exp(sum(math.log(gain) for gain in each) / len(each))
         aim = f", aim {_AIMS[place]}" if place in _AIMS else ""
         print(f"{name}, {place}: geometric mean {mean:.2f}x, least {min(each):.2f}x{aim}")
-    for side in sides.values():
+    for side in (*sides.values(), *twins.values()):
         side.close()
 
 
