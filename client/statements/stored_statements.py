@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
@@ -40,38 +40,42 @@ def run_stored(
     it. So those that failed are run again as long as others have succeeded. Errors of the codes
     ``passed_over`` are none.
     """
-    pending: list[BrokenStatement] = []
-    for text in texts:
+    waiting: list[tuple[int, str, str]] = []
+    broken: dict[int, BrokenStatement] = {}
+    for position, text in enumerate(texts):
         try:
             if isinstance(parse(text)[0].node, Use):
                 use = text
+            else:
+                waiting.append((position, use, text))
+        except PenstockError as error:
+            broken[position] = BrokenStatement(use, text, error)
+    before = len(waiting) + 1
+    while len(waiting) < before:
+        before = len(waiting)
+        failed: list[tuple[int, str, str]] = []
+        for position, led, text in waiting:
+            broken.pop(position, None)
+            failure = _run_one(led, text, parse, run)
+            if failure is None or failure.code in passed_over:
                 continue
-            error = PenstockError(_MAY_COME, "not run yet")
-        except PenstockError as caught:
-            error = caught
-        pending.append(BrokenStatement(use, text, error))
-    before = len(pending) + 1
-    while len(pending) < before:
-        before = len(pending)
-        pending = [
-            replace(one, error=failure)
-            for one in pending
-            if (failure := _run_one(one, parse, run)) is not None and failure.code not in passed_over
-        ]
-    return pending
+            broken[position] = BrokenStatement(led, text, failure)
+            if failure.code.startswith(_MAY_COME):
+                failed.append((position, led, text))
+        waiting = failed
+    return [broken[position] for position in sorted(broken)]
 
 
 def _run_one(
-    one: BrokenStatement,
+    use: str,
+    text: str,
     parse: Callable[[str], list[LocatedStatement]],
     run: Callable[[LocatedStatement], None],
 ) -> PenstockError | None:
-    """Run a statement, unless it would fail as before. Return why it failed."""
-    if not one.error.code.startswith(_MAY_COME):
-        return one.error
+    """Run a statement where ``use`` leads. Return why it failed."""
     try:
-        for text in (one.use, one.text):
-            for statement in parse(text):
+        for each in (use, text):
+            for statement in parse(each):
                 run(statement)
     except PenstockError as error:
         return error

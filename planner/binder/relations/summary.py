@@ -7,12 +7,33 @@ from sqlglot import exp
 from penstock.catalog.coercion import is_orderable
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Role
-from penstock.catalog.types import Boolean, Date, String, Time, is_numeric, is_timestamp
+from penstock.catalog.types import (
+    BIGINT,
+    DOUBLE,
+    STRING,
+    Boolean,
+    DataType,
+    Date,
+    Decimal,
+    String,
+    Time,
+    is_numeric,
+    is_timestamp,
+)
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.scope import Relation
 from penstock.planner.logical.scan import endless
-from penstock.planner.parser.query_parser import parse_query
-from penstock.planner.parser.syntax_nodes import SummarizedTable, consume, span_of
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    CastTo,
+    FunctionCall,
+    Reference,
+    SummarizedTable,
+    TableFunctionCall,
+    consume,
+    moved,
+    span_of,
+)
 
 _TABLE = "$summarized"
 """What the query calls the table; no statement can write this name."""
@@ -40,17 +61,33 @@ def bind_summary(tree: SummarizedTable, table: Relation, context: BindContext) -
         )
     # by position: two columns may have one name
     names = [f"c{index}" for index in range(len(table.fields))]
-    rows = ", ".join(_row(field, name) for field, name in zip(table.fields, names, strict=True))
-    text = (
-        f"SELECT u.* FROM (SELECT ARRAY[{rows}] AS a FROM `{_TABLE}`) AS t "
-        f"CROSS JOIN UNNEST(t.a) AS u ({', '.join(f'`{name}`' for name in _COLUMNS)})"
-    )
-    query = parse_query(text)
-    _set_spans(query, tree)
+    rows = [_row(field, name) for field, name in zip(table.fields, names, strict=True)]
+    query = moved(_one_row_each(_call("array", *rows)), span_of(tree))
     return context.with_table(_TABLE, table.renamed(names)).query(query)
 
 
-def _row(field: Field, name: str) -> str:
+def _one_row_each(rows: exp.Expr) -> exp.Select:
+    """Return ``SELECT u.* FROM (SELECT rows AS a FROM table) AS t CROSS JOIN UNNEST(t.a) AS u (columns)``."""
+    inner = exp.Select(
+        expressions=[exp.Alias(this=rows, alias=exp.to_identifier("a"))],
+        from_=exp.From(this=exp.Table(this=exp.to_identifier(_TABLE, quoted=True))),
+    )
+    unnested = TableFunctionCall(
+        this="UNNEST",
+        expressions=[_column("t", "a")],
+        alias=exp.TableAlias(
+            this=exp.to_identifier("u"),
+            columns=[exp.to_identifier(name, quoted=True) for name in _COLUMNS],
+        ),
+    )
+    return exp.Select(
+        expressions=[AllColumns(this=exp.to_identifier("u"))],
+        from_=exp.From(this=exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("t")))),
+        joins=[exp.Join(this=unnested, kind="CROSS")],
+    )
+
+
+def _row(field: Field, name: str) -> exp.Expr:
     """Return the row of a column, whose parts have the types of every column's row."""
     kind = field.type
     # the clock is no value of the table
@@ -58,34 +95,41 @@ def _row(field: Field, name: str) -> str:
     number, timed = is_numeric(kind), isinstance(kind, Date | Time) or is_timestamp(kind)
     shown = readable and (number or timed or isinstance(kind, String | Boolean))
     ranked = readable and (number or timed) and not isinstance(kind, Time)
-    parts = [_quoted(field.name), _quoted(str(kind))]
-    parts += [_cast(f"{call}({name})" if shown else "NULL", "STRING") for call in ("min", "max")]
-    parts.append(_cast(f"count(DISTINCT {name})" if readable and is_orderable(kind) else "NULL", "BIGINT"))
-    parts += [
-        _cast(f"{call}({name})" if readable and number else "NULL", "DOUBLE")
-        for call in ("avg", "stddev_samp")
-    ]
-    parts += [
-        _cast(f"percentile_approx({name}, {share})" if ranked else "NULL", "STRING") for share in _SHARES
-    ]
-    absent = f"count_if({name} IS NULL)" if readable else "0"
-    parts += ["count(*)", _cast(f"100 * {absent} / nullif(count(*), 0)", "DECIMAL(9, 2)")]
-    return (
-        f"named_struct({', '.join(f'{_quoted(c)}, {part}' for c, part in zip(_COLUMNS, parts, strict=True))})"
+
+    def fact(given: bool, call: str, *args: exp.Expr, **clauses: bool) -> exp.Expr:
+        return _call(call, _column(name), *args, **clauses) if given else exp.Null()
+
+    rows = _call("count", star=True)
+    absent = _call("count_if", exp.Is(this=_column(name), expression=exp.Null()))
+    share = exp.Div(
+        this=exp.Mul(this=_number("100"), expression=absent if readable else _number("0")),
+        expression=_call("nullif", rows.copy(), _number("0")),
     )
+    parts = [
+        *(exp.Literal.string(field.name), exp.Literal.string(str(kind))),
+        *(_cast(fact(shown, call), STRING) for call in ("min", "max")),
+        _cast(fact(readable and is_orderable(kind), "count", distinct=True), BIGINT),
+        *(_cast(fact(readable and number, call), DOUBLE) for call in ("avg", "stddev_samp")),
+        *(_cast(fact(ranked, "percentile_approx", _number(of)), STRING) for of in _SHARES),
+        *(rows, _cast(share, Decimal(9, 2))),
+    ]
+    named = (part for pair in zip(map(exp.Literal.string, _COLUMNS), parts, strict=True) for part in pair)
+    return _call("named_struct", *named)
 
 
-def _cast(value: str, kind: str) -> str:
-    return f"CAST({value} AS {kind})"
+def _call(name: str, *args: exp.Expr, **clauses: bool) -> FunctionCall:
+    return FunctionCall(this=name, expressions=list(args), **clauses)
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _column(*parts: str) -> Reference:
+    return Reference(expressions=[exp.to_identifier(part) for part in parts])
 
 
-def _set_spans(query: exp.Expr, tree: exp.Expr) -> None:
-    """Give all parts of a query the span of the statement, for errors."""
-    span = span_of(tree)
-    for node in query.walk():
-        if span is not None and "start" in node.meta:
-            node.meta["start"], node.meta["end"] = span.start, span.end - 1
+def _number(text: str) -> exp.Expr:
+    return exp.Literal.number(text)
+
+
+def _cast(value: exp.Expr, kind: DataType) -> CastTo:
+    node = CastTo(this=value, safe=False)
+    node.meta["sql_type"] = kind
+    return node
