@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from penstock.engine.api.row_pieces import LIMITS, batches_of, take_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels.arrow_views import words
-from penstock.engine.kernels.nested_text import canonical_text
+from penstock.engine.kernels.nested_text import canonical_text, comparable
 
 
 def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
@@ -64,8 +64,8 @@ class IdSums:
 
 
 def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
-    """Return a number per row, equal for rows equal in all columns (NULL equals NULL), and how many
-    numbers there are.
+    """Return a number per row, equal for rows equal in all columns (NULL equals NULL, NaN equals NaN,
+    -0.0 equals 0.0), and how many numbers there are.
     """
     number = np.zeros(rows.num_rows, np.int64)
     count = 1 if rows.num_rows else 0
@@ -90,7 +90,7 @@ def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
         parts = _parts(column)
         number, count = group_numbers(parts)
         return number, count
-    encoded = column.dictionary_encode(null_encoding="encode")
+    encoded = comparable(column).dictionary_encode(null_encoding="encode")
     return words(encoded.indices), max(1, len(encoded.dictionary))
 
 

@@ -22,6 +22,15 @@ def canonical_text(column: pa.Array) -> pa.Array:
     return pc.if_else(column.is_valid(), text, "null") if column.null_count else text
 
 
+def comparable(column: pa.Array) -> pa.Array:
+    """Return a flat column whose values Arrow finds equal where they are: it tells -0.0 from 0.0, and the NaN
+    of an operation from that of a CAST. Floats become words.
+    """
+    if not pa.types.is_floating(column.type):
+        return column
+    return array_of(col.words(column), ~truths(column.is_valid()) if column.null_count else None)
+
+
 def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_struct(kind):
         return _fields(column, kind)

@@ -109,6 +109,10 @@ class Flavour:
             .else_(following)
         )
 
+    def sort_value(self, arg: exp.Expr, kind: DataType) -> exp.Expr:
+        """Return what ORDER BY compares of a value: NULL inside of arrays and rows comes first."""
+        return arg
+
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
         """Return a scalar call in the dialect, and record Python functions. Raise BND-5101 for a function
         without a spelling.

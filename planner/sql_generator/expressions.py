@@ -84,7 +84,7 @@ def aggregate_sql(
 def sort_key_sql(key: SortKey, columns: Columns, flavour: Flavour) -> exp.Expr:
     """Return one ORDER BY item with NULLS FIRST or LAST."""
     return exp.Ordered(
-        this=expression_sql(key.expression, columns, flavour),
+        this=flavour.sort_value(expression_sql(key.expression, columns, flavour), key.expression.type),
         desc=key.descending,
         nulls_first=key.nulls_first,
     )

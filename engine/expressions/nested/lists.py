@@ -13,7 +13,7 @@ from penstock.engine.api import arrow_numpy
 from penstock.engine.expressions.datum import Datum, nulls_of, repeated
 from penstock.engine.expressions.evaluation_errors import check_sizes, over_capacity
 from penstock.engine.kernels.arrow_views import words
-from penstock.engine.kernels.nested_text import canonical_text, entries, lengths_of, starts_of
+from penstock.engine.kernels.nested_text import canonical_text, comparable, entries, lengths_of, starts_of
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,9 @@ def codes_of(values: pa.Array) -> np.ndarray:
     # equal values have equal canonical texts
     if pa.types.is_nested(values.type):
         values = canonical_text(values)
-    elif pa.types.is_floating(values.type):
-        # -0.0 + 0.0 is 0.0
-        values = pc.add(values, pa.scalar(0.0, values.type))
     elif pa.types.is_null(values.type):
         return np.zeros(len(values), np.int64)
-    return words(values.dictionary_encode(null_encoding="encode").indices)
+    return words(comparable(values).dictionary_encode(null_encoding="encode").indices)
 
 
 def firsts(starts: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -130,9 +130,13 @@ def _in(bound: BoundCall) -> Kernel:
         zeros = arrow_numpy.array_of(np.array([0.0, -0.0])).cast(lookup.type)
         lookup = pa.concat_arrays([lookup, zeros])
     has_null = len(known) < len(members)
+    # nor every NaN from every other
+    has_nan = pa.types.is_floating(lookup.type) and bool(pc.any(pc.is_nan(lookup)).as_py())
 
     def kernel(value: Datum, *others: Datum) -> Datum:
         is_member = pc.is_in(value, value_set=lookup)
+        if has_nan:
+            is_member = pc.or_(is_member, pc.fill_null(pc.is_nan(value), False))
         # x IN (1, NULL) is never FALSE: no match is NULL.
         if has_null:
             return pc.if_else(is_member, is_member, pa.scalar(None, pa.bool_()))

@@ -41,7 +41,7 @@ from penstock.planner.sql_generator.dialect import (
 from penstock.planner.sql_generator.duckdb.aggregates import AGGREGATES
 from penstock.planner.sql_generator.duckdb.casts import cast_like_spark
 from penstock.planner.sql_generator.duckdb.datetime import TIME_FUNCTIONS
-from penstock.planner.sql_generator.duckdb.nested import DUCKDB_NESTED
+from penstock.planner.sql_generator.duckdb.nested import DUCKDB_NESTED, sort_value
 from penstock.planner.sql_generator.duckdb.numeric import NUMBERS
 from penstock.planner.sql_generator.duckdb.strings import STRING_FUNCTIONS
 from penstock.planner.sql_generator.query import BoundedQuery, bounded_query
@@ -111,6 +111,9 @@ class DuckDbFlavour(Flavour):
 
     def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
         return cast_like_spark(self, arg, source, target, safe)
+
+    def sort_value(self, arg: exp.Expr, kind: DataType) -> exp.Expr:
+        return sort_value(arg, kind)
 
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
         """Comparisons of arrays and rows are refused where DuckDB orders an inner NULL last."""

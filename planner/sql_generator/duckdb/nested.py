@@ -184,6 +184,31 @@ DUCKDB_NESTED: dict[str, Spelling] = {
 }
 
 
+def sort_value(arg: exp.Expr, kind: DataType, depth: int = 0) -> exp.Expr:
+    """Return what ORDER BY compares of a value. DuckDB puts a NULL inside of an array or row last, in either
+    direction; so each value inside stands behind whether it is known.
+    """
+    match kind:
+        case Array(element):
+            each = exp.to_identifier(f"sorted{depth}")
+            key = _known_first([(exp.column(each.copy()), element)], depth + 1)
+            return function("list_transform", arg, exp.Lambda(this=key, expressions=[each]))
+        case Row(fields):
+            parts = [(function("struct_extract", arg.copy(), text(name)), field) for name, field in fields]
+            return when(
+                exp.Is(this=arg.copy(), expression=exp.null()), exp.null(), _known_first(parts, depth)
+            )
+    return arg
+
+
+def _known_first(parts: list[tuple[exp.Expr, DataType]], depth: int) -> exp.Expr:
+    values: list[exp.Expr] = []
+    for part, kind in parts:
+        known = exp.Not(this=exp.Is(this=part.copy(), expression=exp.null()))
+        values += [exp.Paren(this=known), sort_value(part, kind, depth)]
+    return _struct([f"f{number}" for number in range(len(values))], values)
+
+
 def nested_cast(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
     """Return a cast of a nested type. Rows are cast field by field, by position. Other casts are refused
     unless they only widen.
