@@ -13,7 +13,7 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import DataType
 from penstock.engine.api.arrow_numpy import array_of, truths
 from penstock.engine.api.clock import Clock
-from penstock.engine.expressions.datum import Kernel, aligned
+from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import one_array
 from penstock.planner.expressions.nodes import Call
 
@@ -58,6 +58,25 @@ Factory = Callable[[BoundCall], Kernel]
 def plain(kernel: Kernel) -> Factory:
     """Return the factory of a kernel that does not depend on the call."""
     return lambda bound: kernel
+
+
+FIRST_ROWS = 2_000
+"""Rows of a call that its general kernel computes, before machine code is loaded, or even compiled."""
+
+
+def compiled_later(general: Kernel, compiled: Kernel) -> Kernel:
+    """Return a kernel that is the general one for the first rows, then the compiled one. Both have the same
+    results. One thread calls it.
+    """
+    rows = 0
+
+    def kernel(*data: Datum) -> Datum:
+        nonlocal rows
+        if rows < FIRST_ROWS:
+            rows += max(len(datum) if isinstance(datum, pa.Array) else 1 for datum in data)
+        return (general if rows < FIRST_ROWS else compiled)(*data)
+
+    return kernel
 
 
 # Combined codes stay below this, so that the next column's factor cannot overflow 64 bits unnoticed.

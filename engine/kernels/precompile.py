@@ -30,8 +30,10 @@ from penstock.engine.kernels.aggregates import (
 )
 from penstock.engine.kernels.avro import reader, writer
 from penstock.engine.kernels.functions import (
+    digests,
     json_paths,
     list_sets,
+    number_texts,
     regex_search,
     string_split,
     text_scans,
@@ -61,6 +63,7 @@ MODULES = (
     writer,
     bitwise,
     csv_fields,
+    digests,
     direct_index,
     gather,
     json_documents,
@@ -86,6 +89,7 @@ MODULES = (
     slots,
     spark_hash,
     list_sets,
+    number_texts,
     regex_search,
     string_split,
     tagged_index,

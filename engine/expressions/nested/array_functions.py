@@ -35,6 +35,11 @@ from penstock.engine.expressions.nested.lists import (
 from penstock.engine.expressions.text.scanned_texts import reversed_texts
 from penstock.engine.expressions.text.strings import octets
 
+_FEW_ELEMENTS = 2_000
+"""Elements that numpy sorts as quickly as machine code is loaded."""
+_SHORT = 64
+"""Elements of a list that is sorted by inserting one after another."""
+
 
 def _size(column: pa.Array) -> pa.Array:
     lists = lists_of(column)
@@ -115,7 +120,13 @@ def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last
     if nulls_last:
         # above every rank
         sort_ranks = np.where(arrow_numpy.truths(lists.flat.is_valid()), sort_ranks, np.iinfo(np.int64).max)
-    return np.lexsort((sort_ranks, lists.parents))
+    if len(lists.flat) < _FEW_ELEMENTS or int(lists.lengths.max(initial=0)) > _SHORT:
+        return np.lexsort((sort_ranks, lists.parents))
+    from penstock.engine.kernels.functions import list_sets  # numba is loaded where it is needed
+
+    order = np.empty(len(lists.flat), np.int64)
+    list_sets.order_lists(lists.starts, np.array(sort_ranks, np.int64), order)
+    return order
 
 
 def _ranks(values: pa.Array) -> np.ndarray:

@@ -9,10 +9,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import BigInt
+from penstock.engine.api import arrow_numpy
 from penstock.engine.api.row_pieces import LIMITS
-from penstock.engine.expressions.datum import Kernel, array_of, columnwise, nulls_of_any, values_of
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    nulls_of_any,
+    on_first,
+    values_of,
+)
 from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, compiled_later, plain
 from penstock.engine.kernels.arrow_views import array_of_strings, string_parts, validity
 
 _ALL = (1 << 64) - 1
@@ -59,10 +69,31 @@ def _getbit(values: pa.Array, position: pa.Array) -> pa.Array:
     return array_of(bits.astype(np.int8), missing, pa.int8())
 
 
+def _in_base(base: int, shift: int, compute: Callable[[int], str]) -> Factory:
+    """Return the factory of whole numbers in a base, which is two to the power of ``shift``; those below zero
+    as two's complement of 64 bits.
+    """
+
+    def compiled(column: pa.Array) -> pa.Array:
+        numbers = values_of(column).astype(np.int64).view(np.uint64)
+        return _texts(numbers, np.zeros(len(column), np.uint8), validity(column), base, shift)
+
+    return lambda bound: compiled_later(by_value(compute, pa.string())(bound), on_first(compiled))
+
+
+def _texts(numbers: np.ndarray, negative: np.ndarray, valid: np.ndarray, base: int, shift: int) -> pa.Array:
+    from penstock.engine.kernels.functions import number_texts  # numba is loaded where it is needed
+
+    ends = np.empty(numbers.size + 1, np.int64)
+    out = np.empty(numbers.size * (65 if base < 4 else 33), np.uint8)
+    used = number_texts.write_numbers(numbers, negative, valid, base, shift, ends, out)
+    return array_of_strings(ends, out[:used], valid, pa.string())
+
+
 def _hex(bound: BoundCall) -> Kernel:
     if isinstance(bound.kinds[0], BigInt):
         # a negative number as two's complement of 64 bits
-        return by_value(lambda number: f"{number & _ALL:X}", pa.string())(bound)
+        return _in_base(16, 4, lambda number: f"{number & _ALL:X}")(bound)
     return columnwise(_hex_of_bytes)
 
 
@@ -161,6 +192,38 @@ def _written(number: int, base: int) -> str:
             return digits
 
 
+def _conv_factory(bound: BoundCall) -> Kernel:
+    general = by_value(_conv, pa.string())(bound)
+    source, target = bound.constant(1), bound.constant(2)
+    if not (isinstance(source, int) and isinstance(target, int)):
+        return general
+    if not (2 <= source <= 36 and 2 <= abs(target) <= 36):
+        return general
+    base = abs(target)
+    shift = base.bit_length() - 1 if base.bit_count() == 1 else 0
+
+    def compiled(column: pa.Array, *others: Datum) -> Datum:
+        from penstock.engine.kernels.functions import number_texts
+
+        offsets, data = string_parts(column)
+        numbers = np.empty(len(column), np.uint64)
+        negative, absent, left = (np.empty(len(column), np.uint8) for _ in range(3))
+        number_texts.read_numbers(offsets, data, source, numbers, negative, absent, left)
+        known = arrow_numpy.truths(column.is_valid()) if column.null_count else np.ones(len(column), np.bool_)
+        # letters beyond ASCII, or a fault
+        if (known & (left != 0)).any():
+            return general(column, *others)
+        below = negative != 0
+        numbers = np.where(below, np.uint64(0) - numbers, numbers)
+        signed = ((numbers >> np.uint64(63)) != 0) | (below & (numbers == 0)) if target < 0 else below & False
+        valid = (known & (absent == 0)).view(np.uint8)
+        return _texts(
+            np.where(signed, np.uint64(0) - numbers, numbers), signed.view(np.uint8), valid, base, shift
+        )
+
+    return compiled_later(general, lambda text, *others: compiled(*aligned(text), *others))
+
+
 BITS: dict[str, Factory] = {
     "bitwise_and": plain(pc.bit_wise_and),
     "bitwise_or": plain(pc.bit_wise_or),
@@ -171,8 +234,8 @@ BITS: dict[str, Factory] = {
     "shiftrightunsigned": _shift(_unsigned),
     "bit_count": plain(columnwise(_bit_count)),
     "getbit": plain(columnwise(_getbit)),
-    "bin": by_value(lambda number: f"{number & _ALL:b}", pa.string()),
+    "bin": _in_base(2, 1, lambda number: f"{number & _ALL:b}"),
     "hex": _hex,
     "unhex": _unhex_factory,
-    "conv": by_value(_conv, pa.string()),
+    "conv": _conv_factory,
 }

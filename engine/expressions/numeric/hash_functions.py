@@ -1,4 +1,4 @@
-"""Hashes and checksums: CRC32, SHA-2, and Spark's row hashes."""
+"""Hashes: MD5, SHA-1, SHA-2, and Spark's row hashes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
-from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
-from penstock.engine.expressions.evaluation_errors import bad_argument
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
+from penstock.engine.api.row_pieces import LIMITS
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, on_first
+from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, compiled_later
+from penstock.engine.kernels import arrow_views
 
 # the seed of Spark's hash() and xxhash64()
 _SEED = 42
@@ -27,10 +28,39 @@ def _sha2(bound: BoundCall) -> Kernel:
     name = _SHA.get(bound.constant(1))  # type: ignore[call-overload]  # the constant may have any type
     if name is None:
         raise bad_argument(f"sha2 has no digest of {bound.constant(1)} bits", "use 224, 256, 384 or 512")
-    if name == "sha256":
-        digest = duckdb_kernel("sha256({0})", pa.string())
-        return columnwise(lambda values, _: digest(values))
-    return by_value(lambda value, _: hashlib.new(name, _bytes(value)).hexdigest(), pa.string())(bound)
+    return _digest(name)(bound)
+
+
+def _digest(name: str) -> Factory:
+    """Return the factory of a digest in hexadecimal digits; a second argument is its constant length."""
+
+    def compute(value: str | bytes, *_: int) -> str:
+        return hashlib.new(name, _bytes(value), usedforsecurity=False).hexdigest()
+
+    def compiled(values: pa.Array) -> pa.Array:
+        from penstock.engine.kernels.functions import digests
+
+        offsets, data = arrow_views.string_parts(values)
+        valid, ends = arrow_views.validity(values), np.empty(len(values) + 1, np.int64)
+        width = hashlib.new(name, usedforsecurity=False).digest_size
+        size = 2 * width * (len(values) - values.null_count)
+        if size > LIMITS.array_bytes:
+            raise over_capacity()
+        out = np.empty(size, np.uint8)
+        start = np.array(digests.STARTS[name], np.uint32).view(np.uint8)
+        function = {"md5": digests.MD5, "sha1": digests.SHA1}.get(name, digests.SHA2)
+        digests.digests(function, start, width // 4, offsets, data, valid, ends, out)
+        return arrow_views.array_of_strings(ends, out, valid, pa.string())
+
+    general = by_value(compute, pa.string())
+
+    def factory(bound: BoundCall) -> Kernel:
+        # words of 64 bits
+        if name in ("sha384", "sha512"):
+            return general(bound)
+        return compiled_later(general(bound), on_first(compiled))
+
+    return factory
 
 
 def _row_hash(name: str) -> Factory:
@@ -72,6 +102,8 @@ def _words(column: pa.Array, words: Callable[[pa.Array], np.ndarray]) -> np.ndar
 
 
 DIGESTS: dict[str, Factory] = {
+    "md5": _digest("md5"),
+    "sha1": _digest("sha1"),
     "sha2": _sha2,
     "hash": _row_hash("hash"),
     "xxhash64": _row_hash("xxhash64"),

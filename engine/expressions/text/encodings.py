@@ -10,11 +10,12 @@ from urllib.parse import unquote_plus
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.expressions.datum import Datum, Kernel, columnwise
+from penstock.engine.expressions.datum import Datum, Kernel, columnwise, on_first
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, plain
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value, compiled_later, plain
 from penstock.engine.expressions.text.compiled_texts import url_decoder, url_encoded, url_parts
+from penstock.engine.expressions.text.scanned_texts import base64
 
 _CHARSETS = {
     "US-ASCII": "ascii",
@@ -108,7 +109,7 @@ def _between_texts_and_bytes(compute: Callable[[Any, str], str | bytes | None], 
 
 def _base64(bound: BoundCall) -> Kernel:
     encoded = duckdb_kernel("base64({0})", pa.string())
-    return columnwise(lambda values: encoded(pc.cast(values, pa.binary())))
+    return compiled_later(columnwise(lambda values: encoded(pc.cast(values, pa.binary()))), on_first(base64))
 
 
 def _luhn_check(digits: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import math
 import re
+import string
+from base64 import b64decode
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import numpy as np
@@ -15,8 +16,9 @@ import pyarrow.compute as pc
 from penstock.catalog.types import Decimal as DecimalType
 from penstock.catalog.types import Double, Float, is_integer
 from penstock.engine.api.arrow_numpy import array_of, truths
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, values_of
-from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, by_value
 from penstock.engine.kernels import arrow_views
 
@@ -27,6 +29,7 @@ _MOST_PLACES = 15
 _GREATEST = float(1 << 51)
 """Doubles below it have a half between whole numbers that is exact."""
 _NEAR_HALF = 1e-4
+_SEXTETS = f"{string.ascii_uppercase}{string.ascii_lowercase}{string.digits}+/".encode()
 _CRC_POLYNOMIAL = 0xEDB88320
 
 
@@ -85,6 +88,19 @@ def _crc_table() -> np.ndarray:
     return table
 
 
+def base64(column: pa.Array) -> pa.Array:
+    """Return bytes, or texts in UTF-8, in base 64."""
+    from penstock.engine.kernels.functions import text_scans
+
+    offsets, data = arrow_views.string_parts(column)
+    size = int(((np.diff(offsets).astype(np.int64) + 2) // 3).sum()) * 4
+    if size > LIMITS.array_bytes:
+        raise over_capacity()
+    ends, out = np.empty(len(column) + 1, np.int64), np.empty(size, np.uint8)
+    text_scans.base64(offsets, data, np.frombuffer(_SEXTETS, np.uint8), ends, out)
+    return arrow_views.array_of_strings(ends, out, arrow_views.validity(column), _TEXT)
+
+
 def unbase64(texts: Datum) -> pa.Array:
     """Return the bytes of texts in base 64. Raise Fault RUN-2004 for a text that is none."""
     from penstock.engine.kernels.functions import text_scans
@@ -108,7 +124,7 @@ def _unbase64(text: str) -> bytes:
     digits = re.sub(r"\s", "", text)
     try:
         # blanks are ignored and the padding may be missing
-        return base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
+        return b64decode(digits + "=" * (-len(digits) % 4), validate=True)
     except (binascii.Error, ValueError):
         raise bad_argument(f"{text!r} is not in base 64") from None
 

@@ -6,10 +6,12 @@ import math
 import re
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import INT, INTEGERS, SMALLINT, STRING, TINYINT, DataType
+from penstock.engine.api.arrow_numpy import texts
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -18,6 +20,7 @@ from penstock.engine.expressions.datum import (
     columnwise,
     nulls_of,
     on_first,
+    values_of,
 )
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import bad_argument, one_array
@@ -106,6 +109,21 @@ def _last_pieces(text: str, delimiter: str, count: int) -> str:
 
 def _find_in_set(text: str, listed: str) -> int:
     return 0 if "," in text or text not in (items := listed.split(",")) else items.index(text) + 1
+
+
+def _find_in_set_factory(bound: BoundCall) -> Kernel:
+    listed = bound.constant(1)
+    if not isinstance(listed, str):
+        return by_value(_find_in_set, _INT)(bound)
+    # the first place of each item; no item has a comma
+    places = dict(reversed([(item, i + 1) for i, item in enumerate(listed.split(","))]))
+    items, numbers = texts(list(places)), [*places.values(), 0]
+
+    def kernel(column: pa.Array) -> pa.Array:
+        found = values_of(pc.fill_null(pc.index_in(column, value_set=items), len(items)))
+        return array_of(np.array(numbers, np.int32)[found], nulls_of(column), _INT)
+
+    return on_first(kernel)
 
 
 # letters of one number: a larger width is a slip, and would take much memory
@@ -351,7 +369,7 @@ TEXT_WORDS: dict[str, Factory] = {
     "overlay": _overlay_factory,
     "substring_index": _first_pieces,
     "format_string": _format_string,
-    "find_in_set": by_value(_find_in_set, _INT),
+    "find_in_set": _find_in_set_factory,
     "regexp_count": _regexp_count,
     "regexp_substr": _regexp_substr,
     "regexp_instr": _regexp_instr,

@@ -24,7 +24,7 @@ from penstock.engine.expressions.datum import (
 )
 from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
 from penstock.engine.expressions.evaluation_errors import MOST, bad_argument, check_sizes
-from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
+from penstock.engine.expressions.kernel_factory import BoundCall, Factory, compiled_later, plain
 from penstock.engine.expressions.text.text_pieces import nth_pieces
 from penstock.engine.kernels.arrow_views import array_of_strings, string_parts, validity, words
 
@@ -311,6 +311,18 @@ def _initcap(s: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_valid(s), joined, pa.scalar(None, _TEXT)) if s.null_count else joined
 
 
+def _capitalized(s: pa.Array) -> pa.Array:
+    from penstock.engine.kernels.functions import text_scans  # numba is loaded where it is needed
+
+    offsets, data = string_parts(s)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if (data[first:last] >= 0x80).any():
+        return _initcap(s)
+    out = np.empty(last - first, np.uint8)
+    text_scans.capitalize(offsets, data, out)
+    return array_of_strings(offsets.astype(np.int64) - first, out, validity(s), _TEXT)
+
+
 def _chr(bound: BoundCall) -> Kernel:
     # chr(n) takes n modulo 256; a negative n is an empty text, entry 256.
     latin = pa.array([*(chr(code) for code in range(256)), ""])
@@ -348,7 +360,7 @@ def _translate(bound: BoundCall) -> Kernel:
 TEXT: dict[str, Factory] = {
     "upper": plain(pc.utf8_upper),
     "lower": plain(pc.utf8_lower),
-    "initcap": plain(columnwise(_initcap)),
+    "initcap": lambda _bound: compiled_later(columnwise(_initcap), on_first(_capitalized)),
     "trim": _trimmed("trim"),
     "ltrim": _trimmed("ltrim"),
     "rtrim": _trimmed("rtrim"),
@@ -372,6 +384,4 @@ TEXT: dict[str, Factory] = {
     "contains": _test(pc.match_substring, "contains"),
     "ascii": lambda bound: duckdb_kernel("CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", _INT),
     "chr": _chr,
-    "md5": lambda bound: duckdb_kernel("md5({0})", _TEXT),
-    "sha1": lambda bound: duckdb_kernel("sha1({0})", _TEXT),
 }

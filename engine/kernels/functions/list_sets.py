@@ -47,3 +47,20 @@ def members(starts, codes, other_starts, other_codes, table_out, found):
             table[2 * place], table[2 * place + 1] = i + 1, other_codes[k]
         for k in range(starts[i], starts[i + 1]):
             found[k] = table[2 * _find_slot(table, mask, i + 1, codes[k])] == i + 1
+
+
+@kernel(VOID(IN_I64, OUT_I64, OUT_I64))
+def order_lists(starts, ranks, order):
+    """Sort the ranks of each list, and write which element each was; equal ones stay in their order. Lists
+    are short: each rank is inserted behind those that are not above it.
+    """
+    for i in range(starts.size - 1):
+        begin = starts[i]
+        for at in range(begin, starts[i + 1]):
+            rank, place = ranks[at], at
+            while place > begin and ranks[place - 1] > rank:
+                ranks[place] = ranks[place - 1]
+                order[place] = order[place - 1]
+                place -= 1
+            ranks[place] = rank
+            order[place] = at

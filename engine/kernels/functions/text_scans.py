@@ -161,3 +161,41 @@ def crc32(offsets, bytes_in, table_in, sums):
         for pos in range(I64(offsets[i]), I64(offsets[i + 1])):
             crc = (crc >> 8) ^ table[(crc ^ I64(data[pos])) & 255]
         sums[i] = crc ^ 0xFFFFFFFF
+
+
+@kernel(VOID(IN_I32, IN_U8, OUT_U8))
+def capitalize(offsets, bytes_in, out_in):
+    """Write texts of ASCII with a capital at the beginning of each word, and small letters behind it. Blanks
+    separate words.
+    """
+    data, out, base = pointer(bytes_in), pointer(out_in), I64(offsets[0])
+    for i in range(offsets.size - 1):
+        is_first = True
+        for pos in range(I64(offsets[i]), I64(offsets[i + 1])):
+            byte = data[pos]
+            if is_first:
+                byte = byte & 0xDF if 97 <= byte <= 122 else byte
+            else:
+                byte = _folded(byte)
+            out[pos - base] = byte
+            is_first = byte == 32
+
+
+@kernel(VOID(IN_I32, IN_U8, IN_U8, OUT_I64, OUT_U8))
+def base64(offsets, bytes_in, letters_in, ends, out_in):
+    """Write bytes in base 64: four letters for each three bytes, padded. ``letters_in``: the 64."""
+    data, letters, out, used = pointer(bytes_in), pointer(letters_in), pointer(out_in), 0
+    ends[0] = 0
+    for i in range(offsets.size - 1):
+        pos, end = I64(offsets[i]), I64(offsets[i + 1])
+        while pos < end:
+            second = I64(data[pos + 1]) if pos + 1 < end else 0
+            third = I64(data[pos + 2]) if pos + 2 < end else 0
+            word = (I64(data[pos]) << 16) | (second << 8) | third
+            out[used] = letters[word >> 18]
+            out[used + 1] = letters[(word >> 12) & 63]
+            out[used + 2] = letters[(word >> 6) & 63] if pos + 1 < end else 61
+            out[used + 3] = letters[word & 63] if pos + 2 < end else 61
+            used += 4
+            pos += 3
+        ends[i + 1] = used
