@@ -14,6 +14,11 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import DataType
 
+PROGRAM_ERRORS = (Exception, SystemExit)
+"""What the program's own code may raise, and what becomes an error of its statement. ``sys.exit()`` in a
+function or a module does not end the process, which may be a server with the jobs of others.
+"""
+
 
 class CallMode(StrEnum):
     """How a Python function is called: once per batch with Arrow arrays, or once per row (per group, for

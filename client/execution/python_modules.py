@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.name_suggestions import did_you_mean
-from penstock.catalog.python_functions import FunctionEntry, PythonFunction
+from penstock.catalog.python_functions import PROGRAM_ERRORS, FunctionEntry, PythonFunction
 from penstock.catalog.settings import Settings
 
 
@@ -96,7 +96,7 @@ def _module(path: str, span: Span | None) -> object:
         raise PenstockError(
             "SQL-1333", f"Python module {path} cannot be imported", span=span, hint=hint, sqlstate="42883"
         ) from error
-    except Exception as error:  # a module's own code may raise anything
+    except PROGRAM_ERRORS as error:
         message = f"Python module {path} cannot be imported: {type(error).__name__}: {error}"
         raise PenstockError(
             "SQL-1333", message, span=span, hint="importing it must not fail", sqlstate="42883"

@@ -57,7 +57,7 @@ class TooLarge(PenstockError):
         )
 
 
-def is_capacity(error: Exception) -> bool:
+def is_capacity(error: BaseException) -> bool:
     """Return whether Arrow failed because one array cannot hold the result. Kernels report it in three
     ways.
     """

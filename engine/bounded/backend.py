@@ -89,7 +89,7 @@ class BoundedResult:
             self._finish(error)
         except MemoryError as error:
             self._finish(out_of_memory(error, "run the bounded query"))
-        except Exception as error:  # noqa: BLE001  raised in the thread that reads, with its cause
+        except BaseException as error:  # noqa: BLE001  raised in the thread that reads, with its cause
             wrapped = PenstockError(
                 "BND-5009",
                 f"the bounded backend failed: {type(error).__name__}",

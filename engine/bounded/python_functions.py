@@ -107,7 +107,7 @@ def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
 
         try:
             return body(*args)
-        except Exception as error:  # noqa: BLE001  the program's own code may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001  the program's own code may raise anything
             # the innermost frame: the user's line, not ours
             frame = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{Path(frame.filename).name}, line {frame.lineno}, in {frame.name}"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog.python_functions import CallMode, PythonFunction
+from penstock.catalog.python_functions import PROGRAM_ERRORS, CallMode, PythonFunction
 from penstock.catalog.types import DataType, Variant, holds, to_arrow
 from penstock.engine.expressions.datum import Datum, repeated
 from penstock.engine.expressions.evaluation_errors import Fault, one_array
@@ -56,11 +56,11 @@ def called(function: PythonFunction, *args: Any) -> Any:
     """Call the user's function. Its exception becomes RUN-2010."""
     try:
         return function.body(*args)
-    except Exception as error:  # the program's own code may raise anything
+    except PROGRAM_ERRORS as error:
         raise raised(function, error) from error
 
 
-def raised(function: PythonFunction, error: Exception) -> Fault:
+def raised(function: PythonFunction, error: BaseException) -> Fault:
     """Return the fault of an exception in the user's function; it shows the function's own line."""
     # The engine's own frames say nothing to the author of the function.
     frames = [

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.python_functions import CallMode, PythonTable
+from penstock.catalog.python_functions import PROGRAM_ERRORS, CallMode, PythonTable
 from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.row_pieces import LIMITS
@@ -194,7 +194,7 @@ def _iterator(function: PythonTable, returned: Any) -> Iterator[Any]:
         raise _bad(function, f"returned a {type(returned).__name__}, not an iterable of rows")
     try:
         return iter(returned)
-    except Exception as error:  # an iterable of the program may raise anything
+    except PROGRAM_ERRORS as error:
         raise raised(function, error) from error
 
 
@@ -202,7 +202,7 @@ def _tuples(function: PythonTable, returned: Iterator[Any], most: int) -> list[t
     """Return the next rows, fewer than ``most`` when there are no more."""
     try:
         return [row if isinstance(row, tuple) else (row,) for row in islice(returned, most)]
-    except Exception as error:  # a generator of the program may raise anything
+    except PROGRAM_ERRORS as error:
         raise raised(function, error) from error
 
 

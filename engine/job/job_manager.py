@@ -415,7 +415,7 @@ def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
     """Call into a master. An error of its own ends its job, not the thread that all jobs share."""
     try:
         return call()
-    except Exception as cause:  # noqa: BLE001 - becomes the job's error
+    except BaseException as cause:  # noqa: BLE001 - becomes the job's error
         master.abort(cause)
         return None
 

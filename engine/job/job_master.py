@@ -172,7 +172,7 @@ class JobMaster:
         self._proceed()
         return None if (due_ms := self._due_ms()) == float("inf") else due_ms
 
-    def abort(self, cause: Exception) -> None:
+    def abort(self, cause: BaseException) -> None:
         """Fail the job in any state: for errors of the master itself."""
         self._end(JobState.FAILED, failure_in("job master", cause))
         self._proceed()
@@ -367,7 +367,7 @@ class JobMaster:
             self.tasks = self._workers.deploy(
                 Deployment(self._deployer, self._attempt, restore, last_id, epoch)
             )
-        except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
+        except BaseException as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
             self._fail(cause)
             return
         by_id, sources = (
@@ -454,7 +454,7 @@ class JobMaster:
 
     # Failures.
 
-    def _fail(self, cause: Exception) -> None:
+    def _fail(self, cause: BaseException) -> None:
         """Restart after a failure if the error, the strategy and the delivered rows allow it; fail the job
         otherwise.
         """

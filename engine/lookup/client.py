@@ -155,7 +155,7 @@ class LookupClient:
             answer.error = error
         except MemoryError as error:
             answer.error = out_of_memory(error, f"hold the rows found in {self._what.table.name}")
-        except Exception as error:  # noqa: BLE001  raised where the answer is taken, with its cause
+        except BaseException as error:  # noqa: BLE001  raised where the answer is taken, with its cause
             message = f"looking up {self._what.table.name} failed: {type(error).__name__}: {error}"[:300]
             answer.error = PenstockError(
                 "RUN-2900", message, retriable=isinstance(error, OSError), sqlstate="58000"

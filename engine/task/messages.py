@@ -110,7 +110,7 @@ class TaskFailed:
 
     attempt: int
     task: TaskId
-    error: Exception
+    error: BaseException
 
 
 @dataclass(frozen=True)

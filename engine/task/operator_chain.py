@@ -102,7 +102,7 @@ class ChainedOperator:
         return self.context.metrics
 
 
-def failure_in(operator: str, cause: Exception, doing: str = "hold its rows") -> PenstockError:
+def failure_in(operator: str, cause: BaseException, doing: str = "hold its rows") -> PenstockError:
     """Return any exception as an error that names the operator it came from; ``doing`` is what there was no
     memory for.
 
@@ -566,7 +566,7 @@ class OperatorChain:
         for chained in self.operators[: self._opened]:
             try:
                 chained.operator.close()
-            except Exception as cause:  # noqa: BLE001 - one operator's failure must not keep the others open; it is raised below
+            except BaseException as cause:  # noqa: BLE001 - one operator's failure must not keep the others open; it is raised below
                 failures.append(failure_in(chained.context.name, cause))
         if failures:
             raise failures[0]

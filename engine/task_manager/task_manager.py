@@ -100,7 +100,9 @@ class Slot:
                 break
             try:
                 result = task.step()
-            except Exception as error:  # noqa: BLE001 - whatever a task raises becomes the job's failure
+            # SystemExit of a program's function and panics of libraries too: a thread that ends of them would
+            # leave a job that runs for ever and cannot be cancelled
+            except BaseException as error:  # noqa: BLE001 - whatever a task raises becomes the job's failure
                 self._tasks.remove(task)
                 self._report(TaskFailed(task.attempt, task.task_id, error))
                 self._close(task)
@@ -113,7 +115,7 @@ class Slot:
     def _close(self, task: Task) -> None:
         try:
             task.close()
-        except Exception as error:  # noqa: BLE001 - as in _step; a job that has already ended ignores it
+        except BaseException as error:  # noqa: BLE001 - as in _step; a job that has already ended ignores it
             self._report(TaskFailed(task.attempt, task.task_id, error))
 
     def _wait(self, wake_ms: float | None) -> None:

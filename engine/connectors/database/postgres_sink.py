@@ -44,6 +44,8 @@ class PostgresSink(EpochSink):
         super().commit([item for item in items if not _is_earlier(item)])
 
     def close(self) -> None:
-        if self._earlier is not None:
-            self._earlier.close()
-        super().close()
+        try:
+            if self._earlier is not None:
+                self._earlier.close()
+        finally:
+            super().close()

@@ -5,6 +5,7 @@ publishes them.
 from __future__ import annotations
 
 import base64
+import contextlib
 import errno
 import os
 import re
@@ -282,14 +283,17 @@ class FilesystemSink:
         """Nothing: the final checkpoint prepares the open files."""
 
     def close(self) -> None:
-        # rows after the last checkpoint: a restored job reads them again
-        for file in self._open.values():
-            file.writer.discard()
-        for file in self._complete:
-            self._files.discard(file.staged)
+        open_files, complete = self._open.values(), self._complete
         self._open, self._complete = {}, []
-        self._files.tidy(*(() if self._former is None else (self._former,)))
-        self._commits.close()
+        # called in reverse: whatever the disk says to the first, the last of them lets others write again
+        with contextlib.ExitStack() as closing:
+            closing.callback(self._files.tidy, *(() if self._former is None else (self._former,)))
+            closing.callback(self._commits.close)
+            # rows after the last checkpoint: a restored job reads them again
+            for staged in complete:
+                closing.callback(self._files.discard, staged.staged)
+            for file in open_files:
+                closing.callback(file.writer.discard)
 
     def _file(self, directory: str) -> _OpenFile:
         """Return the open file of a partition. Beyond 64 open files the oldest is completed."""

@@ -11,6 +11,7 @@ from penstock.catalog.connectors.python import USER_OPTION
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.python_connectors import ProgramConnectors, PythonConnector, PythonSink, PythonSource
+from penstock.catalog.python_functions import PROGRAM_ERRORS
 from penstock.catalog.tables import CatalogTable
 
 Found = TypeVar("Found", PythonSource, PythonSink)
@@ -71,7 +72,7 @@ class PythonConnectors:
             found = getattr(self._importer(module), attribute, None)
         except PenstockError:
             raise
-        except Exception as error:  # a module's own code may raise anything
+        except PROGRAM_ERRORS as error:
             message = (
                 f"table {table.name}: module {module} cannot be imported: {type(error).__name__}: {error}"
             )

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.python_functions import PROGRAM_ERRORS
 
 # frames of files below it are ours
 _ENGINE = Path(__file__).resolve().parents[2]
@@ -22,11 +23,11 @@ def users_own(what: str) -> Iterator[None]:
         yield
     except PenstockError:
         raise
-    except Exception as error:  # the user's own code may raise anything
+    except PROGRAM_ERRORS as error:
         raise _user_error(what, error) from error
 
 
-def _user_error(what: str, error: Exception) -> PenstockError:
+def _user_error(what: str, error: BaseException) -> PenstockError:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

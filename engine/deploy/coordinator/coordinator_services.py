@@ -163,7 +163,7 @@ class RunningQuery:
             finally:
                 result.close()
             self._reply(BoundedRows(self._query, ended=True))
-        except Exception as cause:  # noqa: BLE001 - told to the task that wants the rows
+        except BaseException as cause:  # noqa: BLE001 - told to the task that wants the rows
             self._reply(BoundedRows(self._query, error=SentError.of(cause, "bounded query")))
 
 

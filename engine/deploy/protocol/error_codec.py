@@ -23,7 +23,7 @@ class SentError:
     errno: int | None = None
 
     @classmethod
-    def of(cls, cause: Exception, where: str) -> SentError:
+    def of(cls, cause: BaseException, where: str) -> SentError:
         """Return any exception in its encoded form. ``where`` names its origin when the exception itself does
         not.
         """

@@ -119,7 +119,7 @@ class WorkerTasks:
             case DeployTasks():
                 try:
                     self._deploy(body)
-                except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
+                except BaseException as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
                     self.fail(cause)
             # a task may have failed to be created
             case PostToTask(task, message):
@@ -131,7 +131,7 @@ class WorkerTasks:
             case BoundedRows() if self._backends is not None:
                 self._backends.came(body)
 
-    def fail(self, cause: Exception) -> None:
+    def fail(self, cause: BaseException) -> None:
         """Report that the tasks cannot be created."""
         self._send(TaskFailure(TaskId(0, 0), SentError.of(cause, "deployment")))
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.python_functions import PythonFunction
+from penstock.catalog.python_functions import PROGRAM_ERRORS, PythonFunction
 
 
 def import_by_name(module: str) -> object:
@@ -56,7 +56,7 @@ class FunctionNames:
             )
         try:
             function = getattr(importlib.import_module(module), name, None)
-        except Exception as error:  # a module's own code may raise anything
+        except PROGRAM_ERRORS as error:
             why = f"importing {module} there failed: {type(error).__name__}: {error}"
             raise _refused(
                 name, why, "a worker finds modules where this process does, but runs none of its code"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.process_table_functions import PythonProcessTable
-from penstock.catalog.python_functions import CallMode
+from penstock.catalog.python_functions import PROGRAM_ERRORS, CallMode
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
@@ -128,7 +128,7 @@ class ProcessTableOperator(Operator):
         body: Any = self._function.body
         try:
             made = body()
-        except Exception as error:  # the program's own code may raise anything
+        except PROGRAM_ERRORS as error:
             raise self._error(raised(self._function, error), "when it was made") from error
         return RowCalls(self._function, made) if self._function.mode is CallMode.ROW else made
 
@@ -225,7 +225,7 @@ class ProcessTableOperator(Operator):
             raise self._error(fault, f"called for {what}") from None
         except PenstockError:
             raise
-        except Exception as error:  # the program's own code may raise anything
+        except PROGRAM_ERRORS as error:
             where = f"called for {what} of {call.num_partitions:,} partitions"
             raise self._error(raised(self._function, error), where) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 from penstock.engine.api.job_options import JobOptions
@@ -87,8 +88,9 @@ class TermPipeline:
 
     def close(self) -> None:
         """Close the operators."""
-        for operator in self._operators:
-            operator.close()
+        with contextlib.ExitStack() as closing:
+            for operator in self._operators:
+                closing.callback(operator.close)
 
 
 class _Link:

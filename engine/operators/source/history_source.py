@@ -4,6 +4,7 @@ computed by a bounded backend.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -199,10 +200,10 @@ class HistorySourceOperator(HeadOperator):
         )
 
     def close(self) -> None:
-        if self._result is not None:
-            self._result.close()
-        if self._inner is not None:
-            self._inner.close()
+        with contextlib.ExitStack() as closing:
+            for opened in (self._inner, self._result):
+                if opened is not None:
+                    closing.callback(opened.close)
 
     def _all(self, out: Output) -> _Steps:
         # 1. read the event times: which splits have late rows

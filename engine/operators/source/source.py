@@ -4,6 +4,7 @@ reads a materialized view.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -248,11 +249,13 @@ class SourceOperator(HeadOperator, ListState):
                     split.reader.checkpoint_completed(position)
 
     def close(self) -> None:
-        for split in self._splits:
-            if split.reader is not None:
-                split.reader.close()
-        if self._alignment is not None:
-            self._alignment.leave()
+        # one that fails to close keeps neither the others open nor those waiting that align with this source
+        with contextlib.ExitStack() as closing:
+            if self._alignment is not None:
+                closing.callback(self._alignment.leave)
+            for split in self._splits:
+                if split.reader is not None:
+                    closing.callback(split.reader.close)
 
     def _assign(self, split_ids: list[str]) -> None:
         """Assign splits: add those of the ids that are this subtask's. The ids are all of a table, or the
