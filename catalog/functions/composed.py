@@ -60,6 +60,12 @@ _FUNCTIONS = (
     ComposedFunction("equal_null", "equal_null(a, b)", "`a <=> b`.", (2, 2)),
     ComposedFunction("from_base64", "from_base64(s)", "The text of `unbase64(s)`.", (1, 1)),
     ComposedFunction(
+        "geohashencode",
+        "geohashEncode(longitude, latitude[, n])",
+        "The geohash of a place in n characters, or 12; NULL for degrees that are none. As in ClickHouse.",
+        (2, 3),
+    ),
+    ComposedFunction(
         "haversine",
         "haversine(lat1, lon1, lat2, lon2)",
         "Kilometres along a great circle between two places, in degrees; as in Snowflake.",

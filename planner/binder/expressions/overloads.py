@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from penstock.catalog.errors import Span
+from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.types import (
     BINARY,
     DAY_TIME_INTERVAL,
@@ -39,8 +39,8 @@ def overloaded(name: str, args: Arguments, call: Caller, span: Span | None) -> E
         return None
     # BINARY beside a text is a text's function, which says what is wrong
     if isinstance(first, Binary):
-        # TRIM of other bytes than blanks has none
-        if name in ("trim", "ltrim", "rtrim") and len(args) > 1:
+        # characters to remove are no bytes
+        if name in _TRIMS and not all(isinstance(arg.type, Binary | Null) for arg in args):
             return None
         table = _OF_BINARY if isinstance(args[0].type, Binary | Null) else {}
     elif isinstance(first, Time):
@@ -113,16 +113,39 @@ def _padded(side: str) -> Overload:
 
 
 def _trimmed(*patterns: str) -> Overload:
-    """Return the builder of TRIM without characters: blanks at the ends, which are whole pairs of digits."""
+    """Return the builder of TRIM: bytes of a constant set at the ends, blanks without one. Each is a pair of
+    digits, and a match at an end begins between two of them.
+    """
 
     def build(args: Arguments, call: Caller, span: Span | None) -> Expression:
         digits = _hex(args[0], call, span)
+        removed = _constant_bytes(args[1], span) if len(args) > 1 else b" "
+        if removed is None:
+            return Literal(BINARY, True, value=None)
+        if not removed:
+            return args[0]
+        anyone = f"(?:{'|'.join(sorted({f'{byte:02X}' for byte in removed}))})+"
         for pattern in patterns:
-            nothing = Literal(STRING, False, value="")
-            digits = call("regexp_replace", [digits, Literal(STRING, False, value=pattern), nothing], span)
+            written = Literal(STRING, False, value=pattern.format(anyone))
+            digits = call("regexp_replace", [digits, written, Literal(STRING, False, value="")], span)
         return _bytes(digits, call, span)
 
     return build
+
+
+def _constant_bytes(arg: Expression, span: Span | None) -> bytes | None:
+    """Return the bytes that TRIM removes, ``None`` for NULL. Raises SQL-1103 for what is no constant."""
+    if isinstance(arg, Cast) and isinstance(arg.arg.type, Null):
+        return None
+    if isinstance(arg, Literal) and (arg.value is None or isinstance(arg.value, bytes)):
+        return arg.value
+    raise PenstockError(
+        "SQL-1103",
+        "TRIM of BINARY takes the bytes to remove as a constant",
+        span=span,
+        hint="write trim(b, X'00'), or unhex(regexp_replace(hex(b), '^(?:00)+', ''))",
+        sqlstate="42804",
+    )
 
 
 def _joined(args: Arguments, call: Caller, span: Span | None) -> Expression:
@@ -196,6 +219,11 @@ def _months(args: Arguments, call: Caller, span: Span | None) -> Expression:
 
 _TYPES = (Binary, Time, DayTimeInterval, YearMonthInterval)
 
+_TRIMS: dict[str, Overload] = {
+    **dict.fromkeys(("trim", "btrim"), _trimmed("^{}", "{}$")),
+    "ltrim": _trimmed("^{}"),
+    "rtrim": _trimmed("{}$"),
+}
 _OF_BINARY: dict[str, Overload] = {
     **dict.fromkeys(("length", "char_length", "character_length", "len", "octet_length"), _length(1)),
     "bit_length": _length(8),
@@ -204,9 +232,7 @@ _OF_BINARY: dict[str, Overload] = {
     "right": _ends("right"),
     "lpad": _padded("lpad"),
     "rpad": _padded("rpad"),
-    "trim": _trimmed("^(?:20)+", "(?:20)+$"),
-    "ltrim": _trimmed("^(?:20)+"),
-    "rtrim": _trimmed("(?:20)+$"),
+    **_TRIMS,
     "concat": _joined,
     "concat_op": _joined,
 }
