@@ -24,7 +24,7 @@ from penstock.optimizer.rules.fold_constants import fold_constants
 from penstock.optimizer.rules.fuse_count_windows import fuse_count_windows
 from penstock.optimizer.rules.fuse_window_aggregates import fuse_windows
 from penstock.optimizer.rules.merge_projects import merge_projects
-from penstock.optimizer.rules.nearest_rows import nearest_rows, nearest_rows_on_backends
+from penstock.optimizer.rules.nearest_rows import nearest_rows, nearest_rows_on_backends, nearest_values
 from penstock.optimizer.rules.prune_columns import (
     drop_unread_watermarks,
     prune_columns,
@@ -93,6 +93,7 @@ RULES: tuple[Rule, ...] = (
     Rule(remove_redundant, in_terms=True),
     # After projections are merged: one is between the ranked rows and their join at most.
     Rule(nearest_rows, only="streaming"),
+    Rule(nearest_values, only="streaming"),
     Rule(nearest_rows_on_backends, only="batch"),
     Rule(narrow_rows, only="streaming"),
     Rule(runtime_filters, only="streaming"),
@@ -100,6 +101,13 @@ RULES: tuple[Rule, ...] = (
     Rule(window_best_filters, only="streaming"),
     # Last: it looks at what is between an aggregate and its sinks.
     Rule(changelog_modes, only="streaming"),
+)
+
+# State that was written before a rule came is restored into a plan that is made without it: for each version
+# the rules that it had not yet, the newest version first.
+NEWER_THAN_STATE = tuple(
+    tuple(rule.__name__ for rule in rules)
+    for rules in ((nearest_values,), (nearest_values, prune_tied_columns, drop_unread_watermarks))
 )
 
 # Not in RULES, as it needs the bounded subplans; ``optimizer.disabled-rules`` names it all the same.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -232,11 +232,11 @@ def submit_with_state(
     """
     assert query.graph is not None
     graph, history = query.graph, None if query.history is None else query.history.graph
-    former = None if query.former is None else _FormerPlan(query.former)
+    former = None if query.former is None else _FormerPlans(query.former)
     try:
         job = state.jobs.manager.submit(graph, options, job_id, history, former)
-        if job.runs_former_plan and former is not None and former.query is not None:
-            return job, former.query
+        if job.former_plan is not None and former is not None:
+            return job, former.queries[job.former_plan]
         return job, query
     except PenstockError as error:
         if (
@@ -256,17 +256,18 @@ def submit_with_state(
     return state.jobs.manager.submit(graph, options, job_id, history), query
 
 
-class _FormerPlan:
-    """Plans a query as an older version did, when a checkpoint asks for it. ``query``: that plan."""
+class _FormerPlans:
+    """Plans a query as older versions did, when a checkpoint asks for it. ``queries``: these plans."""
 
-    def __init__(self, plan: Callable[[], PlannedQuery]) -> None:
-        self._plan = plan
-        self.query: PlannedQuery | None = None
+    def __init__(self, plans: Callable[[], Iterator[PlannedQuery]]) -> None:
+        self._plans = plans
+        self.queries: list[PlannedQuery] = []
 
-    def __call__(self) -> JobGraph:
-        self.query = self._plan()
-        assert self.query.graph is not None
-        return self.query.graph
+    def __call__(self) -> Iterator[JobGraph]:
+        for query in self._plans():
+            self.queries.append(query)
+            assert query.graph is not None
+            yield query.graph
 
 
 def final_order(plan: LogicalPlan) -> tuple[SortKey, ...]:

@@ -4,7 +4,7 @@ job.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ class PlannedQuery:
     """A query that can be started. Without ``graph`` the bounded backend runs ``plan`` whole. Else
     ``with_exchanges`` is the plan with its exchanges and ``graph`` has its operator chains. ``history``:
     the state that is loaded before ``graph`` runs. ``former`` plans the query as versions did that wrote
-    older checkpoints; None where they planned it alike. ``statement_ms``: the current time of all rows of a
+    older checkpoints, newest first; None for such a plan. ``statement_ms``: the current time of all rows of a
     bounded statement that has been submitted, from 1970; None where the clock is read for each batch.
     """
 
@@ -82,7 +82,7 @@ class PlannedQuery:
     with_exchanges: LogicalPlan | None = None
     graph: JobGraph | None = None
     history: History | None = None
-    former: Callable[[], PlannedQuery] | None = field(default=None, compare=False)
+    former: Callable[[], Iterator[PlannedQuery]] | None = field(default=None, compare=False)
     statement_ms: int | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from penstock.client.execution.access_control import check_plan as check_access
@@ -15,9 +15,10 @@ from penstock.client.results.result import Result
 from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.history_subplans import history_option, no_stream
-from penstock.optimizer.optimizer import Observer, optimize
+from penstock.optimizer.optimizer import NEWER_THAN_STATE, Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
-from penstock.optimizer.rules.prune_columns import NEWER_THAN_STATE, drop_unread_watermarks
+from penstock.optimizer.rules.nearest_rows import nearest_rows, nearest_values
+from penstock.optimizer.rules.prune_columns import drop_unread_watermarks
 from penstock.optimizer.scan_validation import check_alignment
 from penstock.optimizer.sink_validation import check_order, check_sinks
 from penstock.optimizer.unheeded_hints import has_hints, unheeded_hints
@@ -126,7 +127,8 @@ class QueryPipeline:
             parallelism = max(2, parallelism)
         if history is not None:
             # a loaded history has no scans to prune, and is cut off by event time; a backend has its joins
-            disabled = (*disabled, "runtime_filters", "nearest_rows", drop_unread_watermarks.__name__)
+            without_history = (nearest_rows, nearest_values, drop_unread_watermarks)
+            disabled = (*disabled, "runtime_filters", *(rule.__name__ for rule in without_history))
         plan = optimize(
             chosen, disabled=disabled, runtime=runtime, parallelism=parallelism, observer=observer
         )
@@ -170,11 +172,12 @@ class QueryPipeline:
         former = partial(self._plan_as_before, query)
         return PlannedQuery(query.bound, plan, options, facts, with_exchanges, graph, history, former)
 
-    def _plan_as_before(self, query: OptimizedQuery) -> PlannedQuery:
-        """Plan a query without the rules that older checkpoints do not know: their state has more columns."""
+    def _plan_as_before(self, query: OptimizedQuery) -> Iterator[PlannedQuery]:
+        """Plan a query without the rules that older checkpoints do not know: their state is another one."""
         mode, backend = query.options.mode, query.options.backend
-        optimized = self.optimize(query.bound, mode=mode, backend=backend, without=NEWER_THAN_STATE)
-        return self.plan_physical(optimized)
+        for rules in NEWER_THAN_STATE:
+            optimized = self.optimize(query.bound, mode=mode, backend=backend, without=rules)
+            yield self.plan_physical(optimized)
 
     def run_bound(self, bound: LogicalPlan) -> Result:
         """Run a plan of ``resolve`` through the stages after it."""

@@ -40,7 +40,8 @@ class Job:
         self.checkpoint_storage = checkpoint_storage
         self.submitted_at_ms = submitted_at_ms
         self.state_diff: StateDiff | None = None
-        self.runs_former_plan = False
+        # The number of the former plan that it runs; None: its own.
+        self.former_plan: int | None = None
         self.start_notes: tuple[str, ...] = ()
         # Set once, in a terminal state; ``wait`` of any thread returns then.
         self._ended = threading.Event()

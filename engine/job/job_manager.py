@@ -8,7 +8,7 @@ import itertools
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
 
 History = Callable[[], JobGraph]
-Former = Callable[[], JobGraph]
+Former = Callable[[], Iterator[JobGraph]]
 # much shorter than the 30 s (LEASE_S) after which another process may take a silent lock over
 RENEW_MS = 2_000.0
 CLOSE_MS = 60_000.0
@@ -114,8 +114,8 @@ class JobManager:
         ``job_id`` names the job's directory in ``state_dir``. By default it is derived from the job's name,
         and is new each time without ``state_dir``. A job without checkpoints starts from
         ``options.savepoint`` if set. A job that has neither first runs the plan that ``history`` returns;
-        ``graph`` then resumes after it. ``former`` returns the plan that an older version made of the query:
-        it runs where more of the checkpoint fits it. Raises STA-3xxx when the state is in use, damaged, or
+        ``graph`` then resumes after it. ``former`` yields the plans that older versions made of the query:
+        one runs where more of the checkpoint fits it. Raises STA-3xxx when the state is in use, damaged, or
         another query's.
         """
         if self._closed:
@@ -127,7 +127,7 @@ class JobManager:
         plan = plan_identity(graph)
         store = self._store(options, job_id, keeps=history is not None)
         # Nothing stored: no checkpoint to restore, not finished, ids from 1.
-        opened, diff, first, owner, runs_former = Opened(None, False, 1), None, None, self._draw(), False
+        opened, diff, first, owner, former_plan = Opened(None, False, 1), None, None, self._draw(), None
         if store is not None:
             try:
                 # before the lock: a state of another job must not even get a new epoch
@@ -137,7 +137,7 @@ class JobManager:
                     # a directory with checkpoints ignores the savepoint
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
-                    graph, plan, runs_former = _fitting(opened.latest, graph, plan, former)
+                    graph, plan, former_plan = _fitting(opened.latest, graph, plan, former)
                     latest, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
                     opened = replace(opened, latest=latest)
                     # a restart may read a checkpoint of the former query again: map it like the first one
@@ -163,7 +163,7 @@ class JobManager:
                 raise
         storage = None if store is None else store.storage
         job = Job(job_id, options.name, storage, self._clock.wall_ms())
-        job.state_diff, job.runs_former_plan = diff, runs_former
+        job.state_diff, job.former_plan = diff, former_plan
         try:
             return self._start(job, graph, options, plan, store, opened, first, owner)
         except PenstockError:  # it cannot run in the requested deployment
@@ -440,13 +440,14 @@ def _refuse_staged_inputs(graph: JobGraph, state: ObjectUrl) -> None:
 
 def _fitting(
     latest: Manifest, graph: JobGraph, plan: PlanIdentity, former: Former | None
-) -> tuple[JobGraph, PlanIdentity, bool]:
-    """Return the plan that a checkpoint fits: the former one only where more of the checkpoint fits it. The
-    last value says whether it is that one.
+) -> tuple[JobGraph, PlanIdentity, int | None]:
+    """Return the plan that a checkpoint fits: a former one only where more of the checkpoint fits it. The
+    last value is its number; None: it is none of them.
     """
+    chosen = None
     if former is not None and latest.fingerprint != plan.fingerprint:
-        other = former()
-        identity = plan_identity(other)
-        if fits_better(latest, identity, plan):
-            return other, identity, True
-    return graph, plan, False
+        for number, other in enumerate(former()):
+            identity = plan_identity(other)
+            if fits_better(latest, identity, plan):
+                graph, plan, chosen = other, identity, number
+    return graph, plan, chosen

@@ -86,7 +86,3 @@ class _Pruner:
         """Return exactly these columns of a node, in this order."""
         pruned, positions = self.prune(node, frozenset(columns))
         return select_columns(pruned, [positions[i] for i in columns], names)
-
-
-# State that was written before a rule came is restored into a plan that is made without it.
-NEWER_THAN_STATE = (prune_tied_columns.__name__, drop_unread_watermarks.__name__)

@@ -18,7 +18,9 @@ from penstock.engine.api.operator import (
 )
 from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.kernels.arrow_views import is_bytes, is_wide
 from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.ordered_values import OrderedValues
 from penstock.engine.state.rows.nearest_side import NearestSide
 from penstock.engine.state.rows.total_order import RowOrder
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
@@ -60,6 +62,9 @@ class NearestJoinOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics, self._clock = context.metrics, context.clock
         self._index = KeyIndex([self._schemas[0].field(key).type for key in self._keys[0]])
+        kind = self._schemas[0].field(self._node.values[0]).type
+        # both sides compare their words: they have them from one place
+        self._ordered = OrderedValues() if is_bytes(kind) or is_wide(kind) else None
         self._sides = (self._side(0, context), self._side(1, context))
 
     def _side(self, port: int, context: Context) -> NearestSide:
@@ -75,6 +80,7 @@ class NearestJoinOperator(Operator):
             shift=-1 if node.strict and port == 0 else 0,
             retracting=not self._inserts[port],
             writes=LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None,
+            ordered=self._ordered,
         )
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -119,6 +125,10 @@ class NearestJoinOperator(Operator):
             return
         columns = [batch.rows.column(key) for key in self._keys[port]]
         slots = self._index.lookup_or_insert(columns, batch.num_rows)
+        # new values get their words now: none of those that are compared below may change
+        if self._ordered is not None:
+            self._ordered.release(sum(len(one.runs) for one in self._sides), self._words_in_use)
+            side.words(batch.rows)
         # 3. a key lives as long as rows of either side come
         other = self._sides[1 - port]
         if other.writes is not None:
@@ -128,6 +138,9 @@ class NearestJoinOperator(Operator):
         else:
             yield from self._take_right(batch, slots, out)
         self._metrics.state_entries = self._entries()
+
+    def _words_in_use(self) -> np.ndarray:
+        return np.concatenate([side.ordered_words for side in self._sides])
 
     def _matchable(self, batch: Batch, port: int) -> Batch:
         whole = np.ones(batch.num_rows, np.bool_)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -47,6 +49,16 @@ class SortedRuns:
             if run.live * 2 < run.slots.size:
                 self._runs[number] = run.without_gaps()
         self._runs = [run for run in self._runs if run.live]
+
+    def renumber(self, words: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Replace words by those that a function returns, in the same order."""
+        for run in self._runs:
+            run.words = words(run.words)
+
+    @property
+    def words(self) -> np.ndarray:
+        """The words of all entries, and of gaps."""
+        return np.concatenate([np.zeros(0, np.int64), *(run.words for run in self._runs)])
 
     def last_until(self, slots: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return for each query the greatest word of its slot up to ``words``, and whether there is one."""

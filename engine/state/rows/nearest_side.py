@@ -11,6 +11,7 @@ from penstock.engine.api.row_pieces import LIMITS, cut
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.ordered_values import OrderedValues, Renumber
 from penstock.engine.state.index.sorted_runs import SortedRuns
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.state.time_to_live import LastWrites
@@ -23,7 +24,8 @@ class NearestSide(JoinSide):
     its weight is above zero.
 
     ``latest``: words ascend with the values, otherwise they descend. ``shift`` is added to each word. Of
-    distinct rows of one word the first by ``ties`` counts, which the join decides.
+    distinct rows of one word the first by ``ties`` counts, which the join decides. ``ordered``, of both
+    sides: the words of values that are no words.
     """
 
     def __init__(
@@ -38,8 +40,12 @@ class NearestSide(JoinSide):
         shift: int,
         retracting: bool,
         writes: LastWrites | None = None,
+        ordered: OrderedValues | None = None,
     ) -> None:
         self._value_column, self._latest, self._shift = value_column, latest, shift
+        self._ordered = ordered
+        if ordered is not None:
+            ordered.followers.append(self._renumber)
         super().__init__(
             schema,
             key_columns,
@@ -58,9 +64,29 @@ class NearestSide(JoinSide):
 
     def words(self, rows: pa.RecordBatch) -> np.ndarray:
         """Return the words of rows. One that would be below all words is the least one."""
-        ordered = np.ascontiguousarray(col.order_words(rows.column(self._value_column))[:, 0])
+        column = rows.column(self._value_column)
+        ordered = (
+            np.ascontiguousarray(col.order_words(column)[:, 0])
+            if self._ordered is None
+            else self._ordered.words(column)
+        )
         ordered = ordered if self._latest else ~ordered
         return np.where(ordered == _LEAST, _LEAST, ordered + self._shift) if self._shift else ordered
+
+    @property
+    def ordered_words(self) -> np.ndarray:
+        """The words that ``ordered`` has for the values of all rows."""
+        return self._as_ordered(self.runs.words)
+
+    def _as_ordered(self, words: np.ndarray) -> np.ndarray:
+        return words - self._shift if self._latest else ~(words - self._shift)
+
+    def _renumber(self, renumber: Renumber) -> None:
+        def replaced(words: np.ndarray) -> np.ndarray:
+            ordered = renumber(self._as_ordered(words))
+            return (ordered if self._latest else ~ordered) + self._shift
+
+        self.runs.renumber(replaced)
 
     def shown(self, ids: np.ndarray) -> np.ndarray:
         """Return which stored rows (-1: none) are in ``runs``."""

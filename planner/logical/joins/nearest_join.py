@@ -18,8 +18,7 @@ from penstock.planner.logical.windows import demand
 @dataclass(frozen=True)
 class NearestJoin(BinaryJoin):
     """Each left row with the right row of equal keys whose ``values[1]`` is nearest to ``values[0]``: the
-    greatest up to it (``latest``), or the least from it on. INNER; no two left rows are equal in keys and
-    value.
+    greatest up to it (``latest``), or the least from it on. INNER.
 
     ``strict``: equal values do not match. Of right rows of one value ``order`` chooses the first: a column,
     and whether it descends and has its NULLs first. Then the columns ``ties`` do. Rows that are equal in all
@@ -65,7 +64,8 @@ class NearestJoin(BinaryJoin):
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
         # each left row is emitted with one right row at most
-        return inputs[0] | {frozenset({*self.left_keys, self.values[0]})}
+        told = frozenset({*self.left_keys, self.values[0]})
+        return inputs[0] | {told} if any(key <= told for key in inputs[0]) else inputs[0]
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         # a nearer row displaces another

@@ -175,10 +175,20 @@ class Nested:
         items = {**values, column: f"{b}.{column}"}
         kind = self.dice.feature("nearest", {"inner": lambda: "", "left": lambda: "LEFT "})
         self.dice.mark(f"nearest of: {column}")
+        mine, theirs = f"{a}.{column}", f"{b}.{column}"
+        if column in ("v", "x"):
+            # values of other types, of one scale or of two
+            wide = self.dice.one(None, None, (30, 2), (38, 10), (38, 4))
+            if wide is not None:
+                self.dice.mark("nearest of wide decimals")
+                mine = f"CAST({mine} AS DECIMAL({wide[0]}, {wide[1]}))"
+                theirs = self.dice.one(
+                    theirs, f"CAST({theirs} AS DECIMAL(28, 6))", f"CAST({theirs} AS DECIMAL(38, 4))"
+                )
         return made(
             "relation",
             f"(SELECT {', '.join(f'{text} AS {name}' for name, text in items.items())} FROM {{r}} AS {a}"
-            f" ASOF {kind}JOIN {{q}} AS {b} ON {key}{a}.{column} {sign} {b}.{column})",
+            f" ASOF {kind}JOIN {{q}} AS {b} ON {key}{mine} {sign} {theirs})",
             r=self.queries.relation(1),
             q=self.queries.relation(1),
         )

@@ -11,3 +11,7 @@ def test_golden_script() -> None:
 
 def test_golden_script_of_backends() -> None:
     check_rule("nearest_rows_on_backends")
+
+
+def test_golden_script_of_values() -> None:
+    check_rule("nearest_values")

@@ -4,7 +4,8 @@ of both sides, not of their pairs; keys that expire.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -27,6 +28,7 @@ FIRST = (
     "SELECT a.id, (SELECT b.s FROM {right} AS b WHERE b.k = a.k AND b.{c} {sign} a.{c} ORDER BY b.{c} {way}, b.v"
     " DESC NULLS LAST, b.s NULLS FIRST LIMIT 1) AS x FROM {left} AS a"
 )
+WIDE = "CAST(%s AS DECIMAL(30, 4))"
 CASES = [
     (ASOF, "u", "c", "v", ">=", ""),
     (ASOF, "c", "u", "ts", "<", "LEFT "),
@@ -37,6 +39,14 @@ CASES = [
     (FIRST, "t", "c", "ts", "<", ""),
     (ASOF, "u", "c", "x", ">", "LEFT "),
     (FIRST, "c", "u", "x", ">=", ""),
+    (ASOF, "u", "c", "s", ">=", ""),
+    (ASOF, "c", "u", "s", "<", "LEFT "),
+    (FIRST, "u", "w", "s", ">", ""),
+    (ASOF.replace("a.{c}", WIDE % "a.{c}").replace("b.o", WIDE % "b.o"), "u", "c", "x", ">", "LEFT "),
+    (ASOF.replace("a.{c}", WIDE % "a.{c}").replace("b.o", WIDE % "b.o"), "c", "u", "v", "<=", ""),
+    (ASOF.replace("a.k = b.k AND ", "").replace("k, ", ""), "u", "c", "v", ">=", "LEFT "),
+    (ASOF.replace("a.k =", "CAST(a.k AS BIGINT) ="), "c", "u", "s", ">=", ""),
+    (ASOF.replace("b.o", "b.o + INTERVAL '9' SECOND"), "t", "c", "ts", ">", ""),
 ]
 
 
@@ -58,11 +68,21 @@ def test_the_rows_are_duckdbs(number: int) -> None:
             arena.close()
 
 
-def test_state_is_that_of_both_sides() -> None:
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.int64(), lambda n: n),
+        (pa.string(), lambda n: f"at {n:06d}"),
+        (pa.binary(), lambda n: b"at %06d" % n),
+        (pa.decimal128(30, 2), lambda n: Decimal(n - 600) * 10**20),
+    ],
+    ids=["number", "text", "bytes", "wide decimal"],
+)
+def test_state_is_that_of_both_sides(kind: pa.DataType, value: Callable[[int], object]) -> None:
     """600 rows of one key on each side: their pairs would be 180,000."""
-    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("k", pa.int32()), ("v", pa.int64())])
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("k", pa.int32()), ("v", kind)])
     tables = {
-        name: Feed(schema, (tuple(((n, 1, 2 * n + odd), 1) for n in range(600)), ()))
+        name: Feed(schema, (tuple(((n, 1, value(2 * n + odd)), 1) for n in range(600)), ()))
         for name, odd in (("l", 1), ("r", 0))
     }
     session, feeds = Session({"execution.runtime-mode": "streaming"}), Feeds(tables, batch_rows=50)

@@ -78,3 +78,20 @@ def test_a_long_gap_is_passed_at_once() -> None:
         runs.remove(*columns([(0, n, n)]))
     last, found = runs.last_until(np.array([0]), np.array([size // 2 - 1]))
     assert (last[0], found[0]) == (0, True)
+
+
+def test_renumbered_words_stay_in_order() -> None:
+    dice, runs, live = Random(4), SortedRuns(), set()
+    for step in range(12):
+        fresh = [
+            (dice.randrange(3), dice.randrange(-50, 50) * 2, step * 100 + n) for n in range(dice.randrange(9))
+        ]
+        runs.add(*columns(fresh))
+        live |= set(fresh)
+        gone = dice.sample(sorted(live), len(live) // 3)
+        runs.remove(*columns(gone))
+        live -= set(gone)
+        runs.renumber(lambda words: words * 3 + 1)
+        live = {(slot, word * 3 + 1, number) for slot, word, number in live}
+        assert {word for _, word, _ in live} <= set(runs.words.tolist())
+        check(runs, live, dice)
