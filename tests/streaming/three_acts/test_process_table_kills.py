@@ -1,5 +1,5 @@
-"""A process table function in worker processes, killed with ``kill -9`` in the middle and run again: counts and
-timers of the files are those of one run.
+"""A process table function in worker processes and in Spark's executors, killed with ``kill -9`` in the middle
+and run again: counts and timers of the files are those of one run.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Counting:
 SCRIPT = """
     SET 'python.modules' = 'company_counts';
     SET 'deployment' = '{deployment}';
+    SET 'spark.master' = 'local[2]';
     SET 'parallelism.default' = '2';
     SET 'execution.checkpointing.interval' = '30 ms';
     SET 'pipeline.name' = 'company';
@@ -86,7 +87,10 @@ def expected_shape(found: Counter[tuple[int, int, bool, str]]) -> None:
     assert sum(fired for _, _, fired, _ in found) == len(timers)
 
 
-@pytest.mark.parametrize("deployment", ["embedded", pytest.param("processes", marks=pytest.mark.at_length)])
+@pytest.mark.parametrize(
+    "deployment",
+    ["embedded", *(pytest.param(other, marks=pytest.mark.at_length) for other in ("processes", "spark"))],
+)
 def test_killed_and_run_again(tmp_path: Path, deployment: str) -> None:
     first = start(tmp_path, deployment, 300)
     try:
