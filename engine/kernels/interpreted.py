@@ -50,4 +50,13 @@ def _pointer(array: np.ndarray) -> np.ndarray:
     return array
 
 
-_INTRINSICS = {"load_word": _load_word, "load_half": _load_half, "pointer": _pointer}
+def _copy_span(out: np.ndarray, at: int, data: np.ndarray, start: int, count: int) -> None:
+    out[at : at + count] = data[start : start + count]
+
+
+_INTRINSICS = {
+    "load_word": _load_word,
+    "load_half": _load_half,
+    "pointer": _pointer,
+    "copy_span": _copy_span,
+}

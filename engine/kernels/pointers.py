@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
+from numba.core import cgutils
 from numba.core.extending import intrinsic
 
 P_U8 = types.CPointer(types.uint8)
@@ -28,3 +29,23 @@ def _pointer(_typing: Any, array: Any) -> Any:
 
 # Called with the array alone: numba hands the context in.
 pointer: Any = intrinsic(_pointer)
+
+
+def _copied(_typing: Any, out: Any, at: Any, data: Any, start: Any, count: Any) -> Any:
+    """Copy ``data[start : start + count]`` to ``out[at:]``, both arrays of bytes. No bound is checked."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        into, source = (
+            builder.gep(
+                context.make_array(signature.args[k])(context, builder, arguments[k]).data,
+                [arguments[k + 1]],
+            )
+            for k in (0, 2)
+        )
+        cgutils.raw_memcpy(builder, into, source, arguments[4], 1)
+        return context.get_dummy_value()
+
+    return types.none(out, types.int64, data, types.int64, types.int64), generate
+
+
+copy_span: Any = intrinsic(_copied)

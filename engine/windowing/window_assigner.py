@@ -15,8 +15,8 @@ from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 @dataclass(frozen=True, eq=False)
 class AssignedRows:
-    """Rows with the end of their slice, int64 each. ``starts`` is set for attached windows, which are their
-    own slices.
+    """Rows with the end of their slice, int64 each, perhaps a view that repeats one. ``starts`` is set for
+    attached windows, which are their own slices.
 
     ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none
     for any row. ``one_slice``: all rows are known to be of one slice, which has no attached window.
@@ -105,5 +105,6 @@ def _slice_ends(times: np.ndarray, window: Windowing) -> tuple[np.ndarray, bool]
     if times.size:
         first, last = window_arithmetic.slice_end(np.array([times.min(), times.max()]), window)
         if first == last:
-            return np.full(times.size, first), True
+            # one number, which is not written out
+            return np.broadcast_to(first, times.size), True
     return window_arithmetic.slice_end(times, window), False

@@ -37,6 +37,9 @@ def insert(words, valid, start, places, base, keys, free, state, out, fresh):
             continue
         for i in range(first, end):
             is_null = valid.size > 0 and valid[i] == 0
+            # nearly all rows of a block with a new key
+            if out[i] >= 0 and not is_null:
+                continue
             place = np.uint64(words[i]) - np.uint64(base)
             if is_null:
                 entry = state[NULL]

@@ -39,12 +39,15 @@ from penstock.engine.kernels.kernel import (
     VOID,
     kernel,
 )
-from penstock.engine.kernels.stable_hash import combine, hash_bytes, load_word, mix
+from penstock.engine.kernels.pointers import copy_span
+from penstock.engine.kernels.stable_hash import hash_bytes, load_word, mix
 
 # With those of ``word_index``, whose ORIGIN and PASSED lie between them.
 USED, GARBAGE, STATE_WORDS = 4, 7, 8
 # The low half of an entry.
 _SLOT = 0xFFFFFFFF
+# Odd numbers whose products depend on many bits; those of ``stable_hash``.
+_STEP, _FIRST = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 # Keys whose homes are touched before they are searched, so that cache misses overlap.
 _AHEAD = 64
 
@@ -68,11 +71,12 @@ def _same_bytes(left, left_start, right, right_start, length):
 
 @njit(nogil=True, inline="always")
 def _row_tag(rows, i):
-    # The width is part of the hash, then each word in turn.
-    hashed = np.uint64(rows.shape[1])
+    # As ``hash_bytes`` does with words: one multiplication each, a third of what ``combine`` takes.
+    hashed = np.uint64(rows.shape[1]) * _STEP
     for k in range(rows.shape[1]):
-        hashed = combine(hashed, np.uint64(rows[i, k]))
-    return np.int64(hashed >> np.uint64(32))
+        hashed = (hashed ^ np.uint64(rows[i, k])) * _FIRST
+        hashed ^= hashed >> np.uint64(29)
+    return np.int64((hashed * _STEP) >> np.uint64(32))
 
 
 @njit(nogil=True)
@@ -240,8 +244,7 @@ def insert_strings(
                 tags[slot] = tag
                 spans[slot, 0] = state[USED]
                 spans[slot, 1] = length
-                for k in range(length):
-                    arena[state[USED] + k] = data[first + k]
+                copy_span(arena, state[USED], data, first, length)
                 state[USED] += length
                 out[i] = slot
                 break
@@ -340,6 +343,5 @@ def gather_strings(starts, lengths, arena, out):
     """Copy strings of an arena one after another."""
     used = 0
     for i in range(starts.size):
-        for k in range(lengths[i]):
-            out[used + k] = arena[starts[i] + k]
+        copy_span(out, used, arena, starts[i], lengths[i])
         used += lengths[i]

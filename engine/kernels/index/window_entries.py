@@ -1,8 +1,10 @@
-"""Words of window entries: the few slices of a batch are numbered, so that each is looked up once."""
+"""Entries of windows: the few slices of a batch are numbered, so that each is looked up once. The entry that
+a key was last added to is found without a hash.
+"""
 
 from __future__ import annotations
 
-from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I64, VOID, kernel
+from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I32, OUT_I64, VOID, kernel
 
 # Comparisons a row, on average, beyond which a batch has too many slices in too little order.
 _COMPARED_PER_ROW = 8
@@ -34,8 +36,40 @@ def number_slices(ends, distinct, numbers):
     return count
 
 
-@kernel(VOID(IN_I64, IN_I64, IN_I64, I64, OUT_I64), interpreted_by=(0,))
-def entry_words(numbers, bases, key_slots, shift, words):
-    """Write the word of each row's entry: the base of its slice, and its key slot shifted."""
-    for i in range(numbers.size):
-        words[i] = bases[numbers[i]] | (key_slots[i] << shift)
+@kernel(I64(IN_I64, IN_I64, IN_I64, I64, OUT_I32, IN_I64, OUT_I64, OUT_I64), interpreted_by=(2,))
+def find_recent(numbers, bases, key_slots, shift, recent, words, out, missing):
+    """Write the entry of each row that is in the entry its key was last added to. A row's word is the base of
+    its slice (without ``numbers``: of the only one) and its key slot shifted; ``words`` has those of entries.
+
+    Of the other rows each word is written to ``missing``, once for rows that follow one another, and for each
+    row -1 less the position of its word. Return how many words are missing. ``recent`` has, by key slot, the
+    entry + 1, 0 for none. It has the same negative numbers until ``settle`` replaces them.
+    """
+    count = 0
+    for i in range(key_slots.size):
+        slot = key_slots[i]
+        word = bases[numbers[i] if numbers.size else 0] | (slot << shift)
+        last = I64(recent[slot])
+        if last > 0:
+            if words[last - 1] == word:
+                out[i] = last - 1
+                continue
+        elif last < 0 and missing[-1 - last] == word:
+            out[i] = last
+            continue
+        missing[count] = word
+        recent[slot] = out[i] = -1 - count
+        count += 1
+    return count
+
+
+@kernel(VOID(IN_I64, IN_I64, OUT_I32, OUT_I64), interpreted_by=(0, 3))
+def settle(key_slots, entries, recent, out):
+    """Write the entries of missing words to the rows that wait for them, and as those their keys were last
+    added to.
+    """
+    for i in range(entries.size):
+        recent[key_slots[i]] = entries[i] + 1
+    for i in range(out.size):
+        if out[i] < 0:
+            out[i] = entries[-1 - out[i]]

@@ -4,6 +4,8 @@ side it can match.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,6 +20,10 @@ from penstock.engine.state.rows.join_side import JoinSide
 from penstock.engine.windowing.late_row_filter import without_late
 from penstock.planner.logical.joins.interval_join import IntervalJoin, IntervalJoinFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
+
+UnusedKeys = Generator[None, None, np.ndarray]
+"""Output that is pending as ``PendingOutput`` is, and what it returns: key slots."""
+_NO_KEYS = np.zeros(0, np.int64)
 
 
 class IntervalJoinOperator(RegularJoinOperator):
@@ -96,7 +102,7 @@ class IntervalJoinOperator(RegularJoinOperator):
         if batch.num_rows:
             yield from super()._join(batch, port, out)
             if batch.behind is not None:  # no row may be left unmatched at the end
-                yield from self._settle_due(port, out)
+                self._index.remove((yield from self._settle_due(port, out)))
 
     def _drop_late(self, batch: Batch, port: int) -> Batch:
         """Drop and count the late rows. The others keep the watermark they are behind, the least int64 when
@@ -195,22 +201,24 @@ class IntervalJoinOperator(RegularJoinOperator):
         return start_output(self._counted(self._pass_time(time_us, out)))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
+        unused = []
         for port in (0, 1):
             # the end of the input: rows without a match are emitted, everything is freed
             if time_us == MAX_WATERMARK_US:
-                yield from self._settle(self._sides[port].store.live_ids(), port, out)
+                keys = yield from self._settle(self._sides[port].store.live_ids(), port, out)
             else:
-                yield from self._settle_due(port, out)
+                keys = yield from self._settle_due(port, out)
+            unused.append(keys)
+        # the keys of both sides at once: an index that has none left is not searched
+        self._index.remove(np.concatenate(unused))
 
-    def _settle_due(self, port: int, out: Output) -> PendingOutput:
+    def _settle_due(self, port: int, out: Output) -> UnusedKeys:
         side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
-        if isinstance(side, ExpiringJoinSide):
-            yield from self._settle(
-                # deadlines are in the other side's time, so its slack counts; the maximum prevents underflow
-                side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us),
-                port,
-                out,
-            )
+        if not isinstance(side, ExpiringJoinSide):
+            return _NO_KEYS
+        # deadlines are in the other side's time, so its slack counts; the maximum prevents underflow
+        due = side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us)
+        return (yield from self._settle(due, port, out))
 
     def passes_on(self, time_us: int) -> int:
         # the end of time is not delayed
@@ -224,14 +232,15 @@ class IntervalJoinOperator(RegularJoinOperator):
         yield from self._emit_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
         self._forget(1 - port)
 
-    def _settle(self, ids: np.ndarray, port: int, out: Output) -> PendingOutput:
-        """Emit those of some rows of a side that stayed without a match, and free all of them."""
+    def _settle(self, ids: np.ndarray, port: int, out: Output) -> UnusedKeys:
+        """Emit those of some rows of a side that stayed without a match, and free all of them. Return keys
+        that neither side has a row of any more: the caller removes them from the common index.
+        """
         if not ids.size:
-            return
+            return _NO_KEYS
         yield from self._emit_unmatched(ids, port, out)
-        # a key is removed from the common index once neither side has a row of it
         emptied = self._sides[port].remove(ids)
-        self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
+        return emptied[self._sides[1 - port].links.counts(emptied) == 0]
 
     def _emit_unmatched(self, ids: np.ndarray, port: int, out: Output) -> PendingOutput:
         if self._alone[port] is Alone.UNMATCHED:

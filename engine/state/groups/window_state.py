@@ -15,6 +15,7 @@ from penstock.engine.state.aggregates.accumulators import Accumulators
 from penstock.engine.state.change_tracking import SlotChanges
 from penstock.engine.state.entry_table import key_columns, pieces_by_keys
 from penstock.engine.state.frozen_arrays import FrozenViews
+from penstock.engine.state.groups.recent_entries import RecentEntries
 from penstock.engine.state.index.direct_index import DirectIndex
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
@@ -36,6 +37,8 @@ are used again, so the words of the first four panes are dense: ``DirectIndex`` 
 _NEAR = (1 << _NEAR_BITS) - 1
 # Slices of a batch that are numbered before they are looked up.
 _SLICES_MOST = 1_024
+# Entries of more slots are looked up each: numbers of recent ones are stored in 32 bits.
+_RECENT_MOST = (1 << 31) - 1
 
 
 # One subtask that has all key groups, for states outside of a job.
@@ -70,6 +73,7 @@ class WindowState(TrackedState):
         # (end, start) to slice numbers.
         self._slices = RowIndex(2)
         self._entries = DirectIndex()
+        self._recent = RecentEntries(_NEAR_BITS)
         self._of_slice = MultiIndex()
         self.closed = KeyGroupWatermarkState(groups)
         self.changes = SlotChanges()
@@ -97,10 +101,22 @@ class WindowState(TrackedState):
             entries = self._insert(words)
             return np.full(assigned.ends.size, entries[0]) if numbers is None else entries[numbers]
         key_slots = self.keys.lookup_or_insert(key_columns, assigned.ends.size)
-        return self._insert(self._entry_words(key_slots, assigned, panes))
+        if panes is None or self._entries.capacity > _RECENT_MOST:
+            return self._insert(self._entry_words(key_slots, assigned, panes))
+        entries, missing = self._recent.find(panes, key_slots, self.keys.capacity, self._entries.keys)
+        if missing.size:
+            self._recent.settle(_key_slots(missing), self._assigned(missing), entries)
+        self._mark(entries)
+        return entries
 
     def _insert(self, words: np.ndarray) -> np.ndarray:
-        """Return the entries of words, new ones linked to their slice and key; all are noted as changed."""
+        """Return the entries of words; all are noted as changed."""
+        entries = self._assigned(words)
+        self._mark(entries)
+        return entries
+
+    def _assigned(self, words: np.ndarray) -> np.ndarray:
+        """Return the entries of words, new ones linked to their slice and key."""
         # ``fresh`` of the index is only read when the number of entries has grown.
         known = len(self._entries)
         entries = self._entries.lookup_or_insert(words)
@@ -109,7 +125,6 @@ class WindowState(TrackedState):
             self._of_slice.link(self._slice_of(fresh), fresh)
             self._uses.retain(self.key_slots(fresh), self.keys.capacity)
             self.accumulators.reserve(self._entries.capacity)
-        self._mark(entries)
         return entries
 
     def _numbered_panes(self, assigned: AssignedRows) -> tuple[np.ndarray, np.ndarray | None] | None:
@@ -122,7 +137,7 @@ class WindowState(TrackedState):
         # most batches: there is one pane, and no array with the pane of each row
         if not assigned.one_slice:
             ends, numbers = np.empty(_SLICES_MOST, np.int64), np.empty(assigned.ends.size, np.int64)
-            count = kernel.number_slices(assigned.ends, ends, numbers)
+            count = kernel.number_slices(np.ascontiguousarray(assigned.ends), ends, numbers)
             if count < 0:
                 return None
             ends = ends[:count]
@@ -144,13 +159,7 @@ class WindowState(TrackedState):
             of_slices = self._slice_slots(assigned) * self._fan
             return _words(of_slices if assigned.missed is None else of_slices + assigned.missed, key_slots)
         bases, numbers = panes
-        if numbers is None:
-            words = key_slots << _NEAR_BITS
-            words |= bases
-            return words
-        words = np.empty(key_slots.size, np.int64)
-        kernel.entry_words(numbers, bases, key_slots, _NEAR_BITS, words)
-        return words
+        return (key_slots << _NEAR_BITS) | (bases if numbers is None else bases[numbers])
 
     def _mark(self, entries: np.ndarray) -> None:
         """Note that entries change, before the first of their aggregates does."""
@@ -188,7 +197,7 @@ class WindowState(TrackedState):
 
     def key_slots(self, entries: np.ndarray) -> np.ndarray:
         """Return the slot in ``keys`` of each entry's key."""
-        return (self._entries.keys[entries] >> _NEAR_BITS) & _KEY
+        return _key_slots(self._entries.keys[entries])
 
     def missed(self, entries: np.ndarray) -> np.ndarray:
         """Return how many of its slice's first windows each entry is not part of."""
@@ -205,6 +214,7 @@ class WindowState(TrackedState):
             self._mark(entries)
             self._views.save(entries)
             key_slots = self.key_slots(entries)
+            self._recent.forget(key_slots)
             self._of_slice.unlink(entries)
             self.accumulators.clear(entries)
             self._entries.remove(entries)
@@ -234,7 +244,7 @@ class WindowState(TrackedState):
             (words,) = frozen.copies(asked)
 
             def keys_of(at: np.ndarray) -> list[pa.Array]:
-                return keys((words[at] >> _NEAR_BITS) & _KEY)
+                return keys(_key_slots(words[at]))
 
             def entries(at: np.ndarray) -> Mapping[str, pa.Array]:
                 panes = _panes(words[at])
@@ -281,6 +291,10 @@ class WindowState(TrackedState):
 # A word has the high bits of the pane, 32 bits of the key slot, and the low bits of the pane.
 def _words(panes: np.ndarray, key_slots: np.ndarray) -> np.ndarray:
     return ((panes >> _NEAR_BITS << _KEY_BITS | key_slots) << _NEAR_BITS) | (panes & _NEAR)
+
+
+def _key_slots(words: np.ndarray) -> np.ndarray:
+    return (words >> _NEAR_BITS) & _KEY
 
 
 def _panes(words: np.ndarray) -> np.ndarray:

@@ -32,6 +32,8 @@ PLACES_PER_ROW = 4
 """Places that a row to come may cost where an index begins with an array: each is cleared first."""
 _FIRST_LOOK = 32
 """Keys from which on an index looks whether they are dense, and again after each quarter more."""
+# So many words at once are a first batch that is worth a look at its range.
+_EXPECTED_LEAST = 1_024
 # Slot + 1 must fit into a place, also after the slots have doubled.
 _SLOTS_MOST = 2**30
 # Pieces in which rows outside of the range are inserted.
@@ -43,17 +45,13 @@ class DirectIndex(WordIndex):
     """A WordIndex with an array of ``places`` by value, slot + 1 of each word, while its words are dense: a
     range of ``PLACES_PER_KEY`` times as many values at most.
 
-    It begins as a hash table, unless it is told what to expect, and looks from time to time whether its words
-    are dense. Beside an array the hash table has the outliers, words outside of the range. With too many of
-    them all words are hashed again. ``fresh`` names new words of the range before outliers.
+    It begins as a hash table, unless many words come at once or it is told what to expect. It looks from
+    time to time whether its words are dense. Beside an array the hash table has the outliers, words outside
+    of the range. With too many of them all words are hashed again. ``fresh`` names new words of the range
+    before outliers.
     """
 
     MAPPED = ("_places",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        # the slots of an index that was emptied: about as many are needed again
-        self._slots_last = 0
 
     def _reset(self, bits: int) -> None:
         super()._reset(bits)
@@ -85,12 +83,9 @@ class DirectIndex(WordIndex):
             if self._slots_last:
                 self.keys = emptied(self.keys, max(self.capacity, self._slots_last * 5 // 4))
 
-    def remove(self, slots: np.ndarray) -> None:
-        if slots.size == len(self):
-            self._slots_last = self.allocated
-        super().remove(slots)
-
     def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
+        if words.size >= _EXPECTED_LEAST and not (len(self) or self._places.size):
+            self.expect([words])
         if self._places.size == 0 and self._look_at <= len(self) <= CONVERTED_KEYS:
             self._look_at = len(self) * 5 // 4
             self._make_direct(NO_WORDS)
@@ -100,6 +95,9 @@ class DirectIndex(WordIndex):
             return super().lookup_or_insert(words, valid)
         out, fresh = np.empty(words.size, np.int64), np.empty(words.size, np.int64)
         self._state[kernel.FRESH] = 0
+        if words.size >= _EXPECTED_LEAST:
+            # ids that ascend pass the end of the range: the rows behind it would be looked up twice
+            self._widen_to(int(words.max()), words.size)
         self._insert_direct(words, valid, out, fresh)
         if words.size and out.min() < 0:
             rows = np.flatnonzero(out < 0)
@@ -179,9 +177,9 @@ class DirectIndex(WordIndex):
         live = self.live_slots()
         return live[live != self.null_slot] if self.null_slot >= 0 else live
 
-    def _places_most(self) -> int:
-        """Return how many places are worth their memory."""
-        return max(PLACES_LEAST, PLACES_PER_KEY * len(self))
+    def _places_most(self, rows: int) -> int:
+        """Return how many places are worth their memory, with so many rows that may be new keys."""
+        return max(PLACES_LEAST, PLACES_PER_KEY * len(self), PLACES_PER_ROW * rows)
 
     def _make_direct(self, others: np.ndarray) -> bool:
         """Give all keys places in a new array that has places for other words too. Return whether they are
@@ -193,7 +191,7 @@ class DirectIndex(WordIndex):
         if not bounds.size:
             return False
         first, last = int(bounds.min()), int(bounds.max())
-        room = self._places_most() - (last - first + 1)
+        room = self._places_most(others.size) - (last - first + 1)
         if room < 0:
             return False
         # words have come below the range: leave room for more of them
@@ -207,19 +205,24 @@ class DirectIndex(WordIndex):
 
     def _widen(self, words: np.ndarray) -> bool:
         """Widen the range to words above it, if it is dense then, or to all words. Return whether it did."""
-        most = self._places_most()
         # a word below the base becomes a large number
-        above = words[(words - self._base).view(np.uint64) < most]
-        if above.size and not self._outliers_within(most):
-            # ids that ascend widen it again and again: twice as many places are few steps
-            needed = int(above.max()) - self._base + 1
-            self._places = grown(self._places, min(most, max(needed, 2 * self._places.size)))
+        above = words[(words - self._base).view(np.uint64) < self._places_most(words.size)]
+        if above.size and self._widen_to(int(above.max()), words.size):
             return True
         # every key is read: again with twice as many outliers
         if words.size + self._outliers <= self._look_at or len(self) > CONVERTED_KEYS:
             return False
         self._look_at = 2 * (self._outliers + words.size)
         return self._make_direct(words)
+
+    def _widen_to(self, last: int, rows: int) -> bool:
+        """Widen the range up to a word behind it, if it is dense then. Return whether it did."""
+        needed, most = last - self._base + 1, self._places_most(rows)
+        if not self._places.size < needed <= most or self._outliers_within(most):
+            return False
+        # ids that ascend widen it again and again: twice as many places are few steps
+        self._places = grown(self._places, min(most, max(needed, 2 * self._places.size)))
+        return True
 
     def _outliers_within(self, most: int) -> bool:
         """Return whether a range of ``most`` places has, or may have, an outlier."""

@@ -37,10 +37,15 @@ class TaggedSlots(Mapped):
     MAPPED = ("table", "old", "tags", "free")
 
     def __init__(self) -> None:
-        self.reset()
+        self._slots_last = 0
+        self._begin()
 
     def reset(self) -> None:
         """Forget everything."""
+        self._slots_last = self.allocated
+        self._begin()
+
+    def _begin(self) -> None:
         self.bits = _FIRST_BITS
         self.table = np.zeros(1 << self.bits, np.int64)
         # The table before, while the index grows: entries that were not migrated yet.
@@ -77,6 +82,9 @@ class TaggedSlots(Mapped):
         self._finish_growing()
         # small tables grow fourfold, large ones double: few rebuilds, little unused memory
         bits = self.bits + (2 if self.bits < word_index.GRADUAL_BITS else 1)
+        # an index that was emptied needs about as many slots again
+        while bits < word_index.GRADUAL_BITS and slots_of(bits) < self._slots_last:
+            bits += 1
         table = emptied(self.table, 1 << bits)
         if self.bits < word_index.GRADUAL_BITS:
             kernel.rebuild(self.table, table, bits, NO_BYTES)
@@ -219,10 +227,13 @@ class StringIndex(Mapped):
         self._kind = kind
         self._slots = TaggedSlots()
         self._views = FrozenViews()
-        self._reset()
+        self._begin()
 
     def _reset(self) -> None:
         self._slots.reset()
+        self._begin()
+
+    def _begin(self) -> None:
         # The bytes of all strings, one after another, those of removed ones among them.
         self.arena = np.zeros(_FIRST_BYTES, np.uint8)
         # (slots, 2): start in the arena and length in bytes.

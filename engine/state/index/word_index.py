@@ -111,6 +111,8 @@ class WordIndex(Mapped):
     MAPPED: ClassVar[tuple[str, ...]] = ("_table", "_old", "keys", "_free")
 
     def __init__(self) -> None:
+        # the slots of an index that was emptied: about as many are needed again
+        self._slots_last = 0
         self._reset(FIRST_BITS)
 
     def _reset(self, bits: int) -> None:
@@ -238,6 +240,8 @@ class WordIndex(Mapped):
         self._finish_growing()
         # Small tables grow fourfold, large ones double: few rebuilds, little unused memory.
         bits = self._bits + (2 if self._bits < GRADUAL_BITS else 1)
+        while bits < GRADUAL_BITS and slots_of(bits) < self._slots_last:
+            bits += 1
         table = emptied(self._table, 2 << bits)
         if self._bits < GRADUAL_BITS:
             kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
@@ -263,6 +267,7 @@ class WordIndex(Mapped):
         """Free distinct live slots and forget their keys."""
         # Nothing left: a small table again. Capacity shrinks.
         if slots.size == len(self):
+            self._slots_last = self.allocated
             self._reset(FIRST_BITS)
             return
         state = self._state

@@ -190,7 +190,8 @@ def test_pages_of_arrays_are_given_back(tmp_path: Path) -> None:
 
 def test_pages_stay_while_much_memory_is_available(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = KeyIndex([pa.int64()])
-    keys = [pa.array(np.arange(1_000_000))]
+    # scattered, so that the table of their hashes is read
+    keys = [pa.array(np.arange(1_000_000) * 1_000)]
     index.lookup_or_insert(keys)
     budget = MemoryBudget(8 << 20, SpillFiles(tmp_path))
     budget.settle("op", "keys", len(index), [index])

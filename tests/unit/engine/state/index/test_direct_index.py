@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,6 +53,8 @@ def test_like_a_dict(on_disk: bool, gradual: bool, monkeypatch: pytest.MonkeyPat
     ways = set()
     for seed in range(30 if on_disk else 100):
         random, index, model = Random(seed), DirectIndex(), dict[Word, int]()
+        # some begin with an array, and are widened before a batch
+        monkeypatch.setattr(direct_index, "_EXPECTED_LEAST", random.choice([1_024, 100, 1]))
         first = random.choice([0, -200, -(2**63), 2**63 - 4_000])
         for _ in range(12):
             first = max(-(2**63), min(first + random.choice([0, 0, 100, 300, -100]), 2**63 - 400))
@@ -137,6 +140,58 @@ def test_ids_that_ascend_widen_the_array_beside_an_outlier() -> None:
     check(index, model)
 
 
+@pytest.mark.parametrize("first", [0, -700, -(2**63), 2**63 - 1_201])
+def test_many_words_at_once_begin_with_an_array_and_widen_it_before_they_come(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_index, "_EXPECTED_LEAST", 100)
+    outliers: list[int] = []
+    monkeypatch.setattr(DirectIndex, "_insert_outliers", counted(DirectIndex._insert_outliers, outliers))
+    for last, before in ((399, True), (400, True), (799, True), (800, False), (1_200, False)):
+        index, model = DirectIndex(), dict[Word, int]()
+        words: list[Word] = [*dense(100, first)]
+        # 100 words may have 400 places: not one more
+        insert(index, model, [*words[:99], first + 400])
+        assert index._places.size == 0
+        remove(index, model, [*model])
+        insert(index, model, [*words[:99], first + 399])
+        assert index._places.size == 400
+        # and 200 words, 800; 299 keys may have 1,196, but they are known only behind the batch
+        insert(index, model, [*dense(199, first + 99), first + last])
+        assert outliers == [1][before:]
+        assert (index._places.size > last) == (last < 1_196)
+        check(index, model)
+        insert(index, model, dense(100, max(first - 30, -(2**63))))
+        remove(index, model, [word for word in model if word is not None and word % 3])
+        check(index, model)
+        outliers.clear()
+
+
+def counted(run: Any, sizes: list[int]) -> Any:
+    def insert_counted(self: DirectIndex, words: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        sizes.append(words.size)
+        return run(self, words, fresh)
+
+    return insert_counted
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_words_of_both_ends_are_no_reason_to_widen(nulls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array of all words between them would be 2**64 places; NULL's word counts for nothing."""
+    monkeypatch.setattr(direct_index, "_EXPECTED_LEAST", 100)
+    for ends in ([2**63 - 1, -(2**63)], [-(2**63), -1, 0, 2**63 - 1], [2**63 - 1], [-(2**63)]):
+        index, model = DirectIndex(), dict[Word, int]()
+        none: list[Word] = [None] * nulls
+        insert(index, model, [*ends, *dense(), *none])
+        insert(index, model, [*dense(first=2**63 - 500), *ends, *none])
+        insert(index, model, [*none, *dense(first=-(2**63)), *ends])
+        check(index, model)
+        remove(index, model, [*model])
+        insert(index, model, [*dense(first=2**63 - 500), *none])
+        insert(index, model, [*dense(first=-(2**63)), *dense(first=2**63 - 600), *none])
+        check(index, model)
+
+
 def test_the_array_follows_a_range_that_moves() -> None:
     """Old ids are removed as new ones come: places of removed ids are freed."""
     index, model = DirectIndex(), dict[Word, int]()
@@ -195,13 +250,8 @@ def test_known_outliers_are_found_in_few_pieces(monkeypatch: pytest.MonkeyPatch)
     insert(index, model, dense())
     far = [1_000_000 * word for word in range(1, 320)]
     insert(index, model, far)
-    pieces, run = [], DirectIndex._insert_hashed
-
-    def counted(self: DirectIndex, words: np.ndarray, fresh: np.ndarray) -> np.ndarray:
-        pieces.append(words.size)
-        return run(self, words, fresh)
-
-    monkeypatch.setattr(DirectIndex, "_insert_hashed", counted)
+    pieces: list[int] = []
+    monkeypatch.setattr(DirectIndex, "_insert_hashed", counted(DirectIndex._insert_hashed, pieces))
     insert(index, model, far * 40)
     assert sum(pieces) == len(far) * 40 and len(pieces) <= 2 * direct_index._PIECES_MOST
     insert(index, model, [1_000_000 * word for word in range(1, 700)])

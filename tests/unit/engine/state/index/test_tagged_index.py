@@ -54,6 +54,51 @@ def test_rows_like_a_dict(width: int) -> None:
             assert index.lookup(words(known, width)).tolist() == [model.get(row, -1) for row in known]
 
 
+def test_rows_that_come_again_after_all_were_removed_make_one_table() -> None:
+    rows = np.arange(20_000).reshape(10_000, 2)
+    texts = pa.array(map(str, range(10_000)))
+    for index, keys in ((RowIndex(2), rows), (StringIndex(pa.string()), texts)):
+        of = index.lookup_or_insert
+        for tables in (5, 2):
+            bits = set()
+            for first in range(0, 10_000, 10):
+                of(keys[first : first + 10])
+                bits.add(index._slots.bits)
+            assert len(bits) == tables
+            assert index.live_slots().tolist() == [*range(10_000)] == index.lookup(keys).tolist()
+            index.remove(index.live_slots())
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.arange(1 << 16),
+        np.arange(1 << 16) << 48,
+        np.arange(1 << 16) << 20,
+        np.arange(1 << 16) * 1_000_000_000,
+        np.arange(1 << 16, dtype=np.float64).view(np.int64),
+        -np.arange(1 << 16),
+    ],
+    ids=["ids", "high", "middle", "times", "doubles", "negative"],
+)
+@pytest.mark.parametrize("where", ["first", "second", "both", "swapped"])
+def test_rows_of_any_numbers_have_tags_of_their_own(numbers: np.ndarray, where: str) -> None:
+    """The table is searched by the high bits of the tag, so those are spread too."""
+    index, rows = RowIndex(2), np.zeros((1 << 16, 2), np.int64)
+    if where != "second":
+        rows[:, 0] = numbers
+    if where in ("second", "both"):
+        rows[:, 1] = numbers
+    if where == "swapped":
+        rows[:, 1] = numbers[::-1]
+    index.lookup_or_insert(rows)
+    tags = index._slots.tags[: 1 << 16]
+    # of 2**16 random numbers as many of 2**16 places are taken as e**-1 leaves: 41,427
+    assert np.unique(tags >> 16).size > 38_000
+    # and half a pair of 32 bits are equal
+    assert np.unique(tags).size > (1 << 16) - 100
+
+
 STRINGS: dict[pa.DataType, list[Any]] = {
     pa.string(): [None, "", "a", "é", "abcdefgh", "abcdefghi", "x" * 300, *(f"key {i}" for i in range(90))],
     pa.binary(): [None, b"", b"\x00", b"\x00\x00", b"\xff" * 20],

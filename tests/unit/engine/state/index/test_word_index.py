@@ -123,6 +123,27 @@ def test_five_eighths_of_the_table_are_filled_before_it_grows() -> None:
     assert index.lookup(np.arange(42)).tolist() == [*range(41), -1]
 
 
+@pytest.mark.parametrize("keys", [40, 41, 160, 161, 40_960, 40_961, 100_000])
+def test_an_index_that_was_emptied_grows_back_in_one_step(keys: int) -> None:
+    """Up to where a table grows while it is used: one of more places would be cleared at once."""
+    index, other, words = WordIndex(), WordIndex(), np.arange(keys) * 1_000_003
+    slots = other.lookup_or_insert(words)
+    for _ in range(3):
+        index.remove(index.lookup_or_insert(words))
+        assert not len(index) and index.capacity == slots_of(6)
+        # nothing is reserved for an index that stays small
+        index.remove(index.lookup_or_insert(words[:40]))
+        assert index.capacity == slots_of(6)
+        index.remove(index.lookup_or_insert(words))
+        tables = []
+        for first in range(0, keys, 10):
+            slots[first : first + 10] = index.lookup_or_insert(words[first : first + 10])
+            tables.append(index._bits)
+        assert len(set(tables[: 40_960 // 10])) <= 2, "it grew again and again"
+        assert (index.lookup(words) == slots).all() and slots.tolist() == [*range(keys)]
+        index.remove(slots)
+
+
 @pytest.mark.parametrize("removed", [1, 24, 26, 60, 100])
 def test_few_and_many_removed_words_leave_the_same(removed: int) -> None:
     """Few are removed one by one, many by a rebuild of the table."""
