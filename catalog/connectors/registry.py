@@ -463,6 +463,37 @@ def written_changes(table: CatalogTable) -> str:
     return str(option(table, "changelog.mode")) if table.connector in _DECLARES_CHANGES else "append"
 
 
+_SERVED = frozenset({"kafka", "upsert-kafka", "nats", "redis-stream", "mqtt", "postgres-cdc", "postgres"})
+"""Connectors whose tables are on servers."""
+_CLIENT_OPTIONS = frozenset(
+    {
+        "username",
+        "credentials-file",
+        "nkey-seed-file",
+        "tls.ca-file",
+        "tls.certificate-file",
+        "tls.key-file",
+        "timeout",
+        "keep-alive",
+        "heartbeat.interval",
+        "connect.max-retries",
+        "sink.max-retries",
+        "scan.topic-partition-discovery.interval",
+    }
+)
+
+
+def is_client_option(connector: str, key: str) -> bool:
+    """Return whether an option says how a client reaches a server or where a new job begins, never which rows
+    a job that resumes reads or has written. Kafka's brokers are entry points: any of a cluster will do.
+    """
+    if connector not in _SERVED:
+        return False
+    if key.startswith("properties."):
+        return key != "properties.isolation.level"
+    return key in _CLIENT_OPTIONS or key.startswith("scan.startup.")
+
+
 def is_secret(connector: str, key: str) -> bool:
     """Return whether an option's value must never be shown."""
     try:

@@ -158,6 +158,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
                 i: [described.alike, _port_fields(described)]
                 for i, described in manifest.compatibility.operators.items()
             },
+            "reached": {i: described.reached for i, described in manifest.compatibility.operators.items()},
             # The tables as they were declared, for added columns.
             "tables": [
                 [t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]]
@@ -203,8 +204,9 @@ def _port_fields(described: StateCompatibility) -> list[Any]:
 
 def _decode_compatibility(fields: dict[str, Any]) -> PlanCompatibility:
     """Decode the compatibility of a plan; empty before version 1.3, which introduced it."""
+    reached = fields.get("reached", {})
     operators = {
-        str(i): StateCompatibility(str(alike), tuple(_port(port) for port in ports))
+        str(i): StateCompatibility(str(alike), tuple(_port(port) for port in ports), str(reached.get(i, "")))
         for i, (alike, ports) in fields.get("alike", {}).items()
     }
     return PlanCompatibility(operators, tuple(_table(*described) for described in fields.get("tables", [])))

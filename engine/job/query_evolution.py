@@ -21,6 +21,7 @@ from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEnt
 from penstock.engine.checkpoint.plan_identity import PlanIdentity
 from penstock.engine.checkpoint.restore import check_channel_state
 from penstock.engine.checkpoint.state_migration import Migrations, Obstacle
+from penstock.planner.physical.state_compatibility import PlanCompatibility
 
 # The setting that allows a changed query to drop state.
 ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
@@ -82,6 +83,9 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
     if manifest.fingerprint == plan.fingerprint:
         check_channel_state(manifest, plan.operators)
         return manifest, None
+    if (same := _reached_otherwise(manifest, plan)) is not None:
+        check_channel_state(manifest, ())
+        return replace(_renamed(manifest, plan, same), compatibility=plan.compatibility), None
     diff = state_diff(manifest, plan)
     lines = [str(change) for change in diff.changes]
     elsewhere = "run the query the state was made by, or give this one another state directory or name"
@@ -109,6 +113,33 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
     ), diff
 
 
+def _reached_otherwise(manifest: Manifest, plan: PlanIdentity) -> dict[str, str] | None:
+    """Return new operator ids by old ones where a query has only other options of its clients: other brokers,
+    another user, another group. None where it differs in more.
+    """
+    old = _by_reached(manifest.operators, manifest.compatibility)
+    new = _by_reached(plan.operators, plan.compatibility)
+    if old is None or new is None or old.keys() != new.keys():
+        return None
+    return {old[reached]: new[reached] for reached in old}
+
+
+def _by_reached(
+    operators: Iterable[OperatorEntry], compatibility: PlanCompatibility
+) -> dict[str, str] | None:
+    """Return the ids of operators with state by digests that do not know how tables are reached; None where
+    one has no such digest, or two have one.
+    """
+    ids: dict[str, str] = {}
+    for operator in operators:
+        if operator.keeps_state:
+            known = compatibility.operators.get(operator.operator_id)
+            if known is None or not known.reached or known.reached in ids:
+                return None
+            ids[known.reached] = operator.operator_id
+    return ids
+
+
 def fits_better(manifest: Manifest, one: PlanIdentity, other: PlanIdentity) -> bool:
     """Return whether a checkpoint loses less under one plan of a query than under another."""
     return _losses(manifest, one) < _losses(manifest, other)
@@ -116,7 +147,7 @@ def fits_better(manifest: Manifest, one: PlanIdentity, other: PlanIdentity) -> b
 
 def _losses(manifest: Manifest, plan: PlanIdentity) -> tuple[int, int]:
     # the state of an equal plan is all kept, and nothing is added
-    if manifest.fingerprint == plan.fingerprint:
+    if manifest.fingerprint == plan.fingerprint or _reached_otherwise(manifest, plan) is not None:
         return 0, 0
     diff = state_diff(manifest, plan)
     lost = sum(change.fate in (Fate.REBUILT, Fate.DROPPED) for change in diff.changes)

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from penstock.catalog.connectors.common_options import IMMATERIAL
-from penstock.catalog.connectors.registry import is_secret
+from penstock.catalog.connectors.registry import is_client_option, is_secret
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import DataType, Decimal, Row, is_integer
@@ -82,6 +83,10 @@ def number_parts(word: str, rows: str, count: int) -> tuple[str, ...]:
 
 class ExactTexts:
     """Digests that include types, and all columns where ties among rows matter."""
+
+    def table(self, table: CatalogTable) -> str:
+        """Return the identity of a table."""
+        return table_text(table)
 
     def kind(self, kind: DataType) -> str:
         """Return the name of a type."""
@@ -206,7 +211,16 @@ class AlikeTexts(ExactTexts):
         return super()._kind_of(expression)
 
 
+class ReachedTexts(ExactTexts):
+    """Exact digests over tables that may be reached in another way, as by other brokers or another user."""
+
+    def table(self, table: CatalogTable) -> str:
+        own = {k: text for k, text in table.options.items() if not is_client_option(table.connector, k)}
+        return table_text(replace(table, options=own))
+
+
 EXACT = ExactTexts()
+REACHED = ReachedTexts()
 ALIKE = AlikeTexts()
 
 

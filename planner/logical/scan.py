@@ -17,7 +17,7 @@ from penstock.planner.expressions.nodes import (
     Literal,
     columns_read,
 )
-from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, table_text
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.node_text import expression_text
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import (
@@ -87,7 +87,7 @@ class Scan(LogicalPlan):
         return SourceFacts()
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
-        table = table_text(self.table)
+        table = texts.table(self.table)
         # columns are hashed by name: ALTER TABLE may move them
         source = self.table.source_schema
         # not which fields of a row are read: one more changes nothing of the others

@@ -14,7 +14,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN
 from penstock.planner.logical.distribution import ANY, SINGLE, InputFacts, Requirement, by_keys
-from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, table_text
+from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
@@ -84,7 +84,7 @@ class Sink(PassThroughNode):
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
-        table = "" if self.table is None else table_text(self.table)
+        table = "" if self.table is None else texts.table(self.table)
         # with columns: a sink that writes other columns is another sink
         return Digest(hash_parts("sink", below.rows, *below.columns, table), below.columns)
 

@@ -15,7 +15,7 @@ from penstock.planner.logical.joins.join import BinaryJoin
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.match_recognize import MatchRecognize
-from penstock.planner.logical.node_digest import ALIKE, hash_parts, table_text
+from penstock.planner.logical.node_digest import ALIKE, REACHED, hash_parts, table_text
 from penstock.planner.logical.over import Over
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.process_table import ProcessTable
@@ -46,11 +46,13 @@ class CarriedColumn:
 @dataclass(frozen=True)
 class StateCompatibility:
     """``alike``: the digest of an operator without the width of types and without carried columns. ``ports``:
-    the columns of each input.
+    the columns of each input. ``reached``: its exact digest, however its tables are reached; empty in
+    checkpoints that do not have it.
     """
 
     alike: str
     ports: tuple[tuple[CarriedColumn, ...], ...]
+    reached: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class _Alike:
 
     def __init__(self) -> None:
         self._digests = PlanDigests(ALIKE)
+        self._reached = PlanDigests(REACHED)
         self._known: dict[int, tuple[Origins, ...]] = {}
 
     def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateCompatibility:
@@ -105,7 +108,9 @@ class _Alike:
         alike = hash_parts("alike", self._digests.of(node).rows, *self._own_columns(node), *details)[:_LENGTH]
         # the state of a process table function has no rows of its tables
         inputs = (node,) if isinstance(node, Scan) else () if isinstance(node, ProcessTable) else node.inputs
-        return StateCompatibility(alike, tuple(self._carried(one) for one in inputs))
+        return StateCompatibility(
+            alike, tuple(self._carried(one) for one in inputs), self._reached.of(node).identity(*details)
+        )
 
     def _own_columns(self, node: LogicalPlan) -> tuple[str, ...]:
         """Return the digests of the columns that an operator computes, where they are part of its state;
