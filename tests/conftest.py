@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.harness.length import AT_LENGTH, left_out
+from tests.harness.server_process import end_spark_with_this_process
 
 LONGEST_FIRST = (
     "tests/test_house.py",
@@ -107,6 +108,7 @@ def _turn(item: pytest.Item) -> float:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Look for garbage seldom, and never among what was imported: it takes a tenth of all time else."""
     _compile_a_share(session.config)
+    end_spark_with_this_process()
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -27,6 +27,18 @@ print(server.pid, flush=True)
 {}
 time.sleep(600)
 """
+# a machine without a gateway, which does not end with its standard input
+SPARK = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from penstock.engine.bounded.spark.jvm_launcher import SparkJvm
+from tests.harness.server_process import end_spark_with_this_process
+end_spark_with_this_process()
+process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdout=subprocess.DEVNULL)
+SparkJvm(process, None, Path(sys.argv[1]), None)
+print(process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 ENDS = (
     "os._exit(1)",
     "os.kill(os.getpid(), signal.SIGKILL)",
@@ -36,12 +48,12 @@ ENDS = (
 )
 
 
-@pytest.mark.parametrize("end", ENDS)
-def test_a_server_ends_with_the_process_that_started_it(end: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [*(PROGRAM.format(end) for end in ENDS), SPARK], ids=[*ENDS, "Spark"])
+def test_a_server_ends_with_the_process_that_started_it(program: str, tmp_path: Path) -> None:
     directory = tmp_path / "server"
     directory.mkdir()
-    program = [sys.executable, "-c", PROGRAM.format(end), str(directory)]
-    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    words = [sys.executable, "-c", program, str(directory)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     await_that(lambda: not began(int(done.stdout)), "the end of the server")
     await_that(lambda: not directory.exists(), "the end of its directory")
 

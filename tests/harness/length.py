@@ -177,10 +177,10 @@ def of_length(brief: T, long: T) -> T:
 
 
 def examples(long: int) -> int:
-    """Return how many examples a test of hypothesis tries: half in brief. ``tests/conftest.py`` marks such
-    tests ``longer``.
+    """Return how many examples a test of hypothesis tries: a quarter in brief. ``tests/conftest.py`` marks
+    such tests ``longer``.
     """
-    return of_length(long // 2, long)
+    return of_length(long // 4, long)
 
 
 def left_out(names: Iterable[str]) -> set[str]:

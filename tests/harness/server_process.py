@@ -72,6 +72,25 @@ def end_with_this_process(
     pipe.flush()
 
 
+def end_spark_with_this_process() -> None:
+    """End each Java machine of Spark that this process starts from now on when the process has ended.
+
+    Python's end of the pipe ends one too, but only after its query, and what a child of ours has inherited
+    keeps the pipe open.
+    """
+    from penstock.engine.bounded.spark.jvm_launcher import SparkJvm
+
+    begin = SparkJvm.__init__
+
+    def begin_watched(
+        self: SparkJvm, process: subprocess.Popen[bytes], java: Any, directory: Path, *rest: Any
+    ) -> None:
+        begin(self, process, java, directory, *rest)
+        end_with_this_process(process.pid, directory=directory)
+
+    SparkJvm.__init__ = begin_watched  # type: ignore[method-assign]
+
+
 def start_server(
     command: Sequence[str | Path], *, directory: Path | None = None, **options: Any
 ) -> subprocess.Popen[bytes]:
