@@ -11,6 +11,8 @@ from penstock.engine.kernels.aggregates.int128 import multiply
 from penstock.engine.kernels.kernel import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID, kernel
 
 _LEAST = -(2**63)
+# No unsigned index counts from the end: without that comparison loops take three quarters to half as long.
+_FIRST = np.uint64(0)
 
 
 @kernel(VOID(IN_I64, IN_I64, SLOTS_I64), interpreted_by=(0,))
@@ -18,7 +20,7 @@ def count(slots, weights, table):
     """Table: count."""
     if weights.size == 0:
         for i in range(slots.size):
-            table[slots[i], 0] += 1
+            table[np.uint64(slots[i]), _FIRST] += 1
     else:
         for i in range(slots.size):
             table[slots[i], 0] += weights[i]
@@ -34,9 +36,9 @@ def count_booleans(slots, values, weights, table):
 @njit(nogil=True, inline="always")
 def _add_word(table, slot, value, carries):
     """Add a signed word and ``carries`` times 2**64 to (word, carries)."""
-    old = table[slot, 0]
+    old = table[slot, _FIRST]
     new = old + value
-    table[slot, 0] = new
+    table[slot, _FIRST] = new
     # The sum has wrapped: both addends have the other sign.
     if ((old ^ new) & (value ^ new)) < 0:
         carries += 1 if value >= 0 else -1
@@ -52,9 +54,10 @@ def sum_words(slots, values, weights, table):
     counted = table.shape[1] > 2
     if weights.size == 0:
         for i in range(slots.size):
-            _add_word(table, slots[i], values[i], 0)
+            slot = np.uint64(slots[i])
+            _add_word(table, slot, values[i], 0)
             if counted:
-                table[slots[i], 2] += 1
+                table[slot, np.uint64(2)] += 1
         return
     for i in range(slots.size):
         low, high = multiply(values[i], weights[i])

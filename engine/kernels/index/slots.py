@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.engine.kernels.kernel import (
     I64,
     IN_I64,
@@ -18,17 +20,22 @@ from penstock.engine.kernels.kernel import (
 _BLOCK = 64
 
 
-@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64), interpreted_by=(0,))
-def distinct(slots, epoch, marks, out):
-    """Write each slot once, in the order of first occurrence; return their number. ``marks`` by slot must not
-    contain ``epoch`` yet.
+@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64, I64), interpreted_by=(0,))
+def distinct(slots, epoch, marks, out, count):
+    """Write each slot once behind the ``count`` first ones, in the order of first occurrence; return how many
+    there are then. ``marks`` by slot has ``epoch`` for those only. It ends when ``out`` is full.
     """
-    count = 0
+    if count == out.size:
+        return count
     for i in range(slots.size):
-        if marks[slots[i]] != epoch:
-            marks[slots[i]] = epoch
+        # no index of unsigned numbers counts from the end: a comparison less
+        slot = np.uint64(slots[i])
+        if marks[slot] != epoch:
+            marks[slot] = epoch
             out[count] = slots[i]
             count += 1
+            if count == out.size:
+                break
     return count
 
 

@@ -4,6 +4,8 @@ a key was last added to is found without a hash.
 
 from __future__ import annotations
 
+import numpy as np
+
 from penstock.engine.kernels.kernel import I64, IN_I64, OUT_I32, OUT_I64, VOID, kernel
 
 # Comparisons a row, on average, beyond which a batch has too many slices in too little order.
@@ -47,8 +49,8 @@ def find_recent(numbers, bases, key_slots, shift, recent, words, out, missing):
     """
     count = 0
     for i in range(key_slots.size):
-        slot = key_slots[i]
-        word = bases[numbers[i] if numbers.size else 0] | (slot << shift)
+        slot = np.uint64(key_slots[i])
+        word = bases[numbers[i] if numbers.size else 0] | (key_slots[i] << shift)
         last = I64(recent[slot])
         if last > 0:
             if words[last - 1] == word:

@@ -148,9 +148,7 @@ class GroupAggregateOperator(Operator):
             state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches
         ]
         # each group once: it is emitted once for all its rows in these batches
-        touched = self._distinct.of(
-            slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity
-        )
+        touched = self._distinct.of_all(slots, state.keys.capacity, len(state.keys))
         # more rows at once are fewer changes only where several rows change a group
         rows = sum(one.size for one in slots)
         self._buffered.at_once = FEW_AT_ONCE if 2 * touched.size > rows else BATCHES_AT_ONCE

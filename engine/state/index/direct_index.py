@@ -95,8 +95,8 @@ class DirectIndex(WordIndex):
             return super().lookup_or_insert(words, valid)
         out, fresh = np.empty(words.size, np.int64), np.empty(words.size, np.int64)
         self._state[kernel.FRESH] = 0
-        if words.size >= _EXPECTED_LEAST:
-            # ids that ascend pass the end of the range: the rows behind it would be looked up twice
+        # new words came last: ids that ascend pass the end of the range, and would be looked up twice there
+        if words.size >= _EXPECTED_LEAST and self.fresh.size:
             self._widen_to(int(words.max()), words.size)
         self._insert_direct(words, valid, out, fresh)
         if words.size and out.min() < 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from penstock.engine.kernels.index import slots as kernel
@@ -24,12 +26,20 @@ class DistinctSlots(Mapped):
 
     def of(self, slots: np.ndarray, capacity: int) -> np.ndarray:
         """Return each of the slots (all below ``capacity``) once, in the order of their first occurrence."""
+        return self.of_all([slots], capacity, capacity)
+
+    def of_all(self, pieces: Sequence[np.ndarray], capacity: int, most: int) -> np.ndarray:
+        """As ``of``, of the slots of several pieces, which have ``most`` distinct ones: once these were seen
+        nothing more is read.
+        """
         if capacity > self._marks.size:
             self._marks = grown(self._marks, capacity)
         self._epoch += 1
-        # There cannot be more distinct slots than rows, nor than slots.
-        out = np.empty(min(slots.size, capacity), np.int64)
-        return out[: kernel.distinct(slots, self._epoch, self._marks, out)]
+        # There cannot be more distinct slots than rows.
+        out, count = np.empty(min(sum(slots.size for slots in pieces), most), np.int64), 0
+        for slots in pieces:
+            count = kernel.distinct(slots, self._epoch, self._marks, out, count)
+        return out[:count]
 
 
 def number_runs(runs: np.ndarray, slots: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:

@@ -175,6 +175,30 @@ def counted(run: Any, sizes: list[int]) -> Any:
     return insert_counted
 
 
+def test_the_array_is_not_widened_for_words_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their greatest is not looked for, unless new ones came last."""
+    monkeypatch.setattr(direct_index, "_EXPECTED_LEAST", 100)
+    lasts, widen = [], DirectIndex._widen_to
+
+    def noted(self: DirectIndex, last: int, rows: int) -> bool:
+        lasts.append(last)
+        return widen(self, last, rows)
+
+    monkeypatch.setattr(DirectIndex, "_widen_to", noted)
+    index, model = DirectIndex(), dict[Word, int]()
+    for words, expected in (
+        (dense(), []),
+        (dense(), [499]),
+        (dense(), []),
+        (dense(first=5), [504]),
+        (dense(), [499]),
+    ):
+        lasts.clear()
+        insert(index, model, words)
+        assert lasts == expected
+    check(index, model)
+
+
 @pytest.mark.parametrize("nulls", [False, True])
 def test_words_of_both_ends_are_no_reason_to_widen(nulls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """An array of all words between them would be 2**64 places; NULL's word counts for nothing."""

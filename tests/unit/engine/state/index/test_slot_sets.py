@@ -25,6 +25,18 @@ def test_each_slot_of_a_batch_once_in_the_order_they_come(batches: list[list[int
 
 
 @settings(max_examples=examples(25), deadline=None, derandomize=True)
+@given(st.lists(st.lists(SLOTS, max_size=4), max_size=5))
+def test_each_slot_of_several_pieces_once(batches: list[list[list[int]]]) -> None:
+    distinct = DistinctSlots()
+    for pieces in batches:
+        once = list(dict.fromkeys(slot for slots in pieces for slot in slots))
+        # as many as there are keys, or more
+        for most in (len(once), 10):
+            found = distinct.of_all([np.array(slots, np.int64) for slots in pieces], 10, most)
+            assert found.tolist() == once
+
+
+@settings(max_examples=examples(25), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
 def test_pairs_of_runs_and_slots_are_numbered_in_order(pairs: list[tuple[int, int]]) -> None:
     pairs.sort(key=lambda pair: pair[0])
