@@ -66,8 +66,8 @@ def did_you_mean(name: str, candidates: Iterable[str], *, others: bool = False) 
     """Return a hint sentence naming the nearest candidate, or up to eight candidates when ``others`` is
     set, or ``None``.
     """
-    # Sorted, so that the list in the hint is the same in each run.
-    known = sorted(set(candidates))
+    # Sorted, so that the list in the hint is the same in each run. Names with $ are the binder's own.
+    known = sorted(name for name in set(candidates) if not name.startswith("$"))
     match = nearest(name, known)
     if match is not None:
         return f'did you mean "{match}"?'

@@ -179,6 +179,14 @@ DATA: dict[str, tuple[str, str]] = {
         "INSERT OVERWRITE meets a job that writes to the table.",
         "Stop that job first; started again it continues beside the new rows.",
     ),
+    "DAT-4618": (
+        "Another writer changed a table while a statement computed its new rows from it.",
+        "Run the statement again; stop jobs that write to the table, where it happens each time.",
+    ),
+    "DAT-4619": (
+        "Several rows of the source of a MERGE would change one row of its table.",
+        "Make the source one row for each: GROUP BY the columns of ON.",
+    ),
     "DAT-4620": ("Spark reads penstock without a path.", "Add .load('the directory of a table')."),
     "DAT-4621": (
         "An option of Spark's reader has a value that it does not take.",
@@ -209,6 +217,14 @@ DATA: dict[str, tuple[str, str]] = {
     "DAT-4629": (
         "Rows in parquet or arrow are written to a terminal.",
         "Send them into a file: penstock -c '..' > rows.parquet.",
+    ),
+    "DAT-4630": (
+        "After an UPDATE or MERGE two rows of a table would have the same PRIMARY KEY.",
+        "Give each row a key of its own, or leave such rows out.",
+    ),
+    "DAT-4631": (
+        "Files whose rows a statement would write again have a column that the table does not declare.",
+        "Declare the column: its values would be lost.",
     ),
     "DAT-4700": ("The connector postgres needs psycopg.", "pip install 'penstock[postgres]'."),
     "DAT-4701": (

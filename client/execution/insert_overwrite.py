@@ -1,4 +1,6 @@
-"""INSERT OVERWRITE: a job writes beside a table's rows, and its end replaces them."""
+"""INSERT OVERWRITE, UPDATE, DELETE and MERGE: a job writes beside a table's rows, and its end replaces
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,8 @@ from penstock.client.execution.planned_query import PlannedQuery
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result, Shape
 from penstock.client.results.result_stream import TableStream
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.scan import Scan
 from penstock.planner.logical.sink import Sink
 from penstock.planner.physical.operator_specs import JobGraph
 
@@ -34,7 +38,8 @@ def overwrites(query: PlannedQuery) -> bool:
 
 
 def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptions) -> Result:
-    """Submit the job of an INSERT OVERWRITE. Its statement waits for the job's end, which replaces old rows.
+    """Submit the job of a statement that replaces rows. The statement waits for the job's end, which
+    replaces the old ones.
 
     The job keeps no state beyond its end: what a process that dies has written is deleted, and the
     statement run again.
@@ -42,7 +47,7 @@ def submit_overwrite(query: PlannedQuery, state: SessionState, options: JobOptio
     sink = query.plan
     assert isinstance(sink, Sink) and sink.table is not None and sink.overwrite is not None
     assert query.graph is not None
-    replacement = _replacement(sink.table, dict(sink.overwrite), options.state_dir)
+    replacement = _replacement(sink, query.bound, options.state_dir)
     # executors look for the state of their job first: those that do not see the directory of the new rows
     # would write them where nobody looks
     state_dir = replacement.state_dir if options.deployment == "spark" else None
@@ -72,29 +77,55 @@ def finish_interrupted_overwrites(query: PlannedQuery) -> None:
 
 
 def _replacement(
-    table: CatalogTable, constants: dict[str, str], state_dir: Location | None
+    sink: Sink, bound: LogicalPlan, state_dir: Location | None
 ) -> ReplacementDirectory | StagedOverwrite:
     # they lock and write files: the engine is loaded for a job only
     from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
-    if table.connector == "filesystem":
+    assert sink.table is not None and sink.overwrite is not None
+    table, constants = sink.table, dict(sink.overwrite)
+    if table.connector == "filesystem" and sink.changes is None:
         from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
 
-        return ReplacementDirectory(table, constants)
+        return ReplacementDirectory(table, constants, read=_reads(bound, table) or None)
     from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
+    from penstock.engine.connectors.lakehouse.staged_row_changes import StagedRowChanges
 
     # machines share the directory of the state, if they share any
     within = state_dir / _STAGED if isinstance(state_dir, Path) else None
     opened: Callable[[], ReplacedTable]
-    if table.connector == "delta":
+    target = table if sink.changes is None else sink.changes.table
+    if table.connector == "filesystem":
+        from penstock.engine.connectors.filesystem.replaced_files import ReplacedFiles
+
+        opened = partial(ReplacedFiles, target)
+    elif table.connector == "delta":
         from penstock.engine.connectors.delta.target import DeltaTarget
 
-        opened = partial(DeltaTarget, table, OperatorMetrics(), merges=False)
+        opened = partial(DeltaTarget, target, OperatorMetrics(), merges=False)
     else:
         from penstock.engine.connectors.iceberg.target import IcebergTarget
 
-        opened = partial(IcebergTarget, table, OperatorMetrics(), merges=False)
-    return StagedOverwrite(table, constants, opened, within)
+        opened = partial(IcebergTarget, target, OperatorMetrics(), merges=False)
+    if sink.changes is not None:
+        return StagedRowChanges(sink.changes, table, opened, within)
+    return StagedOverwrite(table, constants, opened, within, reads=_reads(bound, table))
+
+
+def _reads(plan: LogicalPlan, table: CatalogTable) -> bool:
+    """Whether a plan reads a table, by this name or by another one of the same place."""
+    location = _location(table)
+    return any(isinstance(node, Scan) and _location(node.table) == location for node in plan.walk())
+
+
+def _location(table: CatalogTable) -> tuple[str, ...]:
+    options = table.options
+    if table.connector in ("delta", "filesystem"):
+        path = options.get("table-path", options.get("path", ""))
+        # a URL is compared as it is written
+        return (table.connector, path.rstrip("/") if "://" in path else str(Path(path).resolve()))
+    # a catalog may be reached by two URLs: then its tables count as others
+    return (table.connector, options.get("uri", ""), options.get("table-name", ""))
 
 
 def _written_to(graph: JobGraph, table: CatalogTable) -> JobGraph:
@@ -103,7 +134,7 @@ def _written_to(graph: JobGraph, table: CatalogTable) -> JobGraph:
     def moved(spec: Any) -> Any:
         if not isinstance(spec.node, Sink):
             return spec
-        return replace(spec, node=replace(spec.node, table=table, overwrite=None))
+        return replace(spec, node=replace(spec.node, table=table, overwrite=None, changes=None))
 
     chains = tuple(replace(chain, operators=tuple(map(moved, chain.operators))) for chain in graph.chains)
     return replace(graph, chains=chains)

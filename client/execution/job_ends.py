@@ -14,6 +14,7 @@ from penstock.engine.api.clock import SystemClock
 from penstock.engine.job.job_state import JobState
 
 if TYPE_CHECKING:
+    from penstock.engine.connectors.lakehouse.staged_overwrite import RowCounts
     from penstock.engine.job.job import Job
 
 STOP_S = 60.0  # a last checkpoint of large state takes long; then the job is cancelled
@@ -41,14 +42,16 @@ def start_or_finish(state: SessionState, result: Result, hold: HoldJob) -> Resul
         note = state.wait_for(job)
     finally:
         hold(None)
-    if result.publish is not None:
-        _publish(result, job)
+    changed = None if result.publish is None else _publish(result, job)
+    # UPDATE, DELETE and MERGE: the rows that were changed, not those that the job wrote
+    if changed is not None:
+        return replace(note_result(str(changed), job), rowcount=changed.total)
     # a job that restarted or began with a state has not counted all rows: -1, unknown in PEP 249
     written = job.metrics().rows_out if job.counts_all else -1
     return replace(note_result(note, job), rowcount=written)
 
 
-def _publish(result: Result, job: Job) -> None:
+def _publish(result: Result, job: Job) -> RowCounts | None:
     """Replace what the job has written anew. CLI-6015 when it was stopped: not all rows are there."""
     assert result.publish is not None
     if job.stopped:
@@ -58,7 +61,7 @@ def _publish(result: Result, job: Job) -> None:
             hint="run the statement again",
             sqlstate="57014",
         )
-    result.publish()
+    return result.publish()
 
 
 def stop_jobs(state: SessionState) -> None:

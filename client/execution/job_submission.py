@@ -321,6 +321,8 @@ def trailing_limit(query: LogicalPlan) -> int | None:
 def default_job_name(plan: LogicalPlan) -> str:
     """Return the name of a job without 'pipeline.name': the tables it fills."""
     tables = [table.name for table in sink_tables(plan)]
+    if isinstance(plan, Sink) and plan.changes is not None:
+        return f"{plan.changes.kind.lower()}-{tables[0]}"
     return f"insert-into-{'-'.join(tables)}" if tables else "query"
 
 

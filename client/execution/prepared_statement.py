@@ -351,4 +351,7 @@ def _kind(node: nodes.Statement) -> str:
     """Return the words of a statement's command tag: SELECT, CREATE MATERIALIZED VIEW."""
     if isinstance(node, nodes.Query):
         return "SELECT"
+    # UPDATE, DELETE or MERGE
+    if isinstance(node, nodes.ChangeRows):
+        return str(node.query.tree.args["kind"])
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()

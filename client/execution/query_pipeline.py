@@ -112,6 +112,9 @@ class QueryPipeline:
         check_access(self._state.access, self._state.catalog, bound)
         # before the rules: views expand, so a short text can make a plan too large for them
         check_plan(bound, self._state.settings)
+        # UPDATE, DELETE and MERGE read tables that end, in every mode
+        if isinstance(bound, Sink) and bound.changes is not None:
+            mode = "batch"
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
         is_supported = partial(_is_supported, backends=_candidates(options.backend))
         history, disabled = history_option(bound), (*options.disabled_rules, *without)

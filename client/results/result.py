@@ -27,6 +27,7 @@ from penstock.engine.changelog.consolidate import Fold
 from penstock.planner.expressions.nodes import SortKey
 
 if TYPE_CHECKING:
+    from penstock.engine.connectors.lakehouse.staged_overwrite import RowCounts
     from penstock.engine.job.job import Job
 
 _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at the latest after it
@@ -81,9 +82,10 @@ class Result:
     """The result of one statement. Read its rows by one of ``batches`` (final rows), ``changes`` (with op) or
     ``next`` (weighted batches): all consume the same stream. One thread at a time may call a method; any may
     call ``cancel``. ``note``: what a statement without rows did. ``job``: the job it started. ``rowcount``:
-    the rows an ended INSERT has written, else -1. ``undo``: reverts what the statement did besides starting
-    its job, when the job fails. ``publish``: what the statement does when its job has ended well; it waits
-    for that always. ``memory``: that of its session, which may have a limit.
+    the rows an ended statement has written or changed, else -1. ``undo``: reverts what the statement did
+    besides starting its job, when the job fails. ``publish``: what the statement does when its job has ended
+    well, with the rows it has changed; it waits for that always. ``memory``: that of its session, which may
+    have a limit.
     """
 
     shape: Shape
@@ -94,7 +96,7 @@ class Result:
     clock: Clock = field(default_factory=SystemClock)
     locate: Callable[[PenstockError], PenstockError] = lambda error: error
     undo: Callable[[BaseException, Job | None], None] = lambda error, job: None
-    publish: Callable[[], None] | None = None
+    publish: Callable[[], RowCounts | None] | None = None
     memory: SessionMemory = field(default_factory=SessionMemory)
     _fold: Fold | None = None
 

@@ -328,6 +328,13 @@ _HELP = (
         "USE CATALOG c; USE c.d; DROP ..",
     ),
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
+    ("UPDATE", "UPDATE t SET a = a + 1 WHERE b > 2: of a Delta or Iceberg table"),
+    ("DELETE", "DELETE FROM t WHERE b > 2"),
+    (
+        "MERGE",
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED [AND ..] THEN UPDATE SET .. | DELETE WHEN NOT "
+        "MATCHED [BY SOURCE] THEN ..",
+    ),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
     ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),
     (

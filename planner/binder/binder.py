@@ -21,6 +21,8 @@ from penstock.planner.binder.ddl.alter_table import altered_declaration
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
 from penstock.planner.binder.ddl.inferred_columns import CompletedTable, with_inferred_columns
 from penstock.planner.binder.ddl.insert import sink_for
+from penstock.planner.binder.ddl.merge_into import merging_sink
+from penstock.planner.binder.ddl.row_changes import changing_sink
 from penstock.planner.binder.expressions.current_watermark import resolve_current_watermarks
 from penstock.planner.binder.history_clause import (
     refuse_history,
@@ -53,6 +55,7 @@ from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import LateralQuery, span_of
 from penstock.planner.statements.nodes import (
     AlterTable,
+    ChangeRows,
     CreateMaterializedView,
     CreateTable,
     CreateTableAs,
@@ -141,6 +144,8 @@ class Binder:
         is a StatementSet of two Sinks. Raises SQL-1703 for ORDER BY over an endless stream, unless by time.
         """
         table = self.catalog.table(statement.target.text, statement.target.span)
+        if isinstance(statement, ChangeRows):
+            return self._bind_row_changes(statement, table, parameters)
         if statement.options:
             table = with_hinted_options(table, statement.options)
         relation = self._top_level(statement.query, parameters)
@@ -157,6 +162,15 @@ class Binder:
             if clause is None
             else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
         )
+
+    def _bind_row_changes(self, statement: ChangeRows, table: CatalogTable, parameters: Parameters) -> Sink:
+        query = statement.query
+        check_parameters([query.tree], parameters, query.span)
+        context = self.context(parameters, query)
+        if options := query.tree.this.meta.get("options"):
+            table = with_hinted_options(table, options)
+        sink_of = merging_sink if query.tree.args["kind"] == "MERGE" else changing_sink
+        return sink_of(statement, table, lambda tree: bind_query(tree, context, nested=False))
 
     def _written_order(self, relation: Relation) -> LogicalPlan:
         """Return the plan of rows that are written to a table. Over a stream that ends an order by time sorts

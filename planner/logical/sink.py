@@ -18,6 +18,12 @@ from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts
 from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, SettingReader
 from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
+FATE, ROW = "$fate", "$row"
+"""Columns behind those of a table whose rows change: what becomes of a row, and by MERGE the number of the
+target's row."""
+KEPT, UPDATED, DELETED, INSERTED, NO_ROW = range(5)
+"""What becomes of a row. ``NO_ROW``: of a row of MERGE's source nothing is inserted."""
+
 
 @dataclass(frozen=True)
 class HistoryOption:
@@ -40,12 +46,28 @@ class SinkFacts(OperatorFacts):
 
 
 @dataclass(frozen=True)
+class RowChanges:
+    """UPDATE, DELETE or MERGE, by ``kind``: the rows of the sink are those of ``table``, and the column
+    behind them says what becomes of each.
+
+    ``changes_keys``: two rows may have got one PRIMARY KEY. ``lone_delete``: the one action of a MERGE
+    deletes without a condition, so several rows of its source may match a row.
+    """
+
+    kind: str
+    table: CatalogTable
+    changes_keys: bool = False
+    lone_delete: bool = False
+
+
+@dataclass(frozen=True)
 class Sink(PassThroughNode):
     """Write rows to a table, or collect them to the client when ``table`` is None. ``span`` is the table's
     name in INSERT; ``history`` is loaded first.
 
     ``overwrite``: the rows replace those of the table, or of its partitions; these are the constants of
-    partition columns. None: rows are added.
+    partition columns. None: rows are added. ``changes``: of UPDATE, DELETE and MERGE; ``table`` has more
+    columns then.
     """
 
     no_history = None
@@ -54,9 +76,12 @@ class Sink(PassThroughNode):
     span: Span | None = field(default=None, compare=False)
     history: HistoryOption | None = field(default=None, compare=False)
     overwrite: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
+    changes: RowChanges | None = field(default=None, compare=False)
 
     def text(self) -> str:
         replaces = "" if self.overwrite is None else " (overwrites)"
+        if self.changes is not None:
+            replaces = f" ({self.changes.kind})"
         return f"Sink {self._target()}{replaces} [{', '.join(self.schema.names)}]"
 
     def operator_name(self) -> str:

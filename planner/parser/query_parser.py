@@ -443,7 +443,8 @@ class QueryParser:
         return node
 
 
-def _tokens(text: str, start: int) -> TokenStream:
+def token_stream(text: str, start: int) -> TokenStream:
+    """Return the tokens of a text from ``start`` on, with the offsets of the whole text."""
     check_text(text)
     allow_depth()
     # blanks in place of the text before keep all offsets those of the whole text
@@ -454,7 +455,7 @@ def parse_query(text: str, start: int = 0) -> exp.Expr:
     """Return the syntax tree of the query from ``start`` to the end of ``text``. Raise SQL-10xx with a span
     into ``text``.
     """
-    tokens = _tokens(text, start)
+    tokens = token_stream(text, start)
     if not tokens.current:
         raise PenstockError(
             "SQL-1004",
@@ -470,7 +471,7 @@ def parse_expression(text: str, start: int = 0, end: int | None = None) -> exp.E
     """Return the syntax tree of the scalar expression between ``start`` and ``end``. Raise SQL-10xx with a
     span into ``text``.
     """
-    tokens = _tokens(text[:end], start)
+    tokens = token_stream(text[:end], start)
     if not tokens.current:
         raise PenstockError(
             "SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601"
@@ -482,7 +483,7 @@ def parse_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
     """Return the syntax tree of one select item between ``start`` and ``end``: a star, or an expression with
     an optional alias.
     """
-    tokens = _tokens(text[:end], start)
+    tokens = token_stream(text[:end], start)
     if not tokens.current:
         raise PenstockError(
             "SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601"
@@ -492,4 +493,4 @@ def parse_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
 
 def parse_sort_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
     """Return the syntax tree of one ORDER BY item between ``start`` and ``end``."""
-    return QueryParser(_tokens(text[:end], start)).whole_sort_item()
+    return QueryParser(token_stream(text[:end], start)).whole_sort_item()

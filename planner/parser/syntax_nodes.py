@@ -346,6 +346,47 @@ class RoundedTo(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True, "up": False}
 
 
+class RowChange(exp.Expression):
+    """UPDATE, DELETE or MERGE, by ``kind``: ``this`` is the table with its alias. UPDATE has ``assignments``,
+    and ``where`` as DELETE; MERGE has the table ``source``, its condition ``on``, and ``actions``.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": True,
+        "assignments": False,
+        "where": False,
+        "source": False,
+        "on": False,
+        "actions": False,
+    }
+
+
+class Assignment(exp.Expression):
+    """``a = value`` in SET: ``this`` is the identifier of the column."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class MergeAction(exp.Expression):
+    """``WHEN .. THEN ..`` of MERGE: ``matched`` says by what, ``both``, ``target`` or ``source``, and
+    ``kind`` is UPDATE, DELETE, INSERT or NOTHING. ``every`` is ``*``; INSERT has ``columns`` and the tuple
+    ``values``.
+
+    Of ``target`` is a row of the source that no row of the target matches, of ``source`` the other way round.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "matched": True,
+        "condition": False,
+        "kind": True,
+        "every": False,
+        "assignments": False,
+        "columns": False,
+        "values": False,
+    }
+
+
 class AsOf(exp.Expression):
     """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` is the table with its alias, ``expression`` the
     time.

@@ -21,6 +21,8 @@ QUERY_WORDS = ("SELECT", "WITH", "VALUES", "FROM")
 """Words that begin a query; ``TABLE name`` begins one too."""
 RESHAPING_WORDS = ("PIVOT", "PIVOT_WIDER", "UNPIVOT", "PIVOT_LONGER")
 """Words of DuckDB that begin a query when a table and ON follow; elsewhere they are names."""
+ROW_CHANGES = ("UPDATE", "DELETE", "MERGE")
+"""Words that begin a statement that changes rows of a table."""
 TABLE_STATEMENTS = (*RESHAPING_WORDS, "SUMMARIZE")
 """Words of DuckDB that begin a statement of a table, which is a query."""
 
@@ -327,6 +329,7 @@ SYMBOLS = {
 REGIONS = {
     "EXPRESSION": "an expression",
     "QUERY": "a query",
+    "ROW_CHANGE": "UPDATE, DELETE or MERGE",
     "SETTING": "a setting",
     "VALUE": "a value",
     "REST": "the rest of the statement",
@@ -436,6 +439,8 @@ def _meant(token: AcceptingToken, accepted: Collection[str]) -> str | None:
     # a query region has no terminals of its own: offer the words it may begin with
     if "QUERY" in accepted:
         words |= {"SELECT", "WITH", "VALUES"}
+    if "ROW_CHANGE" in accepted:
+        words |= set(ROW_CHANGES)
     meant = nearest(token.value, words) if token.type in ("NAME", "RESERVED") else None
     # the word itself is no correction: it is right, only not here
     return None if meant == token.value.upper() else meant

@@ -18,6 +18,7 @@ from penstock.planner.parser.type_parser import type_of
 from penstock.planner.statements import nodes
 from penstock.planner.statements.alter_table_builder import AlterationBuilder
 from penstock.planner.statements.nodes import Name, SqlExpression
+from penstock.planner.statements.row_change_parser import parse_row_change
 
 
 class NamespaceBuilder(Transformer):
@@ -418,6 +419,9 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         first = min(part.span.start for part in (query, *columns, *(p.column for p in partition)))
         options = table_options(self.sql, target.span.end, first)
         return nodes.Insert(target, query, columns, partition, overwrites, options, span=span)
+
+    def row_change(self, children: list[Any]) -> nodes.ChangeRows:
+        return parse_row_change(self.sql, children[0].start_pos, children[0].end_pos)
 
     def partition(self, children: list[Any]) -> _Partition:
         return _Partition(children)

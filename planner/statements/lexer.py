@@ -16,6 +16,7 @@ from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.keywords import RESERVED
 from penstock.planner.parser.token_stream import (
     QUERY_WORDS,
+    ROW_CHANGES,
     SYMBOLS,
     TABLE_STATEMENTS,
     TYPE_BEGINS,
@@ -27,7 +28,9 @@ _DEPTH = {
     **dict.fromkeys((TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE), 1),
     **dict.fromkeys((TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE), -1),
 }
-_REGIONS = frozenset({"EXPRESSION", "QUERY", "SETTING", "VALUE", "REST", "TYPE", "NAME", "STRING", "NUMBER"})
+_REGIONS = frozenset(
+    {"EXPRESSION", "QUERY", "ROW_CHANGE", "SETTING", "VALUE", "REST", "TYPE", "NAME", "STRING", "NUMBER"}
+)
 """Terminals that are no words: DESCRIBE QUERY SELECT .. has a name before its query."""
 _BEGINS_TABLE = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.L_PAREN)
 # words that are column names unless this word follows (None: a string)
@@ -139,6 +142,9 @@ def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tup
     # a query: up to the semicolon
     if "QUERY" in accepted and _begins_query(tokens, index, accepted):
         return "QUERY", _query_end(tokens, index)
+    # UPDATE, DELETE or MERGE: up to the semicolon
+    if "ROW_CHANGE" in accepted and token.text.upper() in ROW_CHANGES:
+        return "ROW_CHANGE", _region(tokens, index, (TokenType.SEMICOLON,))
     # the value of SET: the rest of the text
     if "VALUE" in accepted:
         return "VALUE", len(tokens)

@@ -216,6 +216,11 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True)
+class ChangeRows(Insert):
+    """UPDATE, DELETE or MERGE: an INSERT OVERWRITE of its table, by a query whose tree is a ``RowChange``."""
+
+
+@dataclass(frozen=True)
 class ExecuteStatementSet(Statement):
     """EXECUTE STATEMENT SET BEGIN .. END: several sinks in one job."""
 

@@ -24,11 +24,6 @@ MAX_ERRORS = 20
 
 # statements of other engines by their first words, with what to do instead
 _NOT_YET: dict[tuple[str, ...], str] = {
-    ("UPDATE",): "a query changes what it reads: SELECT if(condition, new, old) AS column .. FROM t",
-    ("DELETE",): "a query leaves rows out: SELECT .. FROM t WHERE NOT (condition)",
-    (
-        "MERGE",
-    ): "INSERT INTO t SELECT .. FROM s: in a table with a PRIMARY KEY a row replaces that of its key",
     ("TRUNCATE",): "INSERT OVERWRITE t SELECT * FROM t WHERE FALSE empties a table without partitions",
     ("ANALYZE",): "no statistics are needed",
     ("COMPILE",): "run the statement itself",

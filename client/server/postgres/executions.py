@@ -16,6 +16,7 @@ from penstock.client.results.result_stream import TableStream
 from penstock.client.server.postgres.copy_options import CopyOptions
 from penstock.client.server.postgres.row_output import RowEncoder
 from penstock.client.server.postgres.row_reader import RowReader, Watch, refuse_updates
+from penstock.planner.parser.token_stream import ROW_CHANGES
 
 if TYPE_CHECKING:
     from penstock.client.execution.prepared_statement import PreparedStatement
@@ -170,6 +171,8 @@ def execution_of(cursor: Cursor, kind: str, watch: Watch) -> Execution:
     if result.has_rows:
         refuse_updates(result)
         return Execution(kind, RowReader(result, watch))
+    if kind in ROW_CHANGES:
+        return Execution(f"{kind} {max(0, result.rowcount)}")
     if kind != "INSERT":
         return Execution(kind)
     # -1: a job that goes on, or one that was restarted and has lost count

@@ -44,13 +44,15 @@ from penstock.engine.connectors.lakehouse.columns import (
     check_types,
     missing,
     refuse_missing,
+    refuse_undeclared,
 )
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
     commit_lock,
     conflicts_persist,
+    other_version,
     superseded,
 )
-from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader
+from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader, Version
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 # the library's error when another commit came between that this one contradicts
@@ -142,8 +144,21 @@ class DeltaTarget:
 
             self._again(once)
 
-    def overwrite(self, statement: str, rows: RowReader, partitions: pa.Table | None) -> None:
-        """Replace all rows, or those of some partitions, in one version. DAT-53xx."""
+    def version(self, *, rewrites: bool) -> Version:
+        """Return the number of the newest version. DAT-53xx."""
+        with self._lock:
+            self._delta = opened(self._table)
+            self._add_columns()
+            self._refresh()
+            if rewrites:
+                assert self._fitter is not None
+                refuse_undeclared(self._fields, self._fitter.schema, self._where)
+            return int(self._delta.version())
+
+    def overwrite(
+        self, statement: str, rows: RowReader, partitions: pa.Table | None, read: Version | None = None
+    ) -> None:
+        """Replace all rows, or those of some partitions, in one version. DAT-4618, DAT-53xx."""
         mark = EpochWriter(statement, "overwrite", 0).name
         with self._lock:
             self._delta = self._opened_or_created()
@@ -154,6 +169,8 @@ class DeltaTarget:
                 # no partition has rows, or an earlier try has succeeded
                 if (partitions is not None and not partitions.num_rows) or self._number(mark):
                     return
+                if read is not None and self._delta.version() != read:
+                    raise other_version(self._where)
                 failpoint("L1")
                 predicate = None
                 if partitions is not None:
@@ -161,7 +178,7 @@ class DeltaTarget:
                     columns = [names[name.lower()] for name in partitions.column_names]
                     predicate = partition_predicate(partitions, columns, self._where)
                 marks = [(mark, 1)]
-                self._execute(marks, lambda: self._write(rows(), marks, "overwrite", predicate))
+                self._execute(marks, lambda: self._write(rows(), marks, "overwrite", predicate, read))
                 failpoint("L2")
 
             self._again(once)
@@ -279,9 +296,10 @@ class DeltaTarget:
         mine = self._attempts.get(writer.name)
         return [] if mine is None else [(_attempt_of(writer), mine)]
 
-    def _properties(self, marks: list[tuple[str, int]]) -> Any:
+    def _properties(self, marks: list[tuple[str, int]], retries: int | None = None) -> Any:
+        # without retries of the library: a commit that another one got ahead of fails
         transactions = [self._library.Transaction(name, number) for name, number in marks]
-        return self._library.CommitProperties(app_transactions=transactions)
+        return self._library.CommitProperties(max_commit_retries=retries, app_transactions=transactions)
 
     def _commit_nothing(self, marks: list[tuple[str, int]]) -> None:
         self._delta.create_write_transaction(
@@ -304,6 +322,7 @@ class DeltaTarget:
         marks: list[tuple[str, int]],
         mode: Literal["append", "overwrite"] = "append",
         predicate: str | None = None,
+        read: Version | None = None,
     ) -> None:
         assert self._fitter is not None
         refusals: list[PenstockError] = []
@@ -322,7 +341,7 @@ class DeltaTarget:
                 fitted,
                 mode=mode,
                 predicate=predicate,
-                commit_properties=self._properties(marks),
+                commit_properties=self._properties(marks, None if read is None else 0),
             )
         except Exception as error:
             # the library pulls the rows, and makes its own error of what that raises

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -32,6 +33,7 @@ from penstock.engine.connectors.filesystem.staged_files import (
     exclusive_staging,
     remove_staging,
 )
+from penstock.engine.connectors.lakehouse.commit_conflicts import other_version
 
 _MARK = ".penstock.overwrite-"
 _REPLACED_LOG = ".replaced-commits"
@@ -51,15 +53,26 @@ class ReplacementDirectory:
     is old or new at every moment, also if the process dies. An intent is written before the first of them is
     replaced: ``finish_interrupted`` then replaces the others. What a process has left that died before is
     deleted by the next INSERT OVERWRITE.
+
+    ``whole``: a table in partitions is replaced as one without. ``read``: the version of the files that the
+    rows were computed from, True for that of now; DAT-4618 when the files are others at the end.
     """
 
-    def __init__(self, table: CatalogTable, constants: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        table: CatalogTable,
+        constants: Mapping[str, str],
+        *,
+        whole: bool = False,
+        read: int | str | bool | None = None,
+    ) -> None:
         self._table = table
+        self._by_partition = bool(table.partitioned_by) and not whole
         self._root = table_directory(table).resolve()
         self._kind = FILE_KINDS.get(file_format(table) or "", file_format(table) or "")
         self._emptied = _named_partition(table, constants)
         within, prefix = self._root.parent, f".{self._root.name}{_MARK}"
-        if table.partitioned_by:
+        if self._by_partition:
             within, prefix = self._root, _MARK
         try:
             within.mkdir(parents=True, exist_ok=True)
@@ -68,7 +81,7 @@ class ReplacementDirectory:
             delete_abandoned(within, prefix)
             # before the query runs; its end looks again
             with self._without_writers():
-                pass
+                self._read = files_version(self._root) if read is True else read
             self.path, lock = locked_directory(within, prefix)
             self.path.chmod(0o777 & ~_umask())
         except OSError as error:
@@ -105,10 +118,12 @@ class ReplacementDirectory:
     def _publish(self) -> None:
         shutil.rmtree(self.state_dir, ignore_errors=True)
         with self._without_writers():
+            if self._read is not None and files_version(self._root) != self._read:
+                raise other_version(str(self._root))
             self._replace()
 
     def _replace(self) -> None:
-        if not self._table.partitioned_by:
+        if not self._by_partition:
             self._refuse_others(self._root)
             self._keep_staged()
             _put(self.path, self._root)
@@ -171,6 +186,18 @@ class ReplacementDirectory:
                         kind=Kind.USER,
                         sqlstate="55000",
                     )
+
+
+def files_version(root: Path) -> str:
+    """Return a text that tells the files of a directory from others: names, sizes, times and inodes."""
+    found = []
+    for place, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not name.startswith((".", "_")):
+                facts = (Path(place) / name).stat()
+                found.append((place, name, facts.st_size, facts.st_mtime_ns, facts.st_ino))
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
 
 
 def finish_interrupted(table: CatalogTable) -> None:

@@ -44,13 +44,15 @@ from penstock.engine.connectors.lakehouse.columns import (
     check_types,
     missing,
     refuse_missing,
+    refuse_undeclared,
 )
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
     commit_lock,
     conflicts_persist,
+    other_version,
     superseded,
 )
-from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader
+from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader, Version
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 EPOCH, ATTEMPT = "penstock.epoch.", "penstock.attempt."
@@ -122,9 +124,26 @@ class IcebergTarget:
 
             self._again(once)
 
-    def overwrite(self, statement: str, rows: RowReader, partitions: pa.Table | None) -> None:
-        """Replace all rows, or those of some partitions, in one snapshot. DAT-53xx. Files are written as rows
-        are read, and once: a commit that another one got ahead of is tried again with the same files.
+    def version(self, *, rewrites: bool) -> Version:
+        """Return the newest snapshot, -1 for a table without one. DAT-53xx."""
+        with self._lock:
+            self._iceberg = opened(self._table, self._catalog)
+            self._add_columns()
+            self._refresh()
+            if rewrites:
+                refuse_undeclared(self._fields, self._stored, self._where)
+            return self._snapshot()
+
+    def _snapshot(self) -> int:
+        snapshot = self._iceberg.current_snapshot()
+        return -1 if snapshot is None else int(snapshot.snapshot_id)
+
+    def overwrite(
+        self, statement: str, rows: RowReader, partitions: pa.Table | None, read: Version | None = None
+    ) -> None:
+        """Replace all rows, or those of some partitions, in one snapshot. DAT-4618, DAT-53xx. Files are
+        written as rows are read, and once: a commit that another one got ahead of is tried again with the
+        same files.
         """
         mark = EPOCH + EpochWriter(statement, "overwrite", 0).name
         new_files = NewDataFiles()
@@ -138,6 +157,8 @@ class IcebergTarget:
                 none = partitions is not None and not partitions.num_rows
                 if none or mark in self._iceberg.metadata.properties:
                     return
+                if read is not None and self._snapshot() != read:
+                    raise other_version(self._where)
                 failpoint("L1")
                 new_files.write(self._iceberg, map(self._fit, rows()), self._stored)
                 self._replace(new_files, partitions, {mark: "1"})

@@ -55,6 +55,22 @@ def refuse_missing(fields: Sequence[Field], there: pa.Schema, where: str, *, wri
         )
 
 
+def refuse_undeclared(fields: Sequence[Field], there: pa.Schema, where: str) -> None:
+    """Refuse columns of a table that are not declared: rows that are written again would lose them.
+    DAT-5306.
+    """
+    declared = {field.name.lower() for field in fields}
+    for column in there:
+        if column.name.lower() not in declared:
+            raise PenstockError(
+                "DAT-5306",
+                f"column {column.name} of {where} is not declared, and its values would be lost",
+                hint=f"declare {column.name} too: rows are read, and written again with their changes",
+                kind=Kind.EXTERNAL,
+                sqlstate="0A000",
+            )
+
+
 def engine_type(arrow: pa.DataType) -> pa.DataType:
     """Return the layout in which the engine has values of a table's Arrow type."""
     try:

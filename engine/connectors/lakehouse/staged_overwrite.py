@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -30,16 +30,49 @@ _BATCH_ROWS = 32_768
 # so many changes are looked at before the last one of each key is kept
 _CHANGES = 1 << 20
 _PREFIX = "penstock-overwrite-"
+Version = int | str
+"""What a table has at a moment; another commit makes another version."""
 RowReader = Callable[[], Iterator[pa.RecordBatch]]
 """Reads all rows anew by each call."""
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """How many rows a statement has changed."""
+
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number that clients show."""
+        return self.updated + self.deleted + self.inserted
+
+    def __str__(self) -> str:
+        named = (("updated", self.updated), ("deleted", self.deleted), ("inserted", self.inserted))
+        parts = [(what, count) for what, count in named if count]
+        if not parts:
+            return "no row changed"
+        first, count = parts[0]
+        texts = [f"{count:,} row{'s' if count != 1 else ''} {first}"]
+        return ", ".join(texts + [f"{count:,} {what}" for what, count in parts[1:]])
 
 
 class ReplacedTable(Protocol):
     """A lakehouse table whose rows one commit replaces."""
 
-    def overwrite(self, statement: str, rows: RowReader, partitions: pa.Table | None) -> None:
+    def version(self, *, rewrites: bool) -> Version:
+        """Return what the table has now. ``rewrites``: the statement reads rows to write them again, so
+        columns that the declaration leaves out are refused.
+        """
+
+    def overwrite(
+        self, statement: str, rows: RowReader, partitions: pa.Table | None, read: Version | None = None
+    ) -> None:
         """Replace all rows, or those of some partitions, a row of values for each. ``statement`` is a name
-        that no other has: a commit whose outcome was not known is done once.
+        that no other has: a commit whose outcome was not known is done once. ``read``: the version that the
+        rows were computed from; DAT-4618 when the table has another one by now.
         """
 
     def close(self) -> None:
@@ -53,6 +86,9 @@ class StagedOverwrite:
     one that ``constants`` name whole also without rows. Of a table with a PRIMARY KEY the files have changes:
     the last one of each key is its row.
 
+    ``reads``: the rows are computed from those of the table, so what others commit meanwhile is not lost:
+    DAT-4618. ``rewrites``: they are the rows of the table, with some changes.
+
     A process that dies before the commit leaves the table as it was. Its files are in ``within``, or else
     where the system keeps temporary ones: the next INSERT OVERWRITE that uses the place deletes them.
     """
@@ -63,8 +99,13 @@ class StagedOverwrite:
         constants: Mapping[str, str],
         opened: Callable[[], ReplacedTable],
         within: Path | None = None,
+        *,
+        reads: bool = False,
+        rewrites: bool = False,
     ) -> None:
         self._table, self._constants, self._opened = table, constants, opened
+        # before the job reads: a commit after this moment makes another version
+        self._read = _version(opened, rewrites) if reads else None
         self._schema = pa.schema(
             [pa.field(field.name, to_arrow(field.type)) for field in table.physical_fields]
         )
@@ -101,16 +142,20 @@ class StagedOverwrite:
         """Where the job's state may lie until its end."""
         return self._path / "state"
 
-    def publish(self) -> None:
-        """Replace the old rows by those of the files, in one commit. DAT-53xx."""
+    def publish(self) -> RowCounts | None:
+        """Replace the old rows by those of the files, in one commit. DAT-4618, DAT-53xx."""
         try:
-            target = self._opened()
-            try:
-                target.overwrite(self._path.name, self._rows, self._partitions())
-            finally:
-                target.close()
+            self._replace(self._partitions())
         finally:
             self.discard()
+        return None
+
+    def _replace(self, partitions: pa.Table | None) -> None:
+        target = self._opened()
+        try:
+            target.overwrite(self._path.name, self._rows, partitions, self._read)
+        finally:
+            target.close()
 
     def discard(self) -> None:
         """Delete the files."""
@@ -184,6 +229,14 @@ class StagedOverwrite:
             several = pa.concat_tables([found, pa.Table.from_batches([rows], schema)])
             found = several.group_by(columns, use_threads=False).aggregate([]).select(columns).cast(schema)
         return found
+
+
+def _version(opened: Callable[[], ReplacedTable], rewrites: bool) -> Version:
+    target = opened()
+    try:
+        return target.version(rewrites=rewrites)
+    finally:
+        target.close()
 
 
 def _own_op(names: list[str]) -> str:

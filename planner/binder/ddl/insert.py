@@ -44,7 +44,7 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
                 "SQL-1094", fault[0], span=statement.target.span, hint=fault[1], sqlstate="0A000"
             )
     constants = _partition_constants(statement, table)
-    targets = _targets(statement.columns, table, statement.target.span)
+    targets = target_fields(statement.columns, table, statement.target.span)
     # INSERT INTO t PARTITION (day = '2026-01-01'): the query has the other columns
     if not statement.columns:
         targets = [field for field in targets if field.name.lower() not in constants]
@@ -136,7 +136,8 @@ def _partition_constants(statement: Insert, table: CatalogTable) -> dict[str, Ex
     return constants
 
 
-def _targets(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Field]:
+def target_fields(names: Sequence[Name], table: CatalogTable, span: Span) -> list[Field]:
+    """Return the columns of a table that names are of, all of them for no names. SQL-1042, SQL-1045."""
     physical = {field.name.lower(): field for field in table.physical_fields}
     # Without a column list the query's columns match by position.
     if not names:
@@ -200,7 +201,6 @@ def _missing(field: Field, statement: Insert, table: CatalogTable) -> Expression
 
 
 def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> Expression:
-    source = relation.fields[index]
     # Only a NULL that is certain is an error at planning.
     if not field.nullable and _always_null(relation.plan, index):
         message = f'column "{field.name}" is NOT NULL and is given NULL'
@@ -210,8 +210,16 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
             span=_span_of_column(relation.plan, index) or statement.query.span,
             sqlstate="23502",
         )
+    return stored_value(index, field, relation, _span_of_column(relation.plan, index) or statement.query.span)
+
+
+def stored_value(
+    index: int, field: Field, relation: Relation, span: Span | None, what: str = "the query returns"
+) -> Expression:
+    """Return a column of a query as a table's column stores it. SQL-1092 where it would need a CAST."""
+    source = relation.fields[index]
     if not storable(source.type, field.type):
-        message = f'column "{field.name}" is {field.type}, the query returns {source.type}'
+        message = f'column "{field.name}" is {field.type}, {what} {source.type}'
         hint = (
             f"write parse_json({source.name or '..'}) for JSON in a text"
             if isinstance(source.type, String) and isinstance(field.type, Variant)
@@ -219,7 +227,6 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
             if can_cast(source.type, field.type)
             else f"give it a {field.type}"
         )
-        span = _span_of_column(relation.plan, index) or statement.query.span
         raise PenstockError("SQL-1092", message, span=span, hint=hint, sqlstate="42804")
     return coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
 

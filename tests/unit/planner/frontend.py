@@ -14,6 +14,7 @@ from penstock.planner.binder.binder import Binder
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import Scan, Values
+from penstock.planner.logical.sink import RowChanges
 from penstock.planner.logical.windows import ON_CLOSE, AttachedWindow, Emission, Windowing
 from penstock.planner.statements import nodes
 from penstock.planner.statements.nodes import AlterTable, RenameTable
@@ -134,6 +135,8 @@ def _facts(plan: LogicalPlan) -> str:
 def _fact(value: object) -> str:
     if isinstance(value, tuple):
         return "(" + ", ".join(_fact(item) for item in value) + ")"
+    if isinstance(value, RowChanges):
+        return value.kind
     if isinstance(value, Windowing | AttachedWindow | Emission):
         shown = {"kind": value.name} if isinstance(value, Windowing) else {}
         shown |= {

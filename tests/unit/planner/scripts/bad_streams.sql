@@ -201,10 +201,10 @@ hint: dots separate catalog, database and table
 ====
 UPDATE bid SET price = 1
 ---
-error[SQL-1601]: UPDATE is not supported yet
+error[SQL-1601]: UPDATE of bid is not supported: connector datagen keeps no rows that a statement could replace
   1 | UPDATE bid SET price = 1
-    | ^^^^^^
-hint: a query changes what it reads: SELECT if(condition, new, old) AS column .. FROM t
+    |        ^^^
+hint: UPDATE, DELETE and MERGE change local files, Delta and Iceberg tables: INSERT the rows INTO one of them
 ====
 CREATE FUNCTION f AS 'a.b' LANGUAGE JAVA
 ---

@@ -417,13 +417,13 @@ hint: did you mean "TABLES"?
 ====
 EXPLAIN FOO SELECT 1
 ---
-error[SQL-1001]: unexpected "FOO": a query was expected
+error[SQL-1001]: unexpected "FOO": a query or UPDATE, DELETE or MERGE was expected
   1 | EXPLAIN FOO SELECT 1
     |         ^^^
 ====
 EXPLAIN
 ---
-error[SQL-1001]: the statement ends where a query was expected
+error[SQL-1001]: the statement ends where a query or UPDATE, DELETE or MERGE was expected
   1 | EXPLAIN
     |        ^
 ====
