@@ -38,5 +38,9 @@ POSTGRES_WIRE: dict[str, tuple[str, str]] = {
         "A query of PostgreSQL's system catalog cannot be answered.",
         "SHOW TABLES and DESCRIBE tell what there is.",
     ),
+    "CLI-6268": (
+        "A row is longer than PostgreSQL's protocol can say: two gigabytes.",
+        "Select fewer columns, or a part of the long value.",
+    ),
     "CLI-6266": ("The server has too many connections, or a client took too long.", "Connect again later."),
 }

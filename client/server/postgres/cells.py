@@ -7,8 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.catalog.errors import PenstockError
 from penstock.engine.kernels.arrow_views import string_parts, validity
 from penstock.engine.kernels.postgres_rows import write_bytes, write_fields
+
+MOST_BYTES = (1 << 31) - 64
+"""Lengths of the protocol are integers of 32 bits with a sign; a message has some bytes before its row."""
+
+
+def check_bytes(most: int) -> None:
+    """Raise CLI-6268 for a value or row that is longer than the protocol can say: a client would read its
+    bytes as messages.
+    """
+    if most > MOST_BYTES:
+        raise PenstockError(
+            "CLI-6268",
+            f"a row takes {most:,} bytes as PostgreSQL writes it, and may have {MOST_BYTES:,}",
+            hint="select fewer of its columns, or a part of the long value by SUBSTRING",
+            sqlstate="54000",
+        )
 
 
 @dataclass
@@ -67,6 +84,7 @@ def joined(pieces: list[WireCells], null: WireCells | None = None) -> WireCells:
     """Return the pieces of each row one behind the other; NULL where ``null`` is."""
     sizes = sum(piece.sizes for piece in pieces)
     assert isinstance(sizes, np.ndarray)
+    check_bytes(int(sizes.max(initial=0)))
     starts = np.cumsum(sizes) - sizes
     out = np.empty(int(sizes.sum()) or 1, np.uint8)
     at = starts.copy()
@@ -85,6 +103,7 @@ def fields_of(columns: list[WireCells], prefix: bytes, size_at: int | None, coun
     sizes = np.full(count, len(prefix), np.int64)
     for column in columns:
         sizes += 4 + column.sizes
+    check_bytes(int(sizes.max(initial=0)))
     starts = np.cumsum(sizes) - sizes
     out = np.empty(int(sizes.sum()) or 1, np.uint8)
     heads = starts[:, None] + np.arange(len(prefix))

@@ -9,7 +9,14 @@ import pyarrow as pa
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.client.server.postgres.binary_format import cell_writer, text_writer
-from penstock.client.server.postgres.cells import WireCells, field_of, fields_of, single_cells, total_bytes
+from penstock.client.server.postgres.cells import (
+    WireCells,
+    check_bytes,
+    field_of,
+    fields_of,
+    single_cells,
+    total_bytes,
+)
 from penstock.client.server.postgres.single_row import binary_cell, text_cell
 
 PIECE_BYTES = 4 << 20
@@ -64,6 +71,7 @@ class RowEncoder:
         row = bytearray(self._prefix)
         for write_one, write, column in zip(self._single, self._writers, batch.columns, strict=True):
             row += field_of(write(column)) if write_one is None else write_one(column)
+        check_bytes(len(row))
         if self._size_at is not None:
             row[self._size_at : self._size_at + 4] = (len(row) - self._size_at).to_bytes(4, "big")
         return bytes(row)

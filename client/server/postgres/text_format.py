@@ -25,6 +25,7 @@ from penstock.catalog.types import (
     Variant,
     YearMonthInterval,
 )
+from penstock.client.server.postgres.cells import check_bytes
 from penstock.client.server.postgres.wire_types import element_of
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.arrow_numpy import texts as text_array
@@ -81,6 +82,8 @@ def _hex(column: pa.Array) -> pa.Array:
     used = (
         np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]] if data is not None else np.zeros(0, np.uint8)
     )
+    # two digits for each byte: offsets of 32 bits would be negative
+    check_bytes(2 * len(used))
     digits = pa.Array.from_buffers(
         _TEXT,
         len(column),

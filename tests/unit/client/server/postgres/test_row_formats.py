@@ -9,6 +9,7 @@ import psycopg.pq
 import pyarrow as pa
 import pytest
 
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import (
     BIGINT,
@@ -33,6 +34,7 @@ from penstock.catalog.types import (
     Row,
     to_arrow,
 )
+from penstock.client.server.postgres import cells
 from penstock.client.server.postgres.binary_format import cell_writer, text_writer
 from penstock.client.server.postgres.cells import total_bytes
 from penstock.client.server.postgres.row_output import PIECE_BYTES, RowEncoder, pieces_of
@@ -153,6 +155,29 @@ def test_large_rows_are_encoded_piece_by_piece():
     assert [
         piece.num_rows for piece in pieces_of(pa.RecordBatch.from_pydict({"a": ["x" * (8 << 20)] * 2}))
     ] == [1, 1]
+
+
+@pytest.mark.parametrize(("form", "head", "size_at"), [(0, b"", 1), (1, b"", 1), (0, b"\0\1", None)])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_row_the_protocol_cannot_count_is_refused(monkeypatch, form, head, size_at, count):
+    """Its length would be negative, and its bytes would be read as messages."""
+    monkeypatch.setattr(cells, "MOST_BYTES", 100)
+    schema = Schema((Field("a", STRING), Field("b", STRING)))
+    encoder, sent = RowEncoder(schema, (form,) * 2, "UTC", head, size_at), []
+    encoder.send(pa.RecordBatch.from_pydict({"a": ["x" * 40] * count, "b": ["y" * 30] * count}), sent.append)
+    assert len(sent) == 1
+    with pytest.raises(PenstockError) as refused:
+        encoder.send(pa.RecordBatch.from_pydict({"a": ["x" * 40] * count, "b": ["y" * 80] * count}), print)
+    assert refused.value.code == "CLI-6268"
+
+
+def test_digits_of_bytes_the_protocol_cannot_count_are_refused(monkeypatch):
+    """Two for each byte: their offsets would be negative."""
+    monkeypatch.setattr(cells, "MOST_BYTES", 100)
+    assert text_writer(BINARY, "UTC")(pa.array([b"x" * 49])).lengths.tolist() == [100]
+    with pytest.raises(PenstockError) as refused:
+        text_writer(BINARY, "UTC")(pa.array([b"x" * 51]))
+    assert refused.value.code == "CLI-6268"
 
 
 def test_numerics_agree_with_text_for_random_digits():
