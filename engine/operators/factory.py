@@ -82,6 +82,8 @@ def _late_mark(spec: AnyOperatorSpec) -> str:
 
 def _window_table(spec: AnyOperatorSpec) -> str:
     if spec.node.window.merging:
+        if not spec.node.closes:
+            return "penstock.engine.operators.window.session_updates:UpdatingSessionFunctionOperator"
         if not spec.facts.insert_only:
             return "penstock.engine.operators.window.window_function:RetractSessionFunctionOperator"
         return "penstock.engine.operators.window.window_function:SessionFunctionOperator"

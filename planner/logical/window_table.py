@@ -26,7 +26,12 @@ from penstock.planner.logical.node_text import (
     emission_text,
     window_text,
 )
-from penstock.planner.logical.operator_facts import OperatorFacts
+from penstock.planner.logical.operator_facts import (
+    DerivedFacts,
+    OperatorFacts,
+    PartitionFacts,
+    SettingReader,
+)
 from penstock.planner.logical.plan import (
     ColumnPruner,
     Conditions,
@@ -56,7 +61,8 @@ class WindowTable(PassThroughNode, ParallelNode):
 
     Rows whose time is NULL are dropped and counted. ``closes``: the watermark closes the windows. Those of
     rows that are updated, such as the last row of a key, never close: their bounds are plain columns, and a
-    GROUP BY of them updates.
+    GROUP BY of them updates. A row that comes or goes may merge or split such sessions, whose other rows are
+    then retracted and emitted with new bounds.
     """
 
     no_history = None
@@ -70,11 +76,14 @@ class WindowTable(PassThroughNode, ParallelNode):
             time.is_event_time if self.closes else is_timestamp(time.type),
             "a window on a column that is no time attribute",
         )
-        demand(self.closes or not self.window.merging, "a session that never closes")
 
     @property
     def goes_by_time(self) -> bool:
         return self.closes
+
+    @property
+    def _updates_sessions(self) -> bool:
+        return self.window.merging and not self.closes
 
     @cached_property
     def schema(self) -> Schema:
@@ -94,11 +103,14 @@ class WindowTable(PassThroughNode, ParallelNode):
 
     def drops_late(self, facts: OperatorFacts) -> bool:
         # TUMBLE, HOP and CUMULATE assign any row; a session that has closed takes none
-        return self.window.merging
+        return self.drops_late_rows
 
     @property
     def keeps_state(self) -> bool:
-        return False
+        return self._updates_sessions
+
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> OperatorFacts:
+        return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         below = inputs[0]
@@ -106,15 +118,15 @@ class WindowTable(PassThroughNode, ParallelNode):
         return Digest(rows, below.columns + number_parts("window", rows, 3))
 
     def unique_keys(self, inputs: tuple[Keys, ...]) -> Keys:
-        # TUMBLE: each row once
-        if not (self.window.overlapping or self.window.merging):
+        # TUMBLE, and sessions that never close: each row once
+        if self._updates_sessions or not (self.window.overlapping or self.window.merging):
             return inputs[0]
         # the row in each of its windows, told apart by window_end
         return frozenset(key | {len(self.input.schema) + 1} for key in inputs[0])
 
     def insert_only(self, inputs: tuple[bool, ...], loaded_first: tuple[int, ...] = ()) -> bool:
         # sessions are emitted when they close, in their final form
-        return self.window.merging or inputs[0]
+        return self.drops_late_rows or inputs[0]
 
     def requires(self, inputs: tuple[InputFacts, ...], copied: int | None = None) -> tuple[Requirement, ...]:
         """Merging windows need all rows of their partition in one subtask."""
@@ -141,11 +153,17 @@ class WindowTable(PassThroughNode, ParallelNode):
     def state_bound(self, facts: StateFacts) -> StateBound:
         if not self.window.merging:
             return StateBound(None)
-        return StateBound("rows of open sessions, freed when the watermark passes the session's end")
+        if self.closes:
+            return StateBound("rows of open sessions, freed when the watermark passes the session's end")
+        return self._grows(facts, "all rows", "a row that comes or goes may merge or split its session")
+
+    def state_ttl_ms(self, facts: StateFacts) -> int:
+        # without a partition all rows have one key, which lives as long as any row comes
+        return facts.default_ttl_ms if self._updates_sessions and self.window.partition_keys else 0
 
     @property
     def drops_late_rows(self) -> bool:
-        return self.window.merging
+        return self.window.merging and self.closes
 
     @property
     def is_row_wise(self) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from penstock.engine.kernels.index.sorted_entries import entry_places
+
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -138,17 +140,9 @@ class _Run:
 
     def places(self, slots: np.ndarray, words: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Return where each entry is, or would be inserted; behind the equal ones for the greatest id."""
-        low = np.searchsorted(self.slots, slots, side="left")
-        high = np.searchsorted(self.slots, slots, side="right")
-        if not self.slots.size:
-            return low
-        # All queries at once: as many steps as the largest slot needs.
-        for _ in range(int((high - low).max(initial=0)).bit_length()):
-            middle = np.minimum((low + high) >> 1, self.slots.size - 1)
-            found, open_ = self.words[middle], low < high
-            less = (found < words) | ((found == words) & (self.ids[middle] < ids))
-            low, high = np.where(open_ & less, middle + 1, low), np.where(open_ & ~less, middle, high)
-        return low
+        found = np.empty(slots.size, np.int64)
+        entry_places(self.slots, self.words, self.ids, slots, words, ids, found)
+        return found
 
     def has(self, places: np.ndarray, slots: np.ndarray, words: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Return whether these entries are at these places."""

@@ -291,7 +291,7 @@ def windowed(
             sqlstate="42804",
         )
     rows = Relation(source.plan, tuple(fields))
-    check_window_time(fields[time.index], rows, WINDOW_FUNCTIONS[kind], context, time.span)
+    check_window_time(fields[time.index], rows, context, time.span)
     merging = WINDOW_FUNCTIONS[kind].merging
     # A session belongs to one value of the other keys; other windows do not depend on keys.
     keys = _partition(tree, binder) if merging else ()

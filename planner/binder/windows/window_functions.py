@@ -154,7 +154,7 @@ def _time_column(arguments: WindowArguments, relation: Relation, context: BindCo
         )
     identifier = descriptor.expressions[0]
     column, _ = Scope.of(relation, None).resolve([identifier])
-    check_window_time(column.field, relation, arguments.kind, context, span_of(identifier))
+    check_window_time(column.field, relation, context, span_of(identifier))
     return column.index
 
 
@@ -193,9 +193,7 @@ def _passes_at_end(field: Field, relation: Relation) -> bool:
     )
 
 
-def check_window_time(
-    field: Field, relation: Relation, kind: type[Windowing], context: BindContext, span: Span | None
-) -> None:
+def check_window_time(field: Field, relation: Relation, context: BindContext, span: Span | None) -> None:
     """Raise SQL-1701 for a column that windows cannot be cut on. Beside time attributes they are cut on a
     TIMESTAMP of bounded tables without a watermark, whose windows close where the rows end, and on one of
     rows that are updated or deleted: such windows never close, and each change updates its own.
@@ -204,15 +202,6 @@ def check_window_time(
         return
     if not is_timestamp(field.type) or _inserts_only(relation.plan):
         raise no_time(field, relation, span)
-    # a row that goes may split a session that has been emitted
-    if kind.merging:
-        raise PenstockError(
-            "SQL-1701",
-            f'sessions of rows that are updated cannot be cut on "{field.name}"',
-            span=span,
-            hint="write TUMBLE, HOP or CUMULATE, or cut the sessions in the query that reads the table",
-            sqlstate="0A000",
-        )
     context.note(
         f"the rows are updated, so windows on {field.name} never close: each change updates its window"
     )

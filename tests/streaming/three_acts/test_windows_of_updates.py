@@ -5,6 +5,7 @@ naive reading of the rows says what is in them at the end, DuckDB says the same 
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,10 @@ TABLES = {
     "tumble": f"TUMBLE(TABLE {LAST}, DESCRIPTOR(ts), INTERVAL '10' SECONDS)",
     "hop": f"HOP(TABLE {LAST}, DESCRIPTOR(ts), INTERVAL '5' SECONDS, INTERVAL '20' SECONDS)",
     "cumulate": f"CUMULATE(TABLE {LAST}, DESCRIPTOR(ts), INTERVAL '5' SECONDS, INTERVAL '20' SECONDS)",
+    "session": f"SESSION(TABLE {LAST}, DESCRIPTOR(ts), INTERVAL '1' SECONDS)",
+    "sessions of keys": f"SESSION(TABLE {LAST} PARTITION BY k, DESCRIPTOR(ts), INTERVAL '4' SECONDS)",
 }
+_GAPS = {"session": (1, None), "sessions of keys": (4, 0)}
 OF_GROUPS = f"SELECT TUMBLE_START(ts, INTERVAL '10' SECOND), TUMBLE_END(ts, INTERVAL '10' SECOND), count(*), sum(v) FROM {LAST} GROUP BY TUMBLE(ts, INTERVAL '10' SECOND)"
 
 
@@ -37,31 +41,59 @@ def _last() -> list[tuple[Any, ...]]:
     return [row for _, row in best.values()]
 
 
+def _sessions(rows: list[tuple[Any, ...]], gap_s: int, key: int | None) -> list[tuple[datetime, datetime]]:
+    """The session of each row."""
+    gap, found = timedelta(seconds=gap_s), []
+    for row in rows:
+        times = {other[3] for other in rows if key is None or other[key] == row[key]}
+        first = last = row[3]
+        while near := [t for t in times if first - gap <= t < first or last < t <= last + gap]:
+            first, last = min(first, *near), max(last, *near)
+        found.append((first, last + gap))
+    return found
+
+
 def _answer(kind: str) -> Counter[tuple[Any, ...]]:
     groups: dict[Any, list[Any]] = {}
-    for _, v, _, ts in _last():
-        for window in [] if ts is None else _windows(kind, ts):
-            groups.setdefault(window, []).append(v)
+    rows = [row for row in _last() if row[3] is not None]
+    if kind in _GAPS:
+        windows = [[window] for window in _sessions(rows, *_GAPS[kind])]
+    else:
+        windows = [_windows(kind, row[3]) for row in rows]
+    for row, own in zip(rows, windows, strict=True):
+        for window in own:
+            # sessions of two keys may have the same bounds
+            groups.setdefault((window, row[0] if kind == "sessions of keys" else None), []).append(row[1])
     return Counter(
         (
             *window,
             len(values),
             sum(v for v in values if v is not None) if any(v is not None for v in values) else None,
         )
-        for window, values in groups.items()
+        for (window, _), values in groups.items()
     )
 
 
 def _query(kind: str) -> str:
+    if kind == "sessions of keys":
+        return f"SELECT window_start, window_end, count(*), sum(v) FROM {TABLES[kind]} GROUP BY k, window_start, window_end"
     return f"SELECT window_start, window_end, count(*), sum(v) FROM {TABLES[kind]} GROUP BY window_start, window_end"
 
 
-@pytest.mark.parametrize("kind", [*TABLES, "groups"])
+OF_SESSION_GROUPS = f"SELECT SESSION_START(ts, INTERVAL '4' SECOND), SESSION_END(ts, INTERVAL '4' SECOND), count(*), sum(v) FROM {LAST} GROUP BY k, SESSION(ts, INTERVAL '4' SECOND)"
+CASES = {
+    **{kind: (_query(kind), kind) for kind in TABLES},
+    "groups": (OF_GROUPS, "tumble"),
+    "session groups": (OF_SESSION_GROUPS, "sessions of keys"),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
 def test_a_replaced_row_leaves_its_window_in_three_acts(
     session: Session, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.streaming.three_acts.acts.rows_read", rows_of_e)
-    text, expected = (OF_GROUPS, _answer("tumble")) if kind == "groups" else (_query(kind), _answer(kind))
+    text, expected = CASES[kind][0], _answer(CASES[kind][1])
     straight, stopped = Folded(), Folded()
     run_to_end(*submit(session, text, 1, None), straight)
     assert straight.rows == expected
@@ -122,9 +154,9 @@ def test_what_is_above_such_windows_updates(session: Session) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "hint"),
     [
-        (f"SELECT * FROM SESSION(TABLE {LAST}, DESCRIPTOR(ts), INTERVAL '2' SECOND)", "SQL-1701", "write TUMBLE, HOP or CUMULATE"),
         (_query("tumble") + " EMIT ON WINDOW CLOSE", "SQL-1711", "or leave EMIT out"),
         (_query("tumble") + " EMIT CHANGES WITH LATENESS INTERVAL '1' HOUR", "SQL-1710", "leave WITH LATENESS out"),
+        (_query("session") + " EMIT ON WINDOW CLOSE", "SQL-1711", "or leave EMIT out"),
         ("SELECT * FROM TUMBLE(TABLE (SELECT a.ts AS t FROM e AS a JOIN e AS b ON a.k = b.k), DESCRIPTOR(t), INTERVAL '1' SECOND)", "SQL-1701", "GROUP BY time_bucket"),
     ],
 )  # fmt: skip

@@ -124,21 +124,42 @@ class Windows:
         rows = self.dice.feature(
             "updates in windows", {way: lambda text=text: text for way, text in ways.items()}
         )
-        size = self.dice.one(10, 20)
-        start = f"time_bucket(INTERVAL '{size} seconds', {a}i.ts)"
-        windows = _theirs(start, f"{start} + INTERVAL '{size} seconds'", f"{rows} AS {a}i WHERE TRUE")
+        kinds = {"tumble": lambda: self._tumble_of(rows, a), "session": lambda: self._session_of(rows, a)}
+        ours, windows = self.dice.feature("windows that never close", kinds)
         items = "k, max(s) AS s, {v} AS v, {x} AS x, window_end AS ts"
         text = f"(SELECT {items} FROM {{w}} AS {a} GROUP BY window_start, window_end, k)"
-        ours = f"TUMBLE(TABLE {rows}, DESCRIPTOR(ts), INTERVAL '{size}' SECONDS)"
+        if self.dice.chance(0.3):
+            self.dice.mark("rows in windows that never close")
+            text = f"(SELECT k, s, v, x, {self.dice.one('window_start', 'window_end', 'ts')} AS ts FROM {{w}} AS {a})"
         holes = {column: self.queries.aggregate(column, a) for column in ("v", "x")}
         return made(
             "relation",
             text.replace("{w}", ours),
-            theirs=text.replace("{w}", windows.replace("{a}", f"{a}i")),
+            theirs=text.replace("{w}", windows),
             r=self.queries.distinct_times(),
             q=made("timed", self.dice.one("t", "e")),
-            **holes,
+            **(holes if "{v}" in text else {}),
         )
+
+    def _tumble_of(self, rows: str, a: str) -> tuple[str, str]:
+        size = self.dice.one(10, 20)
+        start = f"time_bucket(INTERVAL '{size} seconds', {a}i.ts)"
+        theirs = _theirs(start, f"{start} + INTERVAL '{size} seconds'", f"{rows} AS {a}i WHERE TRUE")
+        return f"TUMBLE(TABLE {rows}, DESCRIPTOR(ts), INTERVAL '{size}' SECONDS)", theirs.replace(
+            "{a}", f"{a}i"
+        )
+
+    def _session_of(self, rows: str, a: str) -> tuple[str, str]:
+        gap, key = self.dice.one(1, 2, 4, 7), self.dice.one("", "k", "s")
+        over = f"PARTITION BY {key} ORDER BY ts" if key else "ORDER BY ts"
+        fresh = f"CASE WHEN ts - lag(ts) OVER ({over}) <= INTERVAL '{gap} seconds' THEN 0 ELSE 1 END AS fresh"
+        islands = f"(SELECT *, {fresh} FROM {rows} AS {a}i WHERE ts IS NOT NULL)"
+        numbered = f"(SELECT *, sum(fresh) OVER ({over}) AS island FROM {islands})"
+        of = f"PARTITION BY {key}, island" if key else "PARTITION BY island"
+        end = f"max(ts) OVER ({of}) + INTERVAL '{gap} seconds'"
+        theirs = f"(SELECT *, min(ts) OVER ({of}) AS window_start, {end} AS window_end FROM {numbered})"
+        partition = f" PARTITION BY {key}" if key else ""
+        return f"SESSION(TABLE {rows}{partition}, DESCRIPTOR(ts), INTERVAL '{gap}' SECONDS)", theirs
 
     def sets(self) -> Piece:
         """Grouping sets within windows."""

@@ -26,7 +26,7 @@ from penstock.planner.logical.joins.temporal_join import TemporalJoin
 from penstock.planner.logical.over import Over, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.statements.nodes import Query
-from tests.harness.operators import Remembered, opened
+from tests.harness.operators import Remembered, done, opened
 
 TABLES = """
 CREATE TABLE a (k BIGINT, v BIGINT) WITH ('connector' = 'datagen');
@@ -89,7 +89,7 @@ class Driven:
             None if weights is None else np.array(weights),
         )
         out = Remembered()
-        self.operator.on_batch(batch, port, out)
+        done(self.operator.on_batch(batch, port, out))
         self.operator.release(out)
         return self._take(out)
 
