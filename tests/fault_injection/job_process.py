@@ -8,14 +8,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.harness.forked_process import ForkedProcess, start_command_line
 from tests.harness.patience import PATIENCE_S
-from tests.harness.server_process import end_with_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.002
@@ -36,7 +35,7 @@ class JobProcess:
     failpoints: str = ""
     runs: int = 0
     started_s: float = 0.0
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    process: ForkedProcess | subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
     def state_dir(self) -> Path:
@@ -85,9 +84,9 @@ class JobProcess:
             }
         self.started_s = time.monotonic()
         with self._told.open("wb") as told:
-            line = [sys.executable, "-m", self.module, *command, *flags]
-            self.process = subprocess.Popen(line, cwd=self.root, env=environment, stdout=told, stderr=told)
-        end_with_this_process(self.process.pid)
+            self.process = start_command_line(
+                [*command, *flags], self.root, environment, told, run=self.runs, module=self.module
+            )
 
     @property
     def _told(self) -> Path:

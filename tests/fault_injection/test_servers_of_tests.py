@@ -4,6 +4,7 @@ is said at once.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.forked_process import ForkedProcess, start_command_line
 from tests.harness.kafka_broker import KafkaTopics
 from tests.harness.patience import PATIENCE_S, await_that
 from tests.harness.reaper import began
@@ -103,6 +105,25 @@ def test_a_server_that_ends_while_it_starts_is_waited_for_no_longer() -> None:
     process = start_server([sys.executable, "-c", "raise SystemExit(7)"])
     with pytest.raises(AssertionError, match="the store ended with 7 while it started"):
         await_port(process, "the store", own_port())
+
+
+def test_a_forked_command_line_ends_as_a_new_process_does(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PENSTOCK_CONFIG": "/nonexistent"}
+    said = tmp_path / "said"
+    (tmp_path / "wrong.sql").write_text("SELEC 1;", encoding="utf-8")
+
+    def start(run: int, *words: str) -> ForkedProcess | subprocess.Popen[bytes]:
+        with said.open("wb") as file:
+            return start_command_line(words, tmp_path, environment, file, run=run)
+
+    assert start(1, "--version").wait(PATIENCE_S) == 0 and said.read_text().startswith("penstock ")
+    # the directory and the exit code are those of the child
+    assert start(1, "run", "wrong.sql").wait(PATIENCE_S) == 1 and "SQL-1001" in said.read_text()
+    killed = start(1, "-c", "SELECT 1")
+    assert killed.poll() is None
+    killed.kill()
+    assert killed.wait(PATIENCE_S) == killed.poll() == -signal.SIGKILL
+    killed.kill()
 
 
 def test_ports_are_those_of_one_process() -> None:

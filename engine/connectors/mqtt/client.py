@@ -130,9 +130,7 @@ class MqttConnection:
         return made
 
     def subscribe(self, topic: str, qos: int) -> None:
-        """Ask for a topic, unless the session has it. DAT-6002."""
-        if self.session_present:
-            return
+        """Ask for a topic. DAT-6002."""
         self._subscribed = None
         self.client.subscribe(topic, qos)
         if not self._await(self.client, lambda: self._subscribed is not None):

@@ -120,7 +120,9 @@ class MqttReader:
             raise self._lost(f"it has no session {self._client_id} any more")
         if lost:
             self._metrics.count("sessions_lost")
-        self._connection.subscribe(self._topic, self._qos)
+        # a session that was read has its subscription; one of a job that ended before it asked has none
+        if not (after and self._connection.session_present):
+            self._connection.subscribe(self._topic, self._qos)
 
     def _lost(self, why: str) -> PenstockError:
         return PenstockError(

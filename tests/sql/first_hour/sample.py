@@ -88,10 +88,16 @@ def run_case(text: str) -> str:
 
 def run_command_lines(text: str) -> str:
     """Run both parts of a case as command lines of ``penstock``."""
-    answers = MENDED.join(run_words(part) for part in text.split(MENDED))
-    # how long the rows took, kernels that this process compiled, and the prompt behind the last input
+    return without_times(MENDED.join(run_words(part) for part in text.split(MENDED)))
+
+
+def without_times(answers: str) -> str:
+    """Leave out how long the rows took, the kernels that this process compiled, one or several, and the prompt
+    behind the last input.
+    """
     answers = re.sub(r"\d+\.\d+ s\b", "# s", answers)
-    return re.sub(r"\n(penstock> )?compil(ed|ing) [^\n]*kernels[^\n]*|(?<=>) +(?=\n|$)", "", answers)
+    told = r"(?:penstock> )?compil(?:ed|ing) [^\n]*kernels?\b[^\n]*"
+    return re.sub(rf"\n{told}|\A{told}\n|(?<=>) +(?=\n|$)", "", answers)
 
 
 def _run(connection: penstock.Connection, text: str) -> str:

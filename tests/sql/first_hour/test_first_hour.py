@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.golden import check_golden, read_cases
 from tests.sql.first_hour.page import SCRIPTS, TOPICS, page
-from tests.sql.first_hour.sample import MENDED, make_files, run_case, run_command_lines
+from tests.sql.first_hour.sample import MENDED, make_files, run_case, run_command_lines, without_times
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,6 +21,18 @@ def test_golden(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     check_golden(SCRIPTS / topic, run_command_lines if topic == "shell" else run_case)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "compiling kernels for this machine: once",
+        "compiled 1 kernel in 0.5 s",
+        "compiled 12 kernels in 3.5 s",
+    ],
+)
+def test_a_kernel_that_is_compiled_changes_no_answer(told: str) -> None:
+    assert without_times(f"{told}\nn\n{told}\npenstock> {told}\n1 row in 0.2 s\n{told}") == "n\n1 row in # s"
 
 
 def test_each_mistake_has_a_code_and_a_hint_and_what_it_leads_to_succeeds() -> None:

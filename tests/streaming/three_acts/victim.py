@@ -8,12 +8,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.harness.server_process import end_with_this_process
+from tests.harness.forked_process import ForkedProcess, start_command_line
 from tests.streaming.three_acts.main_job import script
 from tests.streaming.three_acts.oracle import FLIGHTS, ROOT
 
@@ -38,7 +37,7 @@ class Victim:
     module: str = "penstock.repl.cli"
     flights: Path = FLIGHTS
     runs: int = 0
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    process: ForkedProcess | subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
     def out(self) -> Path:
@@ -70,14 +69,9 @@ class Victim:
             "NO_COLOR": "1",
         }
         with self._told.open("wb") as told:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self.module, *words],
-                cwd=self.root,
-                env=environment,
-                stdout=told,
-                stderr=told,
+            self.process = start_command_line(
+                words, self.root, environment, told, run=self.runs, module=self.module
             )
-        end_with_this_process(self.process.pid)
 
     @property
     def _told(self) -> Path:

@@ -104,6 +104,17 @@ def test_each_topic_is_a_split_with_a_session(broker: MqttProcess) -> None:
     assert one != two, "two jobs over one table have two sessions"
 
 
+def test_a_session_that_has_no_subscription_gets_one(broker: MqttProcess) -> None:
+    """As one that a job left which ended between the connection and the subscription."""
+    client = broker.client(client_id="halfway", clean_session=False)
+    client.disconnect()
+    client.loop_stop()
+    reader = opened(broker, "halfway/a", **{"client-id": "halfway"})
+    add(broker, "halfway/a", 1)
+    assert taken(reader, 1) == [1]
+    reader.close()
+
+
 @pytest.mark.parametrize("qos", ["0", "2"])
 def test_other_qualities_of_service(broker: MqttProcess, qos: str) -> None:
     topic = f"quality{qos}"
