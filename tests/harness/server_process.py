@@ -86,7 +86,9 @@ def end_spark_with_this_process() -> None:
         self: SparkJvm, process: subprocess.Popen[bytes], java: Any, directory: Path, *rest: Any
     ) -> None:
         begin(self, process, java, directory, *rest)
-        end_with_this_process(process.pid, directory=directory)
+        # tests of single parts have stand-ins for processes
+        if isinstance(process, subprocess.Popen):
+            end_with_this_process(process.pid, directory=directory)
 
     SparkJvm.__init__ = begin_watched  # type: ignore[method-assign]
 
