@@ -4,6 +4,7 @@ them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -114,8 +115,16 @@ def _replacement(
 
 def _reads(plan: LogicalPlan, table: CatalogTable) -> bool:
     """Whether a plan reads a table, by this name or by another one of the same place."""
-    location = _location(table)
-    return any(isinstance(node, Scan) and _location(node.table) == location for node in plan.walk())
+    return any(isinstance(node, Scan) and _at_one_location(table, node.table) for node in plan.walk())
+
+
+def _at_one_location(written: CatalogTable, read: CatalogTable) -> bool:
+    to, of = _location(written), _location(read)
+    # part of the files, such as day/*.csv, or a directory with more of them
+    if written.connector == read.connector == "filesystem" and "://" not in to[1] + of[1]:
+        target, source = Path(to[1]), Path(re.split(r"[*?\[]", of[1], maxsplit=1)[0])
+        return source.is_relative_to(target) or target.is_relative_to(source)
+    return to == of
 
 
 def _location(table: CatalogTable) -> tuple[str, ...]:

@@ -118,6 +118,17 @@ class _Run:
         match statement.node:
             case nodes.Query():
                 self._queries.append(statement)
+            # the rows of its table would be others before and after it
+            case nodes.ChangeRows(target=name) as changes:
+                raise statement.locate(
+                    PenstockError(
+                        "SQL-1601",
+                        f"{changes.query.tree.args['kind']} is not run in a test",
+                        span=name.span,
+                        hint=f"give {name.text} its rows in the test, and write the statement into another script",
+                        sqlstate="0A000",
+                    )
+                )
             case nodes.Insert() as insert:
                 self._add_insert(statement, insert)
             case nodes.ExecuteStatementSet(inserts):

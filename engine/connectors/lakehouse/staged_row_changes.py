@@ -52,14 +52,16 @@ class StagedRowChanges(StagedOverwrite):
     def _counts(self) -> RowCounts:
         """Count what becomes of the rows, and decide which of them the table has afterwards."""
         marks = [name for name in (FATE, ROW) if name in self._schema.names]
-        table = pa.Table.from_batches(
-            self._stored(pa.schema([self._schema.field(name) for name in marks])),
-            pa.schema([self._schema.field(name) for name in marks]),
-        )
-        fates = table.column(FATE).to_numpy()
+        found, numbered = [np.zeros(0, np.int8)], [np.zeros(0, np.int32)]
+        # a byte a row is held, and by MERGE the row's number
+        for batch in self._stored(pa.schema([self._schema.field(name) for name in marks])):
+            found.append(batch.column(FATE).to_numpy().astype(np.int8))
+            if ROW in marks:
+                numbered.append(batch.column(ROW).fill_null(0).to_numpy())
+        fates = np.concatenate(found)
         self._kept = fates != DELETED
         if ROW in marks:
-            return self._merged(fates, table.column(ROW).fill_null(0).to_numpy())
+            return self._merged(fates, np.concatenate(numbered))
         numbers = np.bincount(fates, minlength=INSERTED + 1)
         return RowCounts(int(numbers[UPDATED]), int(numbers[DELETED]), int(numbers[INSERTED]))
 

@@ -139,6 +139,15 @@ def test_what_a_test_gives_and_expects_is_checked(
     assert error.source.file is not None and error.source.file.endswith("job.test.sql")
 
 
+def test_a_statement_that_changes_rows_is_not_run(tmp_path: Path) -> None:
+    file = read_test_file(
+        write(tmp_path, f"TEST 'it' {CLICKS} EXPECT VALUES (2);", f"{SCRIPT}DELETE FROM people;")
+    )
+    error = run_test(file, file.tests[0]).error
+    assert error is not None and error.code == "SQL-1601" and "DELETE is not run" in error.message
+    assert error.source.text[error.span.start : error.span.end] == "people"
+
+
 def test_exit_codes_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = write(tmp_path, "TEST 'good' EXPECT (VALUES (1)) NO ROWS;", "")
     assert main(["test", name]) == 1 and "CLI-6180" in capsys.readouterr().err

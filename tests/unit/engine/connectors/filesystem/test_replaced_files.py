@@ -101,7 +101,8 @@ def test_what_another_writer_adds_is_not_lost(
         (tmp_path / "t" / "more.csv").write_text("id,n,day\n8,added,\n")
         publish(directory)
 
-    for statement in ("DELETE FROM t", "INSERT OVERWRITE t SELECT id + 1, n, day FROM t"):
+    declare(session, tmp_path / "t" / "*.csv", "csv", name="part")
+    for statement in ("DELETE FROM t", "INSERT OVERWRITE t SELECT id + 1, n, day FROM part"):
         before = set(rows(session))
         monkeypatch.setattr(ReplacementDirectory, "publish", between)
         with pytest.raises(PenstockError, match="DAT-4618"):

@@ -30,9 +30,15 @@ TABLES = {
     "iceberg": "CREATE TABLE t (id BIGINT, n BIGINT) WITH ('connector' = 'iceberg', 'table-name' = 'db.t', "
     "'catalog-type' = 'sql', 'uri' = 'sqlite:///{path}/catalog.db', 'warehouse' = 'file://{path}/warehouse')",
 }
+TABLES |= {f"{kind}-update": TABLES[kind] for kind in ("delta", "iceberg")}
+TABLES["files-update"] = (
+    "CREATE TABLE t (id BIGINT, n BIGINT) PARTITIONED BY (n) "
+    "WITH ('connector' = 'filesystem', 'path' = '{path}/t', 'format' = 'csv')"
+)
 ROWS = 2_000
-# overwrites the table until it is killed; each time all rows have the next number
-PROGRAM = f"""
+OVERWRITE = f"INSERT OVERWRITE t SELECT s.id, %d FROM UNNEST(sequence(1, {ROWS})) AS s (id)"
+# replaces the table until it is killed; each time all rows have the next number
+PROGRAM = """
 import sys, penstock
 from penstock.engine.job.failpoint_arming import arm_from_environment
 arm_from_environment()
@@ -40,13 +46,15 @@ cursor = penstock.connect().cursor()
 cursor.execute(sys.argv[1])
 number = int(sys.argv[2])
 while True:
-    cursor.execute("INSERT OVERWRITE t SELECT s.id, %d FROM UNNEST(sequence(1, {ROWS})) AS s (id)" % number)
+    cursor.execute(sys.argv[3] % number)
     print(number, flush=True)
     number += 1
 """
 
 
-def overwriting(table: str, first: int, tmp_path: Path, failpoints: str) -> subprocess.Popen[bytes]:
+def overwriting(
+    table: str, first: int, tmp_path: Path, failpoints: str, statement: str = OVERWRITE
+) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "TMPDIR": str(tmp_path),
@@ -54,7 +62,7 @@ def overwriting(table: str, first: int, tmp_path: Path, failpoints: str) -> subp
         "PENSTOCK_FAILPOINTS": failpoints,
     }
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, table, str(first)],
+        [sys.executable, "-c", PROGRAM, table, str(first), statement],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment,
@@ -94,6 +102,7 @@ def number_of(session: Session) -> int:
 @pytest.mark.parametrize("kind", briefly(TABLES, ["iceberg"]))
 def test_a_killed_program_leaves_the_old_or_the_new_rows(kind: str, tmp_path: Path) -> None:
     declared = TABLES[kind].format(path=tmp_path)
+    statement = "UPDATE t SET n = %d" if kind.endswith("update") else OVERWRITE
     session = Session({"bounded.backend": "duckdb"})
     random, number = Random(kind), 0
     try:
@@ -102,9 +111,12 @@ def test_a_killed_program_leaves_the_old_or_the_new_rows(kind: str, tmp_path: Pa
         # each kill costs the start of a program, of 3 to 12 s on a loaded machine
         kills: list[str | float] = of_length(["L2=kill@2"], [])
         kills += of_length([], [*(f"L{n}=kill@{at}" for n in (1, 2) for at in (1, 2, 3)), *([0.0] * 20)])
+        if kind == "files-update":
+            kills = [0.0] * 20
         for kill in kills:
             delay_s = None if isinstance(kill, str) else kill or random.random() / 3
-            process = overwriting(declared, number + 1, tmp_path, kill if isinstance(kill, str) else "")
+            failpoints = kill if isinstance(kill, str) else ""
+            process = overwriting(declared, number + 1, tmp_path, failpoints, statement)
             try:
                 told = killed_after(process, delay_s)
             finally:
@@ -115,10 +127,13 @@ def test_a_killed_program_leaves_the_old_or_the_new_rows(kind: str, tmp_path: Pa
             # at L2 the commit is done: nobody has told it
             assert number in ({last + 1} if str(kill).startswith("L2") else {last, last + 1}), kill
             assert kill != "L1=kill@1" or number == last
-        session.execute(f"INSERT OVERWRITE t SELECT id, {number + 1} FROM t")
+        again = statement if kind.endswith("update") else "INSERT OVERWRITE t SELECT id, %d FROM t"
+        session.execute(again % (number + 1))
         assert number_of(session) == number + 1
     finally:
         session.close()
+    if kind == "files-update":
+        return
     # the last program's own directory, and those of workers that it has not closed
     process = overwriting(declared, number + 2, tmp_path, "L1=kill@1")
     killed_after(process, None)
