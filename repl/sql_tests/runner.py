@@ -125,7 +125,7 @@ class _Run:
                         "SQL-1601",
                         f"{changes.query.tree.args['kind']} is not run in a test",
                         span=name.span,
-                        hint=f"give {name.text} its rows in the test; write the statement into another script",
+                        hint=f"give {name.text} its rows in the test; write it into another script",
                         sqlstate="0A000",
                     )
                 )
