@@ -59,11 +59,12 @@ def mix(words: np.ndarray) -> np.ndarray:
 @dataclass(frozen=True)
 class FieldPlan:
     """The generator of one column. ``make(rows, now_us)`` returns the values for row numbers (uint64).
-    ``rows``: the length of a sequence, or ``None``.
+    ``rows``: the length of a sequence, or ``None``. ``width``: the bytes of a random string.
     """
 
     make: Column
     rows: int | None = None
+    width: int = 0
 
 
 def plan_field(table: CatalogTable, field: Field) -> FieldPlan:
@@ -94,7 +95,10 @@ def plan_field(table: CatalogTable, field: Field) -> FieldPlan:
         return _sequence(table, field)
     if kind == "now":
         return _now(field)
-    return FieldPlan(_random(table, field))
+    width = int(option(table, f"fields.{field.name.lower()}.length") or 0)
+    return FieldPlan(
+        _random(table, field), width=width if field.type == STRING or isinstance(field.type, Binary) else 0
+    )
 
 
 def _seed(table: CatalogTable, field: Field) -> np.uint64:

@@ -56,7 +56,10 @@ class DatagenSource:
         rows = None if self._rows is None else max(0, -(-(self._rows - split) // self._splits))
         clock = self._request.clock
         return GeneratedReader(
-            lambda first, count: self.make(split, first, count, clock.wall_ms() * 1000), rows, position
+            lambda first, count: self.make(split, first, count, clock.wall_ms() * 1000),
+            rows,
+            position,
+            sum(plan.width for plan in self._plans if plan is not None),
         )
 
     def discover_every_ms(self) -> int | None:

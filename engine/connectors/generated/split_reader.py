@@ -8,17 +8,25 @@ import pyarrow as pa
 
 from penstock.engine.api.source import Position
 
+BATCH_BYTES = 16 << 20
+"""Of the texts of one batch: a random string takes eight times its bytes while it is made."""
+
 
 class GeneratedReader:
     """Generates the rows of one split with ``make(first, count)``; ``rows``: their number, ``None`` when it
-    never ends.
+    never ends. ``width``: about how many bytes a row has; wide ones are made a few at once.
     """
 
     def __init__(
-        self, make: Callable[[int, int], pa.RecordBatch], rows: int | None, position: Position | None
+        self,
+        make: Callable[[int, int], pa.RecordBatch],
+        rows: int | None,
+        position: Position | None,
+        width: int = 0,
     ) -> None:
         self._make = make
         self._rows = rows
+        self._most = max(1, BATCH_BYTES // max(1, width))
         self._emitted: int = (position or {}).get("row", 0)
 
     @property
@@ -26,7 +34,9 @@ class GeneratedReader:
         return self._rows is not None and self._emitted >= self._rows
 
     def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        count = max_rows if self._rows is None else min(max_rows, self._rows - self._emitted)
+        count = min(max_rows, self._most)
+        if self._rows is not None:
+            count = min(count, self._rows - self._emitted)
         if count <= 0:
             return None
         # the position is the number of the next row, which makes any row again

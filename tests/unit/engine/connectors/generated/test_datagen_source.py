@@ -92,6 +92,25 @@ def test_values_do_not_depend_on_the_columns_read() -> None:
     assert read(table(), columns=["x", "word"]) == [{"x": r["x"], "word": r["word"]} for r in read(table())]
 
 
+OPTIONS_OF_WIDE = {
+    "connector": "datagen",
+    "rows-per-second": "0",
+    "fields.word.length": "4000000",
+    "fields.raw.length": "1000000",
+}
+
+
+def test_wide_rows_are_made_a_few_at_once() -> None:
+    wide = table_of(
+        {"word": STRING, "raw": BINARY, "n": BIGINT},
+        OPTIONS_OF_WIDE,
+    )
+    operator, out = open_source(wide), Taken()
+    operator.poll(out)
+    operator.close()
+    assert [len(row["word"]) for row in out.rows] == [4_000_000] * 3
+
+
 def test_resumes_at_every_row() -> None:
     resume_everywhere(table(), read(table()), batch=3)
 
