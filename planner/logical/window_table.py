@@ -155,7 +155,8 @@ class WindowTable(PassThroughNode, ParallelNode):
             return StateBound(None)
         if self.closes:
             return StateBound("rows of open sessions, freed when the watermark passes the session's end")
-        return self._grows(facts, "all rows", "a row that comes or goes may merge or split its session")
+        why = "rows are kept for ever, as any that goes may split its session; set table.exec.state.ttl"
+        return self._grows(facts, "all rows", why)
 
     def state_ttl_ms(self, facts: StateFacts) -> int:
         # without a partition all rows have one key, which lives as long as any row comes

@@ -91,8 +91,9 @@ class UpdatingSessionFunctionOperator(Operator):
         )
         batch, slots = self._rows.one_each(batch, slots)
         # 3. rows that go stay stored until they have been retracted
-        yield from self._emit_changes(batch, self._rows.changes_of(batch, slots), out)
-        self._index.remove(self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+        changes = self._rows.changes_of(batch, slots)
+        yield from self._emit_changes(batch, changes, out)
+        self._index.remove(self._rows.apply(batch, slots, changes))
         self._metrics.state_entries = len(self._rows)
 
     def _timed(self, batch: Batch) -> Batch:

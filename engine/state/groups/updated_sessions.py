@@ -34,7 +34,8 @@ class Bounds:
 @dataclass(frozen=True, eq=False)
 class SessionChanges:
     """What a batch does to stored rows, by their ``ids``: they had ``before`` and have ``after``, or a weight
-    of 0 where they go. And the rows that come: ``places`` in the batch, and their bounds.
+    of 0 where they go. And the rows that come: ``places`` in the batch, and their bounds. The sessions had
+    ``former_starts`` and have ``starts``: key slots and times, in this order.
     """
 
     ids: np.ndarray
@@ -42,6 +43,8 @@ class SessionChanges:
     after: Bounds
     places: np.ndarray
     coming: Bounds
+    former_starts: tuple[np.ndarray, np.ndarray]
+    starts: tuple[np.ndarray, np.ndarray]
 
 
 class UpdatedSessions(NearestSide):
@@ -91,7 +94,8 @@ class UpdatedSessions(NearestSide):
         had = np.where(ids >= 0, self.store.weights(np.maximum(ids, 0)), 0)
         now = had + (1 if batch.weights is None else batch.weights)
         # 1. the rows of the sessions that are touched, as they are
-        owners, words, stored = self.runs.ids_between(slots, *self._ranges(slots, times))
+        ranges = self._ranges(slots, times)
+        owners, words, stored = self.runs.ids_between(slots, *ranges)
         before = self._bounds(owners, words, self.store.weights(stored))
         # 2. with the new weights, and with the rows that come
         order = np.argsort(stored)
@@ -99,32 +103,39 @@ class UpdatedSessions(NearestSide):
         weights = before.weights.copy()
         weights[places] = np.maximum(now[shown], 0)
         coming = np.flatnonzero(~shown & (now > 0))
-        after = self._bounds(
-            np.concatenate([owners, slots[coming]]),
-            np.concatenate([words, times[coming]]),
-            np.concatenate([weights, now[coming]]),
-        )
+        owners, words = np.concatenate([owners, slots[coming]]), np.concatenate([words, times[coming]])
+        after = self._bounds(owners, words, np.concatenate([weights, now[coming]]))
         # 3. what differs
         stay = after.at(np.arange(stored.size))
         moved = (before.starts != stay.starts) | (before.ends != stay.ends)
         changed = np.flatnonzero(moved | (before.weights != stay.weights))
         new = after.at(np.arange(stored.size, after.starts.size))
-        return SessionChanges(stored[changed], before.at(changed), stay.at(changed), coming, new)
+        first = np.flatnonzero((after.weights > 0) & (after.starts == words))
+        return SessionChanges(
+            stored[changed],
+            before.at(changed),
+            stay.at(changed),
+            coming,
+            new,
+            _distinct(*self._starts.ids_between(slots, *ranges)[:2]),
+            _distinct(owners[first], words[first]),
+        )
 
     def change(
         self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None = None
     ) -> np.ndarray:
         """As of every join side; the starts of sessions follow."""
-        ranges = self._ranges(slots, self.words(batch.rows))
-        former = self._starts.ids_between(slots, *ranges)
-        emptied = super().change(batch, slots, matched, arrived)
-        owners, words, _ = self.runs.ids_between(slots, *ranges)
-        starts = self._bounds(owners, words, np.ones(owners.size, np.int64)).starts
-        first = np.flatnonzero(starts == words)
-        # several rows may have the time at which a session begins
-        found = np.unique(np.stack([owners[first], words[first]]), axis=1)
-        self._starts.remove(*former)
-        self._starts.add(found[0], found[1], np.zeros(found.shape[1], np.int64))
+        batch, slots = self.one_each(batch, slots)
+        return self.apply(batch, slots, self.changes_of(batch, slots))
+
+    def apply(self, batch: Batch, slots: np.ndarray, changes: SessionChanges) -> np.ndarray:
+        """Store what ``changes_of`` has returned; return the key slots that became empty."""
+        emptied = super().change(batch, slots, np.zeros(batch.num_rows, np.int64))
+        former, starts = changes.former_starts, changes.starts
+        # most rows begin no session
+        if not all(map(np.array_equal, former, starts)):
+            self._starts.remove(*former, np.zeros(former[0].size, np.int64))
+            self._starts.add(*starts, np.zeros(starts[0].size, np.int64))
         return emptied
 
     def forget_keys(self, slots: np.ndarray) -> None:
@@ -155,3 +166,11 @@ class UpdatedSessions(NearestSide):
         starts, ends = np.zeros(times.size, np.int64), np.zeros(times.size, np.int64)
         starts[order], ends[order] = begins[of], finishes[of]
         return Bounds(starts, ends, weights)
+
+
+def _distinct(slots: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return different pairs in order: several rows may have the time at which a session begins."""
+    order = np.lexsort((times, slots))
+    slots, times = slots[order], times[order]
+    fresh = np.append(True, (np.diff(slots) != 0) | (np.diff(times) != 0))[: slots.size]
+    return slots[fresh], times[fresh]

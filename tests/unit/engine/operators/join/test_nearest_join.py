@@ -118,3 +118,18 @@ def test_a_key_without_rows_expires_on_both_sides(session: Session) -> None:
     join.go_on_from(again)
     join.pass_time(2 * TTL_MS)
     assert (join.expired, join.entries) == (4, 0)
+
+
+def test_texts_of_keys_that_have_expired_are_found_again(session: Session) -> None:
+    query = (
+        "SELECT a.v, b.v AS w FROM a ASOF JOIN b ON a.k = b.k AND CAST(a.v AS STRING) > CAST(b.v AS STRING)"
+    )
+    join = Driven(session, NearestJoin, query)
+    # the values are texts: 9 is above 10
+    assert join.feed([(1, 9, "9"), (2, 10, "10")], port=0) == []
+    assert [(row[1], row[4], weight) for row, weight in join.feed([(1, 10, "10")], port=1)] == [(9, 10, 1)]
+    join.pass_time(2 * TTL_MS)
+    assert (join.expired, join.entries) == (3, 0)
+    assert join.feed([(1, 10, "10"), (1, 9, "9"), (1, 95, "95")], port=1) == []
+    found = join.feed([(1, 9, "9"), (1, 96, "96"), (1, 1, "1")], port=0)
+    assert sorted((row[1], row[4], weight) for row, weight in found) == [(9, 10, 1), (96, 95, 1)]

@@ -50,7 +50,7 @@ class Shown:
         self._add(stored, changes.before, -1)
         self._add(stored, changes.after, 1)
         self._add(came, changes.coming, 1)
-        made._keys.remove(made.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+        made._keys.remove(made.apply(batch, slots, changes))
 
     def _add(self, rows: list[Row], bounds: Bounds, sign: int) -> None:
         columns = bounds.starts.tolist(), bounds.ends.tolist(), bounds.weights.tolist()
