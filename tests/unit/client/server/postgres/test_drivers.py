@@ -107,6 +107,25 @@ def test_psycopg_sends_values_and_reads_them(connection):
     assert names == [("a",), ("b",), (None,)]
 
 
+def test_tags_of_statements_that_change_rows(connection, tmp_path):
+    connection.execute(
+        f"CREATE TABLE f (k INT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/f', 'format' = 'csv')"
+    )
+    connection.execute("INSERT INTO f SELECT CAST(k AS INT), name FROM v")
+    tags = [
+        connection.execute(statement, values).statusmessage
+        for statement, values in (
+            ("UPDATE f SET name = 'x' WHERE k < 3", None),
+            ("UPDATE f SET name = %s WHERE k = %s", ("y", 2)),
+            ("MERGE INTO f USING v ON f.k = v.k + 1 WHEN NOT MATCHED BY SOURCE THEN UPDATE SET k = 9", None),
+            ("DELETE FROM f WHERE name IS NULL", None),
+            ("DELETE FROM f WHERE name IS NULL", None),
+        )
+    ]
+    assert tags == ["UPDATE 2", "UPDATE 1", "MERGE 1", "DELETE 1", "DELETE 0"]
+    assert sorted(connection.execute("SELECT k, name FROM f").fetchall()) == [(2, "y"), (9, "x")]
+
+
 def test_psycopg_cursors_and_copies(connection):
     with connection.transaction(), connection.cursor("c") as cursor:
         cursor.execute("SELECT k FROM v ORDER BY k")
