@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
@@ -95,7 +97,14 @@ class Date(DataType):
 
 @dataclass(frozen=True)
 class Time(DataType):
-    """TIME, microseconds since midnight."""
+    """TIME(p), microseconds since midnight. ``precision`` (0..6) is that of a cast or a table's column. It is
+    not compared: values of all precisions are alike, and the type of an expression does not promise it.
+    """
+
+    precision: int = field(default=6, compare=False)
+
+    def __str__(self) -> str:
+        return "TIME" if self.precision == 6 else f"TIME({self.precision})"
 
 
 @dataclass(frozen=True)

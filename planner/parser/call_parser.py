@@ -120,7 +120,6 @@ class CallParser:
         # read only behind the closing parenthesis: a syntax error of the call comes before one of the type
         node.meta["sql_type"] = self._type_between(first, last)
         node.meta["interval_units"] = self._interval_units(first, last)
-        node.meta["time_digits"] = self._time_digits(first)
         return node
 
     def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
@@ -141,21 +140,12 @@ class CallParser:
         node = self._tokens.spanned(begin, CastTo(this=value, safe=False))
         node.meta["sql_type"] = self._type_between(first, self._tokens.index)
         node.meta["interval_units"] = self._interval_units(first, self._tokens.index)
-        node.meta["time_digits"] = self._time_digits(first)
         return node
 
     def _interval_units(self, first: int, last: int) -> tuple[str, ...]:
         """Return the first and the last unit of an INTERVAL in these tokens, nothing for another type."""
         words = [token.text.upper() for token in self._tokens.sequence[first:last] if token.text.isalpha()]
         return tuple(word for word in words[1:] if word != "TO") if words[:1] == ["INTERVAL"] else ()
-
-    def _time_digits(self, first: int) -> int | None:
-        """Return the p of ``TIME(p)`` in the tokens from an index on, None for another type."""
-        word, opening, digits = (*self._tokens.sequence[first : first + 3], None, None, None)[:3]
-        if word is None or word.text.upper() != "TIME" or opening is None or digits is None:
-            return None
-        is_sized = opening.token_type is TokenType.L_PAREN and digits.text.isdigit()
-        return int(digits.text) if is_sized else None
 
     def _type_between(self, first: int, last: int) -> DataType:
         """Return the type written in the tokens from index ``first`` up to ``last`` (exclusive)."""

@@ -103,7 +103,7 @@ class HostValue(exp.Expression):
 
 class CastTo(exp.Expression):
     """CAST, or TRY_CAST when ``safe``. The SQL type is in ``meta['sql_type']``, the units of an INTERVAL are
-    in ``meta['interval_units']``, the digits of ``TIME(p)`` in ``meta['time_digits']``.
+    in ``meta['interval_units']``.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "safe": False}
@@ -117,11 +117,6 @@ class CastTo(exp.Expression):
     def interval_units(self) -> tuple[str, ...]:
         """The first and the last unit of an INTERVAL, as written; nothing for another type."""
         return self.meta.get("interval_units", ())
-
-    @property
-    def time_digits(self) -> int | None:
-        """The p of ``TIME(p)``, None for another type and for TIME alone."""
-        return self.meta.get("time_digits")
 
 
 class UnsignedRightShift(exp.Expression):

@@ -34,6 +34,7 @@ from penstock.catalog.types import (
     Decimal,
     Map,
     Row,
+    Time,
     Timestamp,
     TimestampLtz,
 )
@@ -83,12 +84,22 @@ _SIZED: dict[str, DataType] = {
     "CHARACTER": STRING,
     "BINARY": BINARY,
     "VARBINARY": BINARY,
-    "TIME": TIME,
 }
 # words that take numbers, a time zone, or both
 _DECIMALS = ("DECIMAL", "DEC", "NUMERIC")
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATETIME", "TIMESTAMP_LTZ", "TIMESTAMPTZ")
-TYPE_NAMES = (*_SIMPLE, *_SIZED, *_DECIMALS, *_TIMESTAMPS, "INTERVAL", "ARRAY", "MAP", "ROW", "STRUCT")
+TYPE_NAMES = (
+    *_SIMPLE,
+    *_SIZED,
+    *_DECIMALS,
+    *_TIMESTAMPS,
+    "TIME",
+    "INTERVAL",
+    "ARRAY",
+    "MAP",
+    "ROW",
+    "STRUCT",
+)
 # an interval has units of one group only: months have no fixed number of days
 _DAY_UNITS = ("DAY", "HOUR", "MINUTE", "SECOND")
 _YEAR_UNITS = ("YEAR", "MONTH")
@@ -356,6 +367,9 @@ def _simple(syntax: TypeSyntax) -> DataType:
         return _timestamp(word, numbers, syntax.zone, span)
     if syntax.zone is not None:
         raise PenstockError("SQL-1206", f"{word} takes no time zone", span=span)
+    # TIME(9) is read, and has microseconds
+    if word == "TIME" and (not numbers or (len(numbers) == 1 and 0 <= numbers[0] <= 9)):
+        return Time(min(*numbers, 6)) if numbers else TIME
     if word in _DECIMALS:
         # DECIMAL without numbers is DECIMAL(10, 0)
         return _with_span(lambda: Decimal(*numbers) if numbers else Decimal(10, 0), span)
@@ -364,10 +378,10 @@ def _simple(syntax: TypeSyntax) -> DataType:
     if word in _SIMPLE and not numbers:
         return _SIMPLE[word]
     # the type exists, so its numbers are at fault: INT(3)
-    if word in _SIMPLE or word in _SIZED:
+    if word in _SIMPLE or word in _SIZED or word == "TIME":
         raise PenstockError(
             "SQL-1206",
-            f"{word} takes {'one number' if word in _SIZED else 'no number'} in parentheses",
+            f"{word} takes {'no number' if word in _SIMPLE else 'one number'} in parentheses",
             span=span,
         )
     hint = (

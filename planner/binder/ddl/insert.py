@@ -12,6 +12,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.tables import CatalogTable, MaterializedView
 from penstock.catalog.types import STRING, DataType, Null, String, Variant
+from penstock.planner.binder.expressions.time_precision import cut_cast
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Cast, Column, Expression, Literal
@@ -132,7 +133,7 @@ def _partition_constants(statement: Insert, table: CatalogTable) -> dict[str, Ex
             text = Literal(STRING, False, value=part.value, span=part.column.span)
             kind = fields[name].type
             cast = Cast(kind, False, arg=text, safe=False, span=part.column.span)
-            constants[name] = text if isinstance(kind, String) else cast
+            constants[name] = text if isinstance(kind, String) else cut_cast(cast, STRING, kind)
     return constants
 
 
@@ -228,7 +229,9 @@ def stored_value(
             else f"give it a {field.type}"
         )
         raise PenstockError("SQL-1092", message, span=span, hint=hint, sqlstate="42804")
-    return coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
+    column = Column(source.type, source.nullable, index=index, name=source.name)
+    # a column of TIME(0) stores whole seconds, wherever the query has more digits
+    return cut_cast(coerced(column, field.type), source.type, field.type)
 
 
 def storable(source: DataType, wanted: DataType) -> bool:

@@ -372,7 +372,7 @@ def _rounded_now(name: str, digits: Expression, call: Caller, span: Span | None)
         raise _wrong(f"{name} takes a constant precision from 0 to 6", span, f"write {name}(3)")
     kind = Timestamp(precision) if name == "localtimestamp" else TimestampLtz(precision)
     now = call(name, [], span)
-    return cut_cast(Cast(kind, False, arg=now, safe=False, span=span), now.type, None, call)
+    return cut_cast(Cast(kind, False, arg=now, safe=False, span=span), now.type, kind)
 
 
 # arrays

@@ -14,7 +14,7 @@ from penstock.catalog.functions.registry import can_cast, is_aggregate, resolve
 from penstock.catalog.functions.table import is_table_function
 from penstock.catalog.process_table_functions import PythonProcessTable
 from penstock.catalog.python_functions import PythonScalar, PythonTable
-from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, DataType, Null
+from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, TIME, Boolean, DataType, Null, Time
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions import literals
 from penstock.planner.binder.expressions.composed_functions import composed_function, composed_tree
@@ -549,8 +549,10 @@ class ExpressionBinder:
         if converted is not None and converted.type == tree.sql_type:
             return converted
         value = converted or value
-        cast = self._cast_to(value, tree.sql_type, bool(tree.args.get("safe")), span_of(tree))
-        return cut_cast(cast, value.type, tree.time_digits, self.call)
+        # the cast is to TIME: the digits are cut behind it, and states of plans before have this type
+        kind = TIME if isinstance(tree.sql_type, Time) else tree.sql_type
+        cast = self._cast_to(value, kind, bool(tree.args.get("safe")), span_of(tree))
+        return cut_cast(cast, value.type, tree.sql_type, len(self.lambda_parameters))
 
     def _cast_to(self, value: Expression, kind: DataType, safe: bool, span: Span | None) -> Expression:
         # only whether the types fit; whether this value does is known when the row is there
