@@ -31,7 +31,6 @@ _FUNCTIONS = {
     "json_extract json_extract_string json_extract_scalar": "write json_value(text, '$.a')",
     "json": "write parse_json(text), a VARIANT",
     "object_of": "write CAST(named_struct('a', 1) AS VARIANT)",
-    "histogram_numeric": "write histogram(x), or width_bucket; its own bins depend on the order of rows",
     "raise_error assert_true": "write such rows to a table of their own by WHERE",
     "from_csv to_csv schema_of_csv": "write split(text, ','), and CAST its elements",
     "sentences": "write split(text, '[.!?] *')",

@@ -32,6 +32,7 @@ from penstock.catalog.types import (
     Date,
     Map,
     Null,
+    Row,
     String,
     Time,
     Variant,
@@ -338,6 +339,14 @@ AGGREGATES: tuple[Function, ...] = (
         nullable=True,
         distinct=True,
         fallible=True,
+    ),
+    Function(
+        "histogram_numeric",
+        "histogram_numeric(x, n)",
+        "`histogram_bins(histogram(x), n)`: n rows (x, y) of a mean and a count; NULL without values.",
+        constant_result(Array(Row((("x", DOUBLE), ("y", DOUBLE))))),
+        (2, 2),
+        nullable=True,
     ),
     Function(
         "try_sum",

@@ -277,6 +277,10 @@ SCALAR_EXAMPLES: dict[str, tuple[str, str]] = {
     "map_from_arrays": ("map_from_arrays(array('a', 'b'), array(1, 2))", '{"a": 1, "b": 2}'),
     "map_from_entries": ("map_from_entries(array(struct('a', 1)))", '{"a": 1}'),
     "map_concat": ("map_concat(map('a', 1), map('b', 2))", '{"a": 1, "b": 2}'),
+    "histogram_bins": (
+        "to_json(histogram_bins(map(1, 1, 2, 3, 9, 1), 2))",
+        '[{"x":1.75,"y":4.0},{"x":9.0,"y":1.0}]',
+    ),
     "str_to_map": ("str_to_map('a=1&b=2', '&', '=')", '{"a": "1", "b": "2"}'),
     "transform": ("transform(array(1, 2), x -> x * 10)", "[10, 20]"),
     "filter": ("filter(array(1, 2, 3), x -> x > 1)", "[2, 3]"),
@@ -336,6 +340,7 @@ AGGREGATE_EXAMPLES: dict[str, tuple[str, str]] = {
     "collect_set": ("collect_set(s)", '["a", "b"]'),
     "listagg": ("listagg(s, '+') WITHIN GROUP (ORDER BY x)", "a+b+a"),
     "mode": ("mode(s)", "a"),
+    "histogram_numeric": ("to_json(histogram_numeric(x, 2))", '[{"x":1.5,"y":2.0},{"x":4.0,"y":1.0}]'),
     "histogram": ("histogram(s)", '{"a": 2, "b": 1}'),
 }
 

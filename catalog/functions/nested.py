@@ -8,6 +8,7 @@ from penstock.catalog.functions.nested_type_rules import (
     array_element,
     array_of,
     at_zone,
+    binned,
     element,
     entry,
     field,
@@ -291,6 +292,14 @@ MAPS: tuple[Function, ...] = (
         map_of_entries,
         (1, 1),
         nullable=True,
+        fallible=True,
+    ),
+    Function(
+        "histogram_bins",
+        "histogram_bins(m, n)",
+        "A map of values and counts as n rows (x, y): the nearest two become their mean until n are left.",
+        binned,
+        (2, 2),
         fallible=True,
     ),
     # As Spark's spark.sql.mapKeyDedupPolicy = EXCEPTION, its default.

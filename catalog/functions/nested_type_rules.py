@@ -9,7 +9,9 @@ from penstock.catalog.coercion import common_type, common_type_of, is_orderable
 from penstock.catalog.functions.type_rules import Mismatch, Operand, Rule, Typing, concatenated, wanted
 from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.types import (
+    BIGINT,
     BOOLEAN,
+    DOUBLE,
     INT,
     NULL,
     STRING,
@@ -26,6 +28,7 @@ from penstock.catalog.types import (
     TimestampLtz,
     YearMonthInterval,
     is_integer,
+    is_numeric,
 )
 
 
@@ -260,6 +263,17 @@ def has_key(operands: Sequence[Operand]) -> Typing:
             f"the keys are {kind.key}, argument 2 is {operands[1].type}", f"write CAST(.. AS {kind.key})"
         )
     return (kind, _order_of(kind.key)), BOOLEAN
+
+
+def binned(operands: Sequence[Operand]) -> Typing:
+    """``histogram_bins``: a map of numbers and counts, and a constant number of bins."""
+    kind = map_type(operands[0], 1)
+    if not (is_numeric(kind.key) and is_integer(kind.value)):
+        raise Mismatch(f"argument 1 is {kind}, wanted a map of numbers and counts", "write histogram(x)")
+    bins = operands[1].value if operands[1].constant else None
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins < 1 << 31:
+        raise Mismatch("the number of bins is a constant of 2 or more", "write 10")
+    return (Map(DOUBLE, BIGINT), INT), Array(Row((("x", DOUBLE), ("y", DOUBLE))))
 
 
 def map_of_arrays(operands: Sequence[Operand]) -> Typing:

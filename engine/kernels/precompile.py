@@ -31,6 +31,7 @@ from penstock.engine.kernels.aggregates import (
 from penstock.engine.kernels.avro import reader, writer
 from penstock.engine.kernels.functions import (
     digests,
+    histogram_bins,
     json_paths,
     list_sets,
     number_texts,
@@ -68,6 +69,7 @@ MODULES = (
     digests,
     direct_index,
     gather,
+    histogram_bins,
     json_documents,
     json_fields,
     json_paths,

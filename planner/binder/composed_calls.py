@@ -10,7 +10,7 @@ from decimal import Decimal as Number
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.types import BIGINT, DOUBLE, INT, DataType, Decimal, is_integer
+from penstock.catalog.types import BIGINT, DOUBLE, INT, DataType, Decimal, Null, is_integer, is_numeric
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
@@ -39,6 +39,8 @@ def composed(call: FunctionCall, binder: ExpressionBinder, add: Add) -> Expressi
         return add(_counted(call))
     if name == "try_sum" and len(args) == 1:
         return _try_sum(call, binder, add)
+    if name == "histogram_numeric" and len(args) == 2:
+        return _binned(call, binder, add)
     if name in ("json_arrayagg", "json_objectagg"):
         return _json(call, name, binder, add)
     # MODE() WITHIN GROUP (ORDER BY x) is MODE(x)
@@ -96,6 +98,19 @@ def _try_sum(call: FunctionCall, binder: ExpressionBinder, add: Add) -> Expressi
         return add(_changed(call, "sum", [arg]))
     total = add(_changed(call, "sum", [_cast(arg.copy(), _WIDE, call)]))
     return Cast(BIGINT, True, arg=total, safe=True, span=span_of(call))
+
+
+def _binned(call: FunctionCall, binder: ExpressionBinder, add: Add) -> Expression:
+    """Return ``HISTOGRAM_NUMERIC(x, n)``: all values and their counts, merged in order of their distance, so
+    that the order of rows changes nothing.
+    """
+    arg, span = call.expressions[0], span_of(call)
+    kind = _type_of(arg, binder)
+    if not is_numeric(kind) and not isinstance(kind, Null):
+        message = f"histogram_numeric: argument 1 is {kind}, wanted a number"
+        raise PenstockError("SQL-1103", message, span=span_of(arg) or span, sqlstate="42804")
+    counts = add(_changed(call, "histogram", [_cast(arg.copy(), DOUBLE, call)]))
+    return binder.call("histogram_bins", [counts, binder.bind(call.expressions[1])], span)
 
 
 def _type_of(arg: exp.Expr, binder: ExpressionBinder) -> DataType:

@@ -18,6 +18,7 @@ from penstock.engine.expressions.datum import (
 )
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
+from penstock.engine.expressions.nested.histogram_bins import histogram_bins
 from penstock.engine.expressions.nested.lists import (
     Lists,
     codes_of,
@@ -134,4 +135,5 @@ MAP_FUNCTIONS: dict[str, Factory] = {
     "map_from_entries": plain(columnwise(_from_entries)),
     "map_concat": plain(columnwise(_concat)),
     "str_to_map": _str_to_map,
+    "histogram_bins": histogram_bins,
 }

@@ -677,8 +677,6 @@ WHY_NOT = {
     "input_file_name": "a column `file STRING METADATA FROM 'file.path'`",
     "raise_error": "a row that raises fails its job: filter such rows into a table of their own",
     "assert_true": "a row that raises fails its job: filter such rows into a table of their own",
-    "histogram_numeric": "its bins depend on the order of rows, so a retraction would change them:"
-    " `histogram`, `width_bucket`",
     "window_time": "the column `window_time` of a window function",
     "source_watermark": "WATERMARK FOR ts AS an expression",
     "group_id": "`grouping_id()` says which grouping set a row is of",

@@ -117,6 +117,7 @@ def test_every_function_has_a_spelling_or_is_refused() -> None:
         "json_value",
         "json_query",
         "split_index",
+        "histogram_bins",
         "from_utc_timestamp",
         "to_utc_timestamp",
     } | {function.name for function in VARIANTS}
@@ -130,7 +131,7 @@ def test_every_function_has_a_spelling_or_is_refused() -> None:
         DuckDbFlavour.functions
     )
     bound_to_others = {"median", "collect_set", "count_if", "regr_count", "approx_count_distinct"}
-    bound_to_others |= {"try_sum", "json_arrayagg", "json_objectagg"}
+    bound_to_others |= {"try_sum", "histogram_numeric", "json_arrayagg", "json_objectagg"}
     for flavour in (SparkFlavour, DuckDbFlavour):
         assert {function.name for function in AGGREGATES} - bound_to_others <= set(flavour.aggregates)
 

@@ -174,6 +174,7 @@ AGGREGATES: dict[str, str | None] = {
     "try_sum(v)<w>": "sum(v)<w>",
     "json_arrayagg(v ORDER BY v)<w>": "'[' || coalesce(string_agg(v::VARCHAR, ',' ORDER BY v)<w>, '') || ']'",
     "histogram(k)<w>[2]": "CAST((histogram(k)<w>)[2] AS BIGINT)",
+    "histogram_numeric(v, 1000)<w>[1].y": "CAST((map_values(histogram(v)<w>))[1] AS DOUBLE)",
     "approx_count_distinct(v)<w>": "count(DISTINCT v)<w>",
     "round(var_pop(v)<w> * 0.9871314142, 5)": None,  # times what leaves no tie for the last bit to decide
     "round(corr(v, k)<w>, 5)": "CASE WHEN var_pop(v) FILTER (WHERE k IS NOT NULL<n>) > 0 AND var_pop(k) FILTER (WHERE v IS NOT NULL<n>) > 0"
