@@ -19,7 +19,7 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api.arrow_numpy import numbers_of
 from penstock.engine.api.failpoints import failpoint
-from penstock.engine.api.row_pieces import LIMITS, joined
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, joined
 from penstock.engine.checkpoint.snapshot_format import (
     BLOCK_BYTES,
     FileEntry,
@@ -212,6 +212,7 @@ class _Message:
 
 def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator[_Message]]:
     """Return the schema of a state, and its record batches, each encoded on demand."""
+    pieces = _fitting(pieces, name)
     piece = next(pieces)
 
     def messages() -> Iterator[_Message]:
@@ -222,6 +223,21 @@ def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator
                     yield _Message(first, last, rows.num_rows, rows.serialize())
 
     return piece.schema.remove_metadata(), messages()
+
+
+def _fitting(pieces: Iterator[pa.Table], name: str) -> Iterator[pa.Table]:
+    """Yield the pieces of a state. RUN-2023 names it where the values of one key fit no record batch."""
+    try:
+        yield from pieces
+    except TooLarge as error:
+        raise PenstockError(
+            "RUN-2023",
+            f"the values of one key are too large for a checkpoint: {error.message}",
+            detail=f"state {name}",
+            hint="let one key have fewer, or shorter, values: of a DISTINCT, a list, or a MIN or MAX over "
+            "rows that change",
+            sqlstate="54000",
+        ) from error
 
 
 def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:

@@ -37,6 +37,7 @@ from penstock.engine.storage.memory import MemoryStorage
 from penstock.engine.task.messages import TaskId
 from penstock.engine.task.operator_chain import OperatorSnapshot, failure_in
 from penstock.planner.expressions.nodes import Column, SortKey
+from tests.harness.patience import await_that
 
 TEXT = pa.schema([("k", pa.int64()), ("x", pa.string())])
 
@@ -279,6 +280,24 @@ def test_answers_do_not_depend_on_what_an_array_holds(
 def test_too_large_is_a_fault_that_says_what_to_do() -> None:
     error = TooLarge(5_000_000_000)
     assert isinstance(error, PenstockError) and "5,000,000,000 bytes" in str(error) and error.hint
+
+
+def test_a_key_whose_values_fit_no_checkpoint_is_an_error_of_the_checkpoint() -> None:
+    session = Session({"execution.checkpointing.interval": "20 ms", "table.dml-sync": "false"})
+    try:
+        session.execute(
+            "CREATE TABLE s (x STRING) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', "
+            "'fields.x.length' = '40')"
+        )
+        session.execute("CREATE TABLE counts (n BIGINT) WITH ('connector' = 'blackhole')")
+        job = session.execute("INSERT INTO counts SELECT COUNT(DISTINCT x) FROM s").job
+        assert job is not None
+        await_that(lambda: job.state.terminal)
+        error = job.error
+        assert error is not None and error.code == "RUN-2023"
+        assert "too large for a checkpoint" in error.message and "state" in (error.detail or "")
+    finally:
+        session.close()
 
 
 def test_what_arrow_refuses_to_hold_is_told_in_the_same_words() -> None:
