@@ -33,7 +33,7 @@ from penstock.engine.storage.staged_rows import stage
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.dialect import function, text
 from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
-from penstock.planner.sql_generator.duckdb.macros import MACROS
+from penstock.planner.sql_generator.duckdb.macros import macros_of
 from penstock.planner.sql_generator.query import BoundedQuery, ScannedTable
 
 _BATCH_ROWS = 65_536
@@ -137,10 +137,15 @@ def connect(time_zone: str) -> Any:
     connection.execute("SET TimeZone = $1", [time_zone])
     connection.execute("SET threads = $1", [max(1, os.cpu_count() or 1)])
     leave_out_wrong_rewrites(connection)
-    # functions with Spark's meaning, which the query's text calls by name
-    for macro in MACROS:
-        connection.execute(macro)
     return connection
+
+
+def create_macros(connection: Any, text: str, created: set[str]) -> None:
+    """Create the functions with Spark's meaning that a statement calls, but for those in ``created``."""
+    for macro in macros_of(text):
+        if macro not in created:
+            created.add(macro)
+            connection.execute(macro)
 
 
 def leave_out_wrong_rewrites(connection: Any) -> None:
@@ -175,6 +180,7 @@ class _DuckDbRun:
         self._query = query
         self._services = services
         self._exact = ExactBatches(query.schema)
+        self._macros: set[str] = set()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Register the relations, run the query, yield exact batches."""
@@ -188,6 +194,7 @@ class _DuckDbRun:
                 self._connection,
                 [one for one in self._query.python_functions if isinstance(one, PythonScalar)],
             )
+            create_macros(self._connection, self._query.text, self._macros)
             reader = self._connection.sql(self._query.text).to_arrow_reader(_BATCH_ROWS)
             for batch in reader:
                 if batch.num_rows:
@@ -251,6 +258,7 @@ class _DuckDbRun:
             )
             selects.append(typed_select(files, group, f"{name}_{number}", flavour))
         select = " UNION ALL ".join(selects) or empty_select(files.relation, flavour)
+        create_macros(self._connection, select, self._macros)
         self._connection.execute(f"CREATE TEMP VIEW {name} AS {select}")
 
 

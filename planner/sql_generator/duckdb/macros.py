@@ -1,8 +1,14 @@
-"""DuckDB macros that are created before a query runs: functions whose expression would be too
+"""DuckDB macros that are created before a query that calls them runs: functions whose expression would be too
 long to repeat.
 """
 
 from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+_NAME = re.compile(r"\bpenstock_\w+")
 
 MACROS = (
     # the shortest decimal text of a float as Java prints it: 1.0E7 from ten million on, 1.0E-4 below a
@@ -104,3 +110,24 @@ MACROS = (
     CREATE TEMP MACRO penstock_rest(a, b, digits) AS sign(a) * CAST(penstock_divided(a, b, digits).r AS HUGEINT)
     """,
 )
+
+
+def macros_of(text: str) -> list[str]:
+    """Return what creates the macros that a statement calls, and those that they call, in the order in which
+    to create them. All of them take half as long as to open DuckDB.
+    """
+    # a generator may write names of functions in capitals
+    wanted = _NAME.findall(text.lower())
+    found: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name in _bodies() and name not in found:
+            found.add(name)
+            wanted += _NAME.findall(_bodies()[name])
+    return [body for name, body in _bodies().items() if name in found]
+
+
+@functools.cache
+def _bodies() -> Mapping[str, str]:
+    """The macros by their names."""
+    return {_NAME.findall(macro)[0]: macro for macro in MACROS}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import CatalogTable, WatermarkRule
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, Row
-from penstock.engine.bounded.duckdb import connect
+from penstock.engine.bounded.duckdb import connect, create_macros
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql
@@ -118,11 +118,14 @@ def _arrow_tables() -> dict[str, pa.Table]:
 
 TABLES = _arrow_tables()
 CONNECTION = connect("UTC")
+MACROS: set[str] = set()
+"""Those that the connection has."""
 
 
 def rows_of(plan: LogicalPlan) -> list[str]:
     """Return the rows DuckDB computes for a plan, as sorted texts."""
     query = duckdb_sql(plan)
+    create_macros(CONNECTION, query.text, MACROS)
     for number, relation in enumerate(query.relations):
         CONNECTION.register(
             f"t_{number}", TABLES[relation.table.options["name"]].select(list(relation.columns))
