@@ -20,6 +20,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.operator import Services
 from penstock.engine.api.sink import SinkRequest
 from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.filesystem.arrow_filesystems import resolve
 from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory, files_version
 from penstock.engine.connectors.filesystem.sink import FilesystemSink, table_directory
 from penstock.engine.connectors.filesystem.source import csv_dialect
@@ -36,7 +37,17 @@ class ReplacedFiles:
         self._table = table
 
     def version(self, *, rewrites: bool) -> Version:
-        """Return what tells the files that there are from others. DAT-4617 while a job writes to them."""
+        """Return what tells the files that there are from others. DAT-4101, DAT-4617 while a job
+        writes to them.
+        """
+        path = self._table.options["path"]
+        if not Path(resolve(path)[1]).exists():
+            raise PenstockError(
+                "DAT-4101",
+                f"there is no file or directory {path}",
+                hint="INSERT rows first, or correct the path",
+                kind=Kind.EXTERNAL,
+            )
         # looks for such a job, and finishes what another statement had begun
         ReplacementDirectory(self._table, {}, whole=True).discard()
         root = table_directory(self._table).resolve()

@@ -23,7 +23,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import DELETED, FATE, KEPT, ROW, UPDATED, RowChanges, Sink
 from penstock.planner.parser.query_parser import parse_query
-from penstock.planner.parser.syntax_nodes import Reference, moved, span_of
+from penstock.planner.parser.syntax_nodes import OverClause, Reference, moved, span_of
 from penstock.planner.statements.nodes import ChangeRows, Name
 
 BindQuery = Callable[[exp.Expr], Relation]
@@ -121,12 +121,27 @@ def filled(text: str, parts: dict[str, exp.Expr], span: Span) -> exp.Expr:
     """Return the tree of a query with expressions of the statement in place of names. What was not written
     there has the span of the target.
     """
+    for part in parts.values():
+        _refuse_windows(part)
     query = moved(parse_query(text), span)
     for node in list(query.find_all(Reference)):
         part = parts.get(node.expressions[-1].name)
         if part is not None:
             node.replace(part.copy())
     return query
+
+
+def _refuse_windows(tree: exp.Expr) -> None:
+    """Refuse OVER in a condition or value: it would go over rows that the statement does not change, too."""
+    for clause in tree.find_all(OverClause):
+        if clause.find_ancestor(exp.Select) is None:
+            raise PenstockError(
+                "SQL-1601",
+                "OVER in a condition or value of UPDATE, DELETE and MERGE is not supported",
+                span=span_of(clause) or span_of(tree),
+                hint="write it into the source of MERGE: USING (SELECT id, LAG(a) OVER (..) AS b FROM t) AS s",
+                sqlstate="0A000",
+            )
 
 
 def column_of(relation: Relation, place: int) -> Expression:

@@ -244,3 +244,11 @@ error[SQL-1001]: unexpected "UPDTE"
   2 | EXPLAIN UPDTE lake SET n = 1
     |         ^^^^^
 hint: did you mean "UPDATE"?
+====
+CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
+UPDATE lake SET n = ROW_NUMBER() OVER (ORDER BY id) WHERE id > 2
+---
+error[SQL-1601]: OVER in a condition or value of UPDATE, DELETE and MERGE is not supported
+  2 | UPDATE lake SET n = ROW_NUMBER() OVER (ORDER BY id) WHERE id > 2
+    |                                  ^^^^^^^^^^^^^^^^^^
+hint: write it into the source of MERGE: USING (SELECT id, LAG(a) OVER (..) AS b FROM t) AS s

@@ -109,6 +109,10 @@ def test_what_another_writer_adds_is_not_lost(
             session.execute(statement)
         monkeypatch.undo()
         assert set(rows(session)) == {*before, "8 added None"}
+    declare(session, tmp_path / "nowhere", "csv", name="nowhere")
+    with pytest.raises(PenstockError, match="DAT-4101"):
+        session.execute("DELETE FROM nowhere")
+    assert not (tmp_path / "nowhere").exists()
     # a job that writes to the table
     writer = share_staging(tmp_path / "t")
     with pytest.raises(PenstockError, match="DAT-4617"):
