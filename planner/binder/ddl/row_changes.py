@@ -139,7 +139,7 @@ def _refuse_windows(tree: exp.Expr) -> None:
                 "SQL-1601",
                 "OVER in a condition or value of UPDATE, DELETE and MERGE is not supported",
                 span=span_of(clause) or span_of(tree),
-                hint="write it into the source of MERGE: USING (SELECT id, LAG(a) OVER (..) AS b FROM t) AS s",
+                hint="write it into the source of MERGE: USING (SELECT .., LAG(a) OVER (..) FROM t) AS s",
                 sqlstate="0A000",
             )
 

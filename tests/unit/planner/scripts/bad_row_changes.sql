@@ -251,4 +251,4 @@ UPDATE lake SET n = ROW_NUMBER() OVER (ORDER BY id) WHERE id > 2
 error[SQL-1601]: OVER in a condition or value of UPDATE, DELETE and MERGE is not supported
   2 | UPDATE lake SET n = ROW_NUMBER() OVER (ORDER BY id) WHERE id > 2
     |                                  ^^^^^^^^^^^^^^^^^^
-hint: write it into the source of MERGE: USING (SELECT id, LAG(a) OVER (..) AS b FROM t) AS s
+hint: write it into the source of MERGE: USING (SELECT .., LAG(a) OVER (..) FROM t) AS s
