@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import TimestampLtz
-from penstock.engine.api.arrow_numpy import is_true, truths
+from penstock.engine.api.arrow_numpy import is_true
+from penstock.engine.expressions.datetime.calendar_months import months_of
 from penstock.engine.expressions.datetime.date_arithmetic import (
     DAY_US,
     INSTANT,
@@ -23,6 +24,7 @@ from penstock.engine.expressions.datum import (
     Kernel,
     array_of,
     columnwise,
+    defined_values,
     nulls_of_any,
     values_of,
 )
@@ -99,33 +101,15 @@ def _months_between(bound: BoundCall) -> Kernel:
     zone = bound.context.zone
 
     def kernel(a: pa.Array, b: pa.Array, *rounds: pa.Array) -> pa.Array:
-        ends = [local_view(moment, zone) for moment in (a, b)]
-        (first, second), days = (
-            [values_of(end) for end in ends],
-            [pc.day(end).to_numpy(zero_copy_only=False) for end in ends],
+        times = [defined_values(local_view(moment, zone)) for moment in (a, b)]
+        (months, nth, is_last), (others, other_nth, other_is_last) = (
+            months_of(moment // DAY_US) for moment in times
         )
-        # months since year 0
-        months = [
-            pc.add(pc.multiply(pc.year(end), 12), pc.month(end)).to_numpy(zero_copy_only=False)
-            for end in ends
-        ]
-        last = [
-            pc.day(
-                pc.add(
-                    pc.ceil_temporal(end, unit="month", ceil_is_strictly_greater=True),
-                    pa.scalar(-DAY_US, pa.duration("us")),
-                )
-            )
-            for end in ends
-        ]
-        # ``last`` has the last day of each month: a day before the next month begins.
-        is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
-        whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
-        apart = months[0] - months[1]
+        whole = (nth == other_nth) | (is_last & other_is_last)
+        apart = months - others
         # in a month of 31 days, times of day included
-        seconds_apart = (days[0] - days[1]) * 86_400 + (
-            first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000
-        )
+        first, second = (moment % DAY_US // 1_000_000 for moment in times)
+        seconds_apart = (nth - other_nth) * 86_400 + (first - second)
         months_apart = np.where(whole, apart, apart + seconds_apart / (31 * 86_400))
         # Eight digits unless the third argument is FALSE.
         rounded = np.round(months_apart, 8)

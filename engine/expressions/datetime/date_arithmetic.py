@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.types import DataType, Date, TimestampLtz, to_arrow
+from penstock.engine.expressions.datetime.calendar_months import shift_months
+from penstock.engine.expressions.datetime.zone_offsets import instants_of
 from penstock.engine.expressions.datum import (
     Datum,
     Kernel,
@@ -39,13 +41,15 @@ def to_instant(local: pa.Array, zone: str) -> pa.Array:
     """
     if zone == "UTC":
         return local.view(INSTANT)
+    if (known := instants_of(local, zone)) is not None:
+        return known
     try:
         # seldom is a time skipped: one conversion for all others
         return pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="raise").cast(INSTANT)
     except pa.ArrowInvalid:
         # Of a skipped time the last instant before the gap, whose distance from UTC is the skipped time's.
-        known = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest").cast(INSTANT)
-        return _with_offset_of(local, known, zone)
+        earlier = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
+        return _with_offset_of(local, earlier.cast(INSTANT), zone)
 
 
 def moved_instant(local: pa.Array, before: pa.Array, zone: str) -> pa.Array:
@@ -82,17 +86,6 @@ def like(local: pa.Array, before: pa.Array, zone: str) -> pa.Array:
 
 DAY_US = 86_400_000_000
 _INT32 = np.iinfo(np.int32)
-
-
-def shift_months(days: np.ndarray, months: np.ndarray) -> np.ndarray:
-    """Return dates (days since 1970) moved by months. A day that the new month lacks becomes its last day."""
-    # numpy's calendar: days and months since 1970
-    dates = days.astype("M8[D]")
-    first = dates.astype("M8[M]")
-    moved = first + months.astype("m8[M]")
-    # 31 January + 1 month is 28 or 29 February.
-    last = (moved + np.timedelta64(1, "M")).astype("M8[D]") - np.timedelta64(1, "D")
-    return np.minimum(moved.astype("M8[D]") + (dates - first.astype("M8[D]")), last).astype(np.int64)
 
 
 def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
