@@ -201,6 +201,9 @@ class TokenStream:
         word = self.word()
         if word in RESERVED and self.current:
             hint = f"quote it to use it as a name: `{self.current.text}`"
+            # PostgreSQL and DuckDB have it in the select list
+            if word == "UNNEST":
+                hint = "write explode(array), or FROM UNNEST(array) AS t (x)"
             message = f"{word} is a reserved word and cannot be a {what} here"
             return PenstockError("SQL-1008", message, span=self.current_span(), hint=hint, sqlstate="42601")
         return self.unexpected(what if what.startswith(("a ", "an ")) else f"a {what}")

@@ -10,6 +10,7 @@ from sqlglot import exp
 from penstock.catalog.coercion import common_type, is_orderable
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.nested import LAMBDA_NAMES
+from penstock.catalog.other_dialects import FUNCTION_HINTS
 from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
 from penstock.planner.expressions.implicit_casts import coerced
 from penstock.planner.expressions.nodes import Call, Expression, Lambda, LambdaVariable
@@ -51,6 +52,8 @@ def bind_lambda_call(tree: FunctionCall, binder: BodyBinder) -> Expression:
         # upper(s -> 'a'): a member of JSON, which only parentheses tell from a function
         member = isinstance(first.this, exp.Literal) and len(first.expressions) == 1
         hint = f"write {name}(({first.expressions[0].name} -> ..)) for a member of JSON" if member else None
+        # a function of another engine
+        hint = FUNCTION_HINTS.get(name) or hint
         raise _misplaced(f"{name} takes no function as argument", span_of(first), hint)
     least, most = declared.arity
     if not least <= len(args) <= (most or least):
