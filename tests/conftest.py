@@ -11,6 +11,7 @@ import importlib
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.harness.length import AT_LENGTH, left_out
 from tests.harness.server_process import end_spark_with_this_process
@@ -41,6 +42,11 @@ SERVERS = {
     "tests/unit/engine/connectors/postgres_cdc/": "postgres-cdc",
 }
 """Folders whose tests share a server, under the name other files have for it."""
+
+# make test goes one way; make soak draws anew each time
+if not AT_LENGTH:
+    settings.register_profile("brief", derandomize=True, database=None)
+    settings.load_profile("brief")
 
 # the search for garbage takes a tenth of the time of imports, which make none; pytest_collection_finish begins it
 gc.disable()
