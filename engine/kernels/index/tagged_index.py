@@ -2,13 +2,14 @@
 
 ``table`` int64[2**bits] has entries ``tag << 32 | slot + 1``; 0 is empty. The tag is the top 32 bits of the
 key's hash. An entry's home is the top ``bits`` bits of its tag, so growing and removing never read keys.
-``tags`` int64 has each slot's tag. ``state`` int64[8] has, in this order:
+``tags`` int64 has each slot's tag. ``state`` int64[9] has, in this order:
 
 - the number of live keys, of slots ever allocated, and of free slots in ``free``;
 - slot + 1 of the NULL key;
 - the arena bytes in use;
 - of a growing index: the place in ``old`` its migration began at, and how many places it has passed;
-- the arena bytes of removed keys.
+- the arena bytes of removed keys;
+- the rows that ``insert_rows`` found without a hash.
 
 A large index grows while it is used, as that of words does (``word_index``): ``old`` is the table before, and
 empty when it does not grow.
@@ -43,7 +44,7 @@ from penstock.engine.kernels.pointers import copy_span
 from penstock.engine.kernels.stable_hash import hash_bytes, load_word, mix
 
 # With those of ``word_index``, whose ORIGIN and PASSED lie between them.
-USED, GARBAGE, STATE_WORDS = 4, 7, 8
+USED, GARBAGE, FOUND, STATE_WORDS = 4, 7, 8, 9
 # The low half of an entry.
 _SLOT = 0xFFFFFFFF
 # Odd numbers whose products depend on many bits; those of ``stable_hash``.
@@ -91,74 +92,131 @@ def _likely(tags, count, table, bits, old, state, likely):
         likely[i] = max((entry & _SLOT) - 1, 0)
 
 
+@njit(nogil=True, inline="always")
+def _recent_position(words, i, size):
+    # Rows of ids that lie close together have places of their own, also beside columns of few values. The
+    # high bits are for numbers whose low bits are equal, such as times.
+    total = np.int64(0)
+    for k in range(words.shape[1]):
+        total += words[i, k]
+    return (total ^ (total >> 21) ^ (total >> 42)) & (size - 1)
+
+
 @njit(nogil=True)
-def _look_ahead_rows(rows, start, end, table, bits, old, state, keys, tags, seen):
+def _find_recent(rows, start, end, keys, recent, places, out, others):
+    """Write the slots of rows that were found last in their places. The other rows are written to ``others``;
+    return how many they are.
+    """
+    slots = np.empty(_AHEAD, np.int64)
+    # two loops, so that cache misses overlap
+    for i in range(start, end):
+        places[i - start] = _recent_position(rows, i, recent.size)
+        slots[i - start] = recent[places[i - start]] - 1
+    count = 0
+    for i in range(start, end):
+        slot = slots[i - start]
+        same = slot >= 0
+        if same:
+            for k in range(rows.shape[1]):
+                same &= keys[slot, k] == rows[i, k]
+        if same:
+            out[i] = slot
+        else:
+            others[count] = i
+            count += 1
+    return count
+
+
+@njit(nogil=True)
+def _look_ahead_rows(rows, others, count, table, bits, old, state, keys, tags, seen):
     """Write the tags of rows, and prefetch the memory that comparisons will read. Each kind has its own loop,
     so that cache misses overlap.
     """
-    for i in range(start, end):
-        tags[i - start] = _row_tag(rows, i)
-    _likely(tags, end - start, table, bits, old, state, seen)
-    for i in range(end - start):
-        seen[i] = keys[seen[i], 0]
+    for n in range(count):
+        tags[n] = _row_tag(rows, others[n])
+    _likely(tags, count, table, bits, old, state, seen)
+    for n in range(count):
+        seen[n] = keys[seen[n], 0]
 
 
 @kernel(
-    I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
+    I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
     interpreted_by=(0,),
 )
-def insert_rows(rows, start, table, bits, old, keys, tags, free, state, insert, out):
+def insert_rows(rows, start, table, bits, old, keys, tags, free, state, recent, insert, out):
     """Write the slot of every row from ``start`` on; return the number of rows done. A new key gets a slot if
     ``insert`` is set, else -1.
 
-    The row that inserted a key has ``-2 - slot`` instead.
+    The row that inserted a key has ``-2 - slot`` instead. ``recent`` (empty: none) has, in a place that
+    follows from a row's words, the slot + 1 that was last found there: most rows are of keys that came not
+    long ago, and need no hash. ``state[FOUND]`` counts the rows that were found so.
     """
     mask = (1 << bits) - 1
     width, growing = rows.shape[1], old.size > 0
     ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
-    for i in range(start, rows.shape[0]):
-        if (i - start) % _AHEAD == 0:
-            end = min(i + _AHEAD, rows.shape[0])
-            _look_ahead_rows(rows, i, end, table, bits, old, state, keys, ahead, seen)
-        tag = ahead[(i - start) % _AHEAD]
-        home = tag >> (32 - bits)
-        # No variable is either table, and no function is called with one: counting references takes longer
-        # than all the rest. A branch that always goes one way costs nothing.
-        in_old = growing and is_in_old(home, bits, state)
-        at, last = (home >> 1, mask >> 1) if in_old else (home, mask)
-        # Linear probing from the home on.
-        while True:
-            entry = old[at] if in_old else table[at]
-            # An empty entry: the key is new.
-            if entry == 0:
-                if not insert:
-                    out[i] = -1
+    others, places = np.arange(_AHEAD), np.empty(_AHEAD, np.int64)
+    for first in range(start, rows.shape[0], _AHEAD):
+        end = min(first + _AHEAD, rows.shape[0])
+        count = end - first
+        if recent.size:
+            count = _find_recent(rows, first, end, keys, recent, places, out, others)
+            state[FOUND] += end - first - count
+        else:
+            for n in range(count):
+                others[n] = first + n
+        _look_ahead_rows(rows, others, count, table, bits, old, state, keys, ahead, seen)
+        for n in range(count):
+            i, tag = others[n], ahead[n]
+            home = tag >> (32 - bits)
+            # No variable is either table, and no function is called with one: counting references takes
+            # longer than all the rest. A branch that always goes one way costs nothing.
+            in_old = growing and is_in_old(home, bits, state)
+            at, last = (home >> 1, mask >> 1) if in_old else (home, mask)
+            slot = np.int64(-1)
+            # Linear probing from the home on.
+            while True:
+                entry = old[at] if in_old else table[at]
+                # An empty entry: the key is new.
+                if entry == 0:
+                    if not insert:
+                        out[i] = -1
+                        break
+                    # No slot left: the caller grows the table and calls again from this row.
+                    if state[FREE] == 0 and state[ALLOCATED] == tags.size:
+                        return i
+                    slot = take_slot(free, state)
+                    if in_old:
+                        old[at] = (tag << 32) | (slot + 1)
+                    else:
+                        table[at] = (tag << 32) | (slot + 1)
+                    tags[slot] = tag
+                    for k in range(width):
+                        keys[slot, k] = rows[i, k]
+                    out[i] = -2 - slot
                     break
-                # No slot left: the caller grows the table and calls again from this row.
-                if state[FREE] == 0 and state[ALLOCATED] == tags.size:
-                    return i
-                slot = take_slot(free, state)
-                if in_old:
-                    old[at] = (tag << 32) | (slot + 1)
-                else:
-                    table[at] = (tag << 32) | (slot + 1)
-                tags[slot] = tag
-                for k in range(width):
-                    keys[slot, k] = rows[i, k]
-                out[i] = -2 - slot
-                break
-            # Keys are only compared where 32 bits of the hash agree.
-            # Masked: a tag with its top bit set makes the entry negative, and the shift keeps the sign.
-            if (entry >> 32) & _SLOT == tag:
-                slot = (entry & _SLOT) - 1
-                same = True
-                for k in range(width):
-                    same &= keys[slot, k] == rows[i, k]
-                if same:
-                    out[i] = slot
-                    break
-            at = (at + 1) & last
+                # Keys are only compared where 32 bits of the hash agree.
+                # Masked: a tag with its top bit set makes the entry negative, and the shift keeps the sign.
+                if (entry >> 32) & _SLOT == tag:
+                    found = (entry & _SLOT) - 1
+                    same = True
+                    for k in range(width):
+                        same &= keys[found, k] == rows[i, k]
+                    if same:
+                        out[i] = slot = found
+                        break
+                at = (at + 1) & last
+            if recent.size and slot >= 0:
+                recent[places[i - first]] = slot + 1
     return rows.shape[0]
+
+
+@kernel(VOID(IN_I64, TABLE_I64, OUT_I64))
+def forget_recent(slots, keys, recent):
+    """Empty the places of ``recent`` that have one of these slots: their rows are removed."""
+    for n in range(slots.size):
+        place = _recent_position(keys, slots[n], recent.size)
+        if recent[place] == slots[n] + 1:
+            recent[place] = 0
 
 
 @njit(nogil=True)

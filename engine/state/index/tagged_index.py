@@ -27,6 +27,12 @@ from penstock.engine.state.mapped_arrays import Mapped
 
 # 64 entries for up to 40 keys.
 _FIRST_BITS = 6
+# Slots that rows were found at last: half a megabyte, which stays in the nearer cache.
+_RECENT_PLACES = 1 << 16
+# Fewer rows at once are not worth such an array.
+_ROWS_LEAST = 1_024
+# Where fewer than one row in eight is found so, the next calls do without.
+_FOUND_LEAST, _CALLS_WITHOUT = 8, 15
 
 
 class TaggedSlots(Mapped):
@@ -144,7 +150,10 @@ class TaggedSlots(Mapped):
 
 
 class RowIndex(Mapped):
-    """Rows of ``width`` int64 words to slots. ``keys`` int64[capacity, width] has each slot's row."""
+    """Rows of ``width`` int64 words to slots. ``keys`` int64[capacity, width] has each slot's row.
+
+    Rows of keys that came not long ago are found without a hash, while enough rows are.
+    """
 
     MAPPED = ("keys",)
 
@@ -152,6 +161,10 @@ class RowIndex(Mapped):
         self.width = width
         self._slots = TaggedSlots()
         self.keys = np.zeros((self._slots.capacity, width), np.int64)
+        # see ``insert_rows``; none until many rows come at once
+        self._recent = NO_WORDS
+        # Calls until it is tried again whether rows are found so.
+        self._calls_without = 0
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -176,20 +189,33 @@ class RowIndex(Mapped):
         return self._run(rows, False)
 
     def _run(self, rows: np.ndarray, insert: bool) -> np.ndarray:
-        out = np.empty(len(rows), np.int64)
-        done = 0
+        out, recent = np.empty(len(rows), np.int64), self._recent_for(len(rows))
+        done, self._slots.state[kernel.FOUND] = 0, 0
         while True:
             s = self._slots
             if insert:
                 s.migrate(len(rows) - done)
             done = kernel.insert_rows(
-                rows, done, s.table, s.bits, s.old, self.keys, s.tags, s.free, s.state, insert, out
+                rows, done, s.table, s.bits, s.old, self.keys, s.tags, s.free, s.state, recent, insert, out
             )
             if done == len(rows):
+                if recent.size and s.state[kernel.FOUND] < len(rows) // _FOUND_LEAST:
+                    self._calls_without = _CALLS_WITHOUT
                 return out
             # the kernel stops when no slot is left and continues at row ``done``
             s.grow()
             self.keys = grown(self.keys, s.capacity)
+
+    def _recent_for(self, rows: int) -> np.ndarray:
+        """Return the slots found last, for a call with so many rows; empty where it does not pay."""
+        if rows < _ROWS_LEAST:
+            return NO_WORDS
+        if self._calls_without:
+            self._calls_without -= 1
+            return NO_WORDS
+        if not self._recent.size:
+            self._recent = np.zeros(_RECENT_PLACES, np.int64)
+        return self._recent
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their rows."""
@@ -197,7 +223,10 @@ class RowIndex(Mapped):
         if slots.size == len(self):
             self._slots.reset()
             self.keys = np.zeros((self._slots.capacity, self.width), np.int64)
+            self._recent = NO_WORDS
         else:
+            if self._recent.size:
+                kernel.forget_recent(slots, self.keys, self._recent)
             self._slots.remove(slots)
 
     @property

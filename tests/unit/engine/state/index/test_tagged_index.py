@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from penstock.engine.kernels.index import tagged_index as kernel
 from penstock.engine.state import mapped_arrays
-from penstock.engine.state.index import word_index
+from penstock.engine.state.index import tagged_index, word_index
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.storage.spill_files import SpillFiles
 
@@ -31,10 +32,15 @@ def growth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("growth")
+@pytest.mark.parametrize("places", [1, 8, 1 << 16])
 @pytest.mark.parametrize("width", [1, 2, 5])
-def test_rows_like_a_dict(width: int) -> None:
+def test_rows_like_a_dict(width: int, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where many rows share a place of those found last, and where these are left out for some calls."""
+    monkeypatch.setattr(tagged_index, "_RECENT_PLACES", places)
     for seed in range(20):
         random, index = Random(seed), RowIndex(width)
+        monkeypatch.setattr(tagged_index, "_ROWS_LEAST", random.choice([0, 50, 1_024]))
+        monkeypatch.setattr(tagged_index, "_CALLS_WITHOUT", random.choice([0, 1]))
         known = [tuple(random.choices((0, 1, -1, 2**63 - 1, 1 << 32), k=width)) for _ in range(150)]
         model: dict[Row, int] = {}
         for _ in range(8):
@@ -52,6 +58,48 @@ def test_rows_like_a_dict(width: int) -> None:
             assert index.live_slots().tolist() == sorted(model.values())
             assert {tuple(index.keys[slot].tolist()) for slot in model.values()} == set(model)
             assert index.lookup(words(known, width)).tolist() == [model.get(row, -1) for row in known]
+
+
+def test_rows_that_came_not_long_ago_need_no_hash() -> None:
+    index, rows = RowIndex(2), np.zeros((5_000, 2), np.int64)
+    rows[:, 0] = np.arange(5_000)
+    slots = index.lookup_or_insert(rows)[0]
+    assert index._slots.state[kernel.FOUND] == 0 and index._calls_without == 15
+    for _ in range(15):
+        assert (index.lookup(rows) == slots).all() and index._slots.state[kernel.FOUND] == 0
+    # after new rows it is tried again whether others were here not long ago
+    for found in (0, 5_000, 5_000):
+        index._calls_without = 0
+        assert (index.lookup_or_insert(rows)[0] == slots).all()
+        assert index._slots.state[kernel.FOUND] >= found
+    # a removed row is not found, also when its slot has another one
+    index.remove(slots[:100])
+    assert (index.lookup(rows)[:100] == -1).all()
+    other = rows[:100] + np.array([0, 7])
+    again = index.lookup_or_insert(np.concatenate([other] * 20))[0]
+    assert sorted(again[:100]) == sorted(slots[:100])
+    assert (index.lookup(rows)[:100] == -1).all() and (index.lookup(other) == again[:100]).all()
+    index.remove(index.live_slots())
+    assert (index.lookup(rows) == -1).all()
+
+
+def test_rows_found_last_are_the_same_interpreted() -> None:
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        rows, arrays = random.integers(-3, 4, (200, 2)), []
+        for run in (kernel.insert_rows, kernel.insert_rows.interpreted):
+            state, out = np.zeros(kernel.STATE_WORDS, np.int64), np.empty(200, np.int64)
+            table, keys, recent = (
+                np.zeros(256, np.int64),
+                np.zeros((160, 2), np.int64),
+                np.zeros(16, np.int64),
+            )
+            none = np.zeros(0, np.int64)
+            tags = np.zeros(160, np.int64)
+            assert run(rows, 0, table, 8, none, keys, tags, none, state, recent, True, out) == 200
+            assert state[kernel.FOUND] > 0
+            arrays.append([one.tolist() for one in (table, keys, tags, state, recent, out)])
+        assert arrays[0] == arrays[1]
 
 
 def test_rows_that_come_again_after_all_were_removed_make_one_table() -> None:
