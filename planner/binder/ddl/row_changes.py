@@ -121,8 +121,8 @@ def filled(text: str, parts: dict[str, exp.Expr], span: Span) -> exp.Expr:
     """Return the tree of a query with expressions of the statement in place of names. What was not written
     there has the span of the target.
     """
-    for part in parts.values():
-        _refuse_windows(part)
+    for own in parts.values():
+        _refuse_windows(own)
     query = moved(parse_query(text), span)
     for node in list(query.find_all(Reference)):
         part = parts.get(node.expressions[-1].name)
