@@ -467,10 +467,13 @@ class Cursor:
 
 def _refuse_updates(result: Result) -> None:
     """Refuse to return rows one by one where later ones replace them."""
-    if not result.shape.finite and not result.shape.insert_only:
+    if result.shape.changes and not result.shape.finite:
+        why = "rows of this endless result are updated later, and a row alone does not say what it replaces"
+        if result.shape.insert_only:
+            why = "rows that come later have their places between those of this endless result"
         raise NotSupportedError(
             "CLI-6009",
-            "rows of this endless result are updated later, and a row alone does not say what it replaces",
+            why,
             hint="iterate over changes(), which gives (op, row); fetchall(timeout=) returns the rows so far",
             sqlstate="0A000",
         )

@@ -12,6 +12,7 @@ from penstock.optimizer.clock_columns import stamp_clock
 from penstock.optimizer.emit_strategy import settle_emission
 from penstock.optimizer.optimizer import Observer, optimize
 from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.optimizer.result_order import with_order_columns
 from penstock.optimizer.shared_subplans import RULE, SharedInputs, reads_a_table_twice
 from penstock.optimizer.streaming_validation import check_streamable
 from penstock.planner.binder.relations.join_conditions import join_time
@@ -89,7 +90,7 @@ def choose_runtime(
         return "batch", settle_emission(plan, False, known)
     plan = settle_emission(plan, True, known)
     # The clock is stamped in what our runtime runs only: a backend reads it once for the whole query.
-    ours = stamp_clock(frontier.cut(plan))
+    ours = with_order_columns(stamp_clock(frontier.cut(plan)))
     check_streamable(ours, known)
     return "streaming", ours
 

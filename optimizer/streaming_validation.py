@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.tables import CatalogTable
 from penstock.optimizer.properties.plan_properties import PlanFacts
 from penstock.planner.expressions.expression_properties import is_deterministic
 from penstock.planner.expressions.nodes import Call, Expression
@@ -17,8 +18,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
 
     The binder refuses most of these earlier, with their position in the text.
 
-    Raises SQL-1314 for an ORDER BY that is not the last clause, or of rows that never end, and SQL-1733 for
-    two process table functions of one uid. Over rows that are retracted it raises SQL-1315 for the clock,
+    Raises SQL-1314 for an ORDER BY that is not the last clause, or of endless rows for a table. SQL-1733 is
+    for two process table functions of one uid. Over rows that are retracted it raises SQL-1315 for the clock,
     SQL-1316 for MATCH_RECOGNIZE, SQL-1322 for a lookup join and SQL-1323 for a snapshot join. A process table
     function that takes no retractions is SQL-1324.
     """
@@ -29,8 +30,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
             if not facts.insert_only(child) and (error := node.refuse_updates(port)) is not None:
                 raise error
         match node:
-            # ORDER BY as the last clause: the client sorts the rows once all of them have come.
-            case Sink(input=Sort(input=inner)) if not facts.finite(inner):
+            # ORDER BY as the last clause: the client sorts the rows that are there, and a table does not.
+            case Sink(input=Sort(input=inner), table=CatalogTable()) if not facts.finite(inner):
                 raise _unsupported_order("an endless result has no order")
             # ORDER BY in a subquery.
             case Sort() if not any(node is known for known in last):

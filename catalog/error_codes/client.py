@@ -18,7 +18,7 @@ CLIENT: dict[str, tuple[str, str]] = {
         "Pass a tuple such as (1, 'x') for ?, or a dict such as {'a': 1} for :a.",
     ),
     "CLI-6009": (
-        "Rows are fetched from an endless result whose rows are updated later.",
+        "Rows are fetched from an endless result whose rows are updated later, or get other places.",
         "Iterate over changes(), which gives (op, row), or call fetchall(timeout=) for the rows so far.",
     ),
     "CLI-6010": (

@@ -24,7 +24,7 @@ STREAMING: dict[str, tuple[str, str]] = {
         "Add a computed column such as event_time AS to_timestamp(text).",
     ),
     "SQL-1703": (
-        "A stream that never ends cannot be sorted.",
+        "A stream that never ends cannot be sorted for a table, a view, or an OFFSET.",
         "Order by a time attribute first, add LIMIT, or drop ORDER BY.",
     ),
     "SQL-1704": (

@@ -282,8 +282,10 @@ def result_shape(query: PlannedQuery) -> Shape:
     plan, facts = query.plan, query.facts
     top = plan.inputs[0]
     insert_only = facts.insert_only(top)
-    # no row is replaced: a key is of no use to the reader
+    shown = len(top.schema) - (plan.order_columns if isinstance(plan, Sink) else 0)
+    # no row is replaced: a key is of no use to the reader. Nor is one with columns that it does not see
     key = None if insert_only else facts.upsert_key(top)
+    key = None if key is not None and any(index >= shown for index in key) else key
     # a finite query ends by itself; where rows change, the first n rows are not the last word
     limit = None if facts.finite(top) or not insert_only else trailing_limit(top)
     # a -U meets its +U only if one task emits both: a single subtask, or a gather by the key
@@ -293,7 +295,7 @@ def result_shape(query: PlannedQuery) -> Shape:
     )
     update_key = key if in_order else None
     return Shape(
-        top.schema,
+        Schema(top.schema.fields[:shown]),
         facts.finite(top),
         insert_only,
         key,
@@ -301,6 +303,7 @@ def result_shape(query: PlannedQuery) -> Shape:
         streamed=True,
         limit=limit,
         update_key=update_key,
+        order_fields=top.schema.fields[shown:],
     )
 
 

@@ -88,6 +88,7 @@ _SHAPE = (
     "verbatim",
     "update_key",
     "subscribed",
+    "order_fields",
 )
 
 

@@ -19,6 +19,7 @@ from penstock.client.results.result_stream import (
     change_schema,
     new_rows,
     op_rows,
+    visible_rows,
 )
 from penstock.client.results.session_memory import SessionMemory
 from penstock.engine.api.clock import Clock, SystemClock
@@ -41,7 +42,8 @@ class Shape:
     ``limit``: the number of rows after which an endless result ends. ``verbatim``: its one column has lines
     of text to be shown as they are. ``update_key``: the upsert key, where changes of one key come in order,
     so that a -U meets its +U. ``subscribed``: the rows are changes themselves, and their first column is
-    ``op``.
+    ``op``. ``order_fields``: columns of the stream behind those of ``schema``; rows are sorted by them, and
+    no reader sees them.
     """
 
     schema: Schema
@@ -54,6 +56,14 @@ class Shape:
     verbatim: bool = False
     update_key: tuple[int, ...] | None = None
     subscribed: bool = False
+    order_fields: tuple[Field, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether a row that was read may be replaced, or get another place: an endless result with an ORDER
+        BY has an order of the rows so far.
+        """
+        return not self.insert_only or (bool(self.order) and not self.finite)
 
     @property
     def change_mode(self) -> str:
@@ -72,8 +82,12 @@ class Shape:
         """Whether the result ends and whether its rows change, and how to read it, in a few words."""
         if self.finite:
             return "a result that ends"
-        if self.insert_only:
+        if not self.changes:
             return "an endless result: iterate over it, or fetch with timeout= or limit="
+        if self.insert_only:
+            return (
+                "an endless result in an order: fetchall(timeout=) sorts the rows so far, changes() does not"
+            )
         return "an endless result whose rows are updated: iterate over changes()"
 
 
@@ -130,6 +144,11 @@ class Result:
         return self.shape.schema.to_arrow()
 
     @property
+    def stream_schema(self) -> pa.Schema:
+        """The columns of its stream: those of batches, and behind them those that rows are sorted by only."""
+        return Schema((*self.shape.schema.fields, *self.shape.order_fields)).to_arrow()
+
+    @property
     def has_rows(self) -> bool:
         """Whether the statement returns rows at all (no: DDL, SET, INSERT)."""
         return len(self.shape.schema) > 0
@@ -143,15 +162,30 @@ class Result:
         """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever). None at the end or
         when the time is up. An error has its position in the statement's text.
         """
+        return self._read(timeout_s, visible=True)
+
+    def next_to_fold(self, timeout_s: float | None = None) -> Batch | None:
+        """Return what ``next`` does, with the columns of ``stream_schema``, by which rows are sorted: for
+        ``new_fold`` and ``in_order``.
+        """
+        return self._read(timeout_s, visible=False)
+
+    def visible(self, batch: Batch) -> Batch:
+        """Return a batch of ``next_to_fold`` as readers see it. A change that they do not see is none."""
+        if not self.shape.order_fields:
+            return batch
+        return visible_rows(batch, self.arrow_schema)
+
+    def _read(self, timeout_s: float | None, visible: bool) -> Batch | None:
         try:
-            return self._next(timeout_s)
+            return self._next(timeout_s, visible)
         except PenstockError as error:
             raise self.locate(error) from error.__cause__
         # the result of the user's query did not fit: RUN-2024, not a traceback
         except MemoryError as error:
             raise self.locate(out_of_memory(error, "hold the rows of the result")) from error
 
-    def _next(self, timeout_s: float | None) -> Batch | None:
+    def _next(self, timeout_s: float | None, visible: bool) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         while not self.stream.ended:
             # short waits, also without a deadline: Ctrl-C is handled between them
@@ -159,6 +193,8 @@ class Result:
                 _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
             )
             batch = self.stream.next(max(0.0, left_s))
+            if batch is not None and visible:
+                batch = self.visible(batch)
             # a batch of no rows is no news for the caller
             if batch is not None and batch.num_rows:
                 return batch
@@ -216,19 +252,22 @@ class Result:
         while limit is None or self.shape.folds or taken < limit:
             # the time left of all batches together, not of each
             left_s = None if deadline is None else max(0.0, (deadline - self.clock.monotonic_ms()) / 1000)
-            batch = self.next(left_s)
+            batch = self.next_to_fold(left_s)
             if batch is None:
                 break
             taken += batch.num_rows
             fold.add(batch)
             self.check_memory()
+            # a stream that is quicker than its reader has a batch each time; 0 takes what is there
+            if deadline is not None and timeout_s and self.clock.monotonic_ms() >= deadline:
+                break
         rows = self.in_order(fold.rows())
         # the last batch may have brought more than were asked for
         return rows if limit is None else rows.slice(0, limit)
 
     def new_fold(self) -> Fold:
-        """Return a fold of its rows, which counts as memory of the session."""
-        fold = Fold(self.arrow_schema)
+        """Return a fold of the batches of ``next_to_fold``, which counts as memory of the session."""
+        fold = Fold(self.stream_schema)
         self.memory.add_fold(fold)
         return fold
 
@@ -241,8 +280,8 @@ class Result:
             raise self.locate(error) from None
 
     def in_order(self, rows: pa.Table) -> pa.Table:
-        """Return folded rows by the ORDER BY of the statement; without one, rows with an upsert key are
-        sorted by that key.
+        """Return the rows of a fold by the ORDER BY of the statement, with the columns that readers see.
+        Without an order, rows with an upsert key are sorted by that key.
         """
         # a bounded backend has sorted its rows itself
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
@@ -250,18 +289,18 @@ class Result:
         # compiles expressions: only when there is an order
         from penstock.client.results.result_order import sort_by_columns, sort_by_keys
 
-        return (
-            sort_by_keys(rows, self.shape.order)
-            if self.shape.order
-            else sort_by_columns(rows, self.shape.upsert_key or ())
-        )
+        if not self.shape.order:
+            return sort_by_columns(rows, self.shape.upsert_key or ())
+        ordered = sort_by_keys(rows, self.shape.order)
+        return ordered.select(list(range(len(self.shape.schema)))) if self.shape.order_fields else ordered
 
     def as_bounded(self) -> Result:
         """Return this result with its final rows only, as a bounded backend returns them. It must end."""
-        shape = replace(self.shape, insert_only=True, upsert_key=None, update_key=None, streamed=False)
-        return replace(
-            self, shape=shape, stream=FoldedStream(self.stream, self.arrow_schema, self.in_order, self.memory)
+        stream = FoldedStream(self.stream, self.stream_schema, self.in_order, self.memory)
+        shape = replace(
+            self.shape, insert_only=True, upsert_key=None, update_key=None, streamed=False, order_fields=()
         )
+        return replace(self, shape=shape, stream=stream)
 
     def progress(self) -> str | None:
         """Return the progress of the bounded backend in a few words, None where nothing is known. Any

@@ -14,7 +14,7 @@ from penstock.client.results.session_memory import SessionMemory
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.api.threads import EngineThread
-from penstock.engine.changelog.consolidate import Fold
+from penstock.engine.changelog.consolidate import Fold, summed
 from penstock.engine.changelog.row_kinds import OP_FIELD, change_rows, with_op_column
 from penstock.engine.connectors.in_process.result_channels import ResultChannels
 
@@ -202,6 +202,21 @@ def op_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> pa.RecordBatch:
 def change_schema(schema: pa.Schema) -> pa.Schema:
     """Return the columns of a changelog: ``op``, then the row."""
     return pa.schema([OP_FIELD, *schema])
+
+
+def visible_rows(batch: Batch, schema: pa.Schema) -> Batch:
+    """Return a batch with its first columns only, those of a schema. Rows that are equal in them are one:
+    what it adds and takes away again is no change.
+    """
+    rows = pa.RecordBatch.from_arrays(batch.rows.columns[: len(schema)], schema=schema)
+    if batch.weights is None:
+        return Batch(rows)
+    summed_rows, weights = summed(pa.Table.from_batches([rows]), batch.weights)
+    return (
+        Batch(summed_rows.combine_chunks().to_batches()[0], weights)
+        if len(weights)
+        else Batch(rows.slice(0, 0))
+    )
 
 
 def new_rows(batch: Batch) -> pa.RecordBatch:

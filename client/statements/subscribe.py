@@ -9,10 +9,11 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING
 from penstock.client.results.result import Result, Shape
-from penstock.client.results.result_stream import ResultStream, op_rows
+from penstock.client.results.result_stream import op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
 from penstock.planner.binder.parameters import Parameters
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sort import Sort
 from penstock.planner.parser.syntax_nodes import span_of
 from penstock.planner.statements import nodes
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class ChangeStream:
-    """The stream of another stream's changes as new rows: the op, then the row."""
+    """The stream of a result's changes as new rows: the op, then the row."""
 
-    def __init__(self, stream: ResultStream, update_key: tuple[int, ...] | None) -> None:
-        self._stream = stream
-        self._update_key = update_key
+    def __init__(self, result: Result) -> None:
+        self._stream, self._visible = result.stream, result.visible
+        self._update_key = result.shape.update_key
 
     def next(self, timeout_s: float | None) -> Batch | None:
         batch = self._stream.next(timeout_s)
-        return None if batch is None else Batch(op_rows(batch, self._update_key))
+        return None if batch is None else Batch(op_rows(self._visible(batch), self._update_key))
 
     @property
     def ended(self) -> bool:
@@ -46,7 +47,9 @@ def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Parameters
     """
     bound = pipeline.bind(node, params)
     # a sort without LIMIT has no answer before the end, so it has no changes
-    if isinstance(bound.inputs[0], Sort):
+    top = bound.inputs[0]
+    # SELECT a ORDER BY b: a projection above the sort drops b
+    if isinstance(top.inputs[0] if isinstance(top, Project) else top, Sort):
         span = span_of(node.query.tree.args["order"])
         hint = "leave the order out, or add LIMIT n to follow the first n rows"
         raise PenstockError(
@@ -61,4 +64,4 @@ def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Parameters
     schema = Schema((Field(OP_FIELD.name, STRING, False), *shape.schema.without_roles()))
     # insert-only by default: a change, once emitted, is never retracted
     changes = Shape(schema, shape.finite, streamed=True, limit=shape.limit, subscribed=True)
-    return replace(result, shape=changes, stream=ChangeStream(result.stream, shape.update_key))
+    return replace(result, shape=changes, stream=ChangeStream(result))

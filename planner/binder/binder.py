@@ -37,7 +37,7 @@ from penstock.planner.binder.parameters import (
     refuse_parameters,
     values_of,
 )
-from penstock.planner.binder.query import bind_query
+from penstock.planner.binder.query import bind_query, refuse_endless_order
 from penstock.planner.binder.relations.asof_join import bind_asof
 from penstock.planner.binder.relations.files import FileSource, path_source
 from penstock.planner.binder.relations.lateral import bind_lateral
@@ -149,7 +149,7 @@ class Binder:
         if statement.options:
             table = with_hinted_options(table, statement.options)
         relation = self._top_level(statement.query, parameters)
-        relation = Relation(self._written_order(relation), relation.fields)
+        relation = Relation(self._written_order(relation, statement.query), relation.fields)
         sink = replace(
             sink_for(statement, table, relation), history=resolve_history_option(statement.query.tree)
         )
@@ -172,15 +172,15 @@ class Binder:
         sink_of = merging_sink if query.tree.args["kind"] == "MERGE" else changing_sink
         return sink_of(statement, table, lambda tree: bind_query(tree, context, nested=False))
 
-    def _written_order(self, relation: Relation) -> LogicalPlan:
+    def _written_order(self, relation: Relation, query: Query) -> LogicalPlan:
         """Return the plan of rows that are written to a table. Over a stream that ends an order by time sorts
-        them; any other order is dropped with a note, since rows are written as they come.
+        them; any other order is dropped with a note, since rows are written as they come. That of an endless
+        one is refused.
         """
-        plan = relation.plan
-        # INSERT .. SELECT a ORDER BY b: a projection above the sort drops b
-        sort = plan.input if isinstance(plan, Project) else plan
-        if not isinstance(sort, Sort) or bounded(sort):
+        plan, sort = relation.plan, _last_sort(relation.plan)
+        if sort is None or bounded(sort):
             return plan
+        refuse_endless_order(sort, query.tree)
         # the fields of a Project are fewer than those of its input, whose roles say what is time
         fields = sort.schema.fields if isinstance(plan, Project) else relation.fields
         if is_time_order(sort.keys, fields):
@@ -240,6 +240,7 @@ class Binder:
         refuse_late_rows(statement.query.tree)
         refuse_history(statement.query.tree)
         relation = self._top_level(statement.query, parameters)
+        relation = Relation(self._written_order(relation, statement.query), relation.fields)
         table = bind_table(table_of_query(statement, relation), self.context())
         # from here it is INSERT INTO the new table
         return sink_for(Insert(statement.table.name, statement.query), table, relation)
@@ -274,7 +275,7 @@ class Binder:
         relation = self._top_level(query, (), follows=True)
         _refuse_system_tables(relation.plan, span_of(query.tree))
         # A view is a set of rows: ORDER BY matters only with LIMIT, and then the root is a Top-N.
-        if isinstance(relation.plan, Sort):
+        if _last_sort(relation.plan) is not None:
             hint = (
                 "leave the order out and order what you select from the view, or add LIMIT n to keep "
                 "the first n rows"
@@ -325,6 +326,13 @@ class Binder:
         if not context.watermark_calls:
             return relation
         return Relation(resolve_current_watermarks(relation.plan), relation.fields)
+
+
+def _last_sort(plan: LogicalPlan) -> Sort | None:
+    """Return the ORDER BY of a statement's query; None where it has none, or a LIMIT."""
+    # SELECT a ORDER BY b: a projection above the sort drops b
+    sort = plan.input if isinstance(plan, Project) else plan
+    return sort if isinstance(sort, Sort) else None
 
 
 def _overwrite_alone(what: str, span: Span | None) -> PenstockError:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import without_event_time
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.emit_clause import emitted
@@ -32,16 +32,16 @@ from penstock.planner.logical.sort import Limit, Sort, TemporalSort, TopN, is_ti
 from penstock.planner.parser.syntax_nodes import AllColumns, consume, moved, span_of
 
 
-def check_order(endless: bool, limited: bool, span: Span | None) -> None:
-    """Refuse an ORDER BY without LIMIT over an endless stream: SQL-1703."""
-    if endless and not limited:
+def refuse_endless_order(plan: LogicalPlan, tree: exp.Expr) -> None:
+    """Refuse an ORDER BY over an endless stream whose rows do not go to a client as they are: SQL-1703."""
+    if endless(plan):
         hint = (
             "order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date"
         )
         raise PenstockError(
             "SQL-1703",
             "an endless stream has no last row, so it cannot be ordered",
-            span=span,
+            span=span_of(tree.args.get("order")),
             hint=hint,
             sqlstate="0A000",
         )
@@ -206,7 +206,9 @@ def _ordered(
         return relation
     if keys:
         timely = is_time_order(keys, relation.fields)
-        check_order(endless(plan) and not timely, limit is not None, span_of(tree.args["order"]))
+        # the client of a statement's own query sorts the rows so far; what skips some needs the last one
+        if limit is None and not timely and (nested or offset):
+            refuse_endless_order(plan, tree)
         # ORDER BY a time attribute over a stream: each row is emitted once the watermark has passed it.
         if timely and limit is None and endless(plan):
             return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)

@@ -67,7 +67,8 @@ class Sink(PassThroughNode):
 
     ``overwrite``: the rows replace those of the table, or of its partitions; these are the constants of
     partition columns. None: rows are added. ``changes``: of UPDATE, DELETE and MERGE; ``table`` has more
-    columns then.
+    columns then. ``order_columns``: so many columns at the end are for the order of the client's rows only;
+    it shows the others.
     """
 
     no_history = None
@@ -77,6 +78,7 @@ class Sink(PassThroughNode):
     history: HistoryOption | None = field(default=None, compare=False)
     overwrite: tuple[tuple[str, str], ...] | None = field(default=None, compare=False)
     changes: RowChanges | None = field(default=None, compare=False)
+    order_columns: int = 0
 
     def text(self) -> str:
         replaces = "" if self.overwrite is None else " (overwrites)"

@@ -17,7 +17,6 @@ from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.query import bind_query
 from penstock.planner.binder.scope import Relation, Scope
-from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.windows import WINDOW_FUNCTIONS
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import AllColumns, Reference, moved
@@ -454,14 +453,7 @@ class OrderedTable(Table):
     def __init__(self, base: Table, first: Callable[[int | None, int], Table], keys: Sequence[Item]) -> None:
         # base: the rows without the order; first: the ordered query with LIMIT and OFFSET
         self._base, self._first_of, self._keys = base, first, tuple(keys)
-        self._refused: PenstockError | None = None
-        try:
-            ordered = first(None, 0)
-        except PenstockError as error:
-            # an endless stream: limit may follow, and only then it has an answer
-            if error.code not in ("SQL-1703", "SQL-1314"):
-                raise
-            ordered, self._refused = base, error
+        ordered = first(None, 0)
         super().__init__(
             base._binder,
             ordered._relation,
@@ -470,12 +462,6 @@ class OrderedTable(Table):
             base._new_cursor,
             origin=base._origin,
         )
-
-    def to_plan(self) -> LogicalPlan:
-        """Return the logical plan. Raises SQL-1703 for an endless stream that is ordered by no time."""
-        if self._refused is not None:
-            raise self._refused
-        return super().to_plan()
 
     def filter(self, *conditions: Item) -> Table:
         """Return the rows for which all conditions are TRUE, in the same order."""

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from penstock.client.monitoring.event_time import moment_text
 from penstock.client.results.result import Result
-from penstock.engine.changelog.consolidate import Fold
 from penstock.repl.output.printer import Style, kinds_of
 from penstock.repl.output.status_reports import StatusReports
 from penstock.repl.output.table_rendering import BOLD, RESET, table_lines
@@ -34,7 +33,7 @@ class LiveTable:
         self._out = out
         self._style = style
         self._started = started
-        self._fold = Fold(result.arrow_schema)
+        self._fold = result.new_fold()
         self._changes = 0
         self._changes_before = 0
         self._drawn_at = started
@@ -48,7 +47,7 @@ class LiveTable:
 
     def take(self, timeout_s: float) -> bool:
         """Read the next batch within a time; return whether one came."""
-        batch = self._result.next(timeout_s)
+        batch = self._result.next_to_fold(timeout_s)
         if batch is None:
             return False
         # +I and +U add a row, -U and -D remove one: the table shows the rows as they are now

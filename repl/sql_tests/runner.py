@@ -22,7 +22,6 @@ from penstock.client.results.result import Result
 from penstock.client.results.result_stream import op_rows
 from penstock.client.session import Session
 from penstock.client.statements.dispatch import LocatedStatement
-from penstock.engine.changelog.consolidate import Fold
 from penstock.planner.expressions.nodes import Cast, Column, Expression, Literal
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
@@ -379,10 +378,10 @@ class _Run:
         """Run a plan to its end and return its final rows and its changes."""
         pipeline = self._session.pipeline
         result: Result = pipeline.start(pipeline.plan(Sink(plan, None)))
-        fold, changes = Fold(result.arrow_schema), [result.change_schema.empty_table()]
-        while (batch := result.next()) is not None:
+        fold, changes = result.new_fold(), [result.change_schema.empty_table()]
+        while (batch := result.next_to_fold()) is not None:
             fold.add(batch)
-            changes.append(pa.Table.from_batches([op_rows(batch, result.shape.update_key)]))
+            changes.append(pa.Table.from_batches([op_rows(result.visible(batch), result.shape.update_key)]))
         return _Answer(result.schema, result.in_order(fold.rows()), pa.concat_tables(changes))
 
 

@@ -101,7 +101,7 @@ class FlightServer(flight.FlightServerBase):
         job = None if result.job is None else (result.job.job_id, result.job.name)
         answer = StatementAnswer(result.shape, result.note, result.rowcount, job, result.ended)
         ticket = pack(pb.TicketStatementQuery(statement_handle=handle))
-        return _info(result.arrow_schema, descriptor, ticket, answer.encoded())
+        return _info(result.stream_schema, descriptor, ticket, answer.encoded())
 
     def _schema(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor

@@ -111,7 +111,8 @@ class ResultBatches:
             else None
         )
         while not self._is_gone():
-            batch = result.next(LOOK_S)
+            whole = fold is not None or self._form is ReaderForm.WEIGHTED
+            batch = result.next_to_fold(LOOK_S) if whole else result.next(LOOK_S)
             if batch is not None and fold is not None:
                 fold.add(batch)
                 result.check_memory()

@@ -181,7 +181,7 @@ class Statements:
         if cancelled:
             result.close()
         ticket = Ticket(
-            result.arrow_schema,
+            result.stream_schema,
             ReaderForm.WEIGHTED,
             lambda is_over: result,
             result,

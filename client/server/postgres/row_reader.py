@@ -107,11 +107,16 @@ class RowReader:
 
 def refuse_updates(result: Result) -> None:
     """Refuse an endless result whose rows are updated later. A row alone does not say what it replaces."""
-    if not result.shape.finite and not result.shape.insert_only:
+    if result.shape.changes and not result.shape.finite:
         result.cancel()
+        why = (
+            "rows that come later have their places between those of this endless result"
+            if result.shape.insert_only
+            else "rows of this endless result are updated later, and PostgreSQL's rows cannot say so"
+        )
         raise PenstockError(
             "CLI-6224",
-            "rows of this endless result are updated later, and PostgreSQL's rows cannot say so",
+            why,
             hint="write SUBSCRIBE before the query to read its changes with their op, or CREATE MATERIALIZED "
             "VIEW and SELECT from that",
             sqlstate="0A000",

@@ -133,8 +133,9 @@ def test_event_time_is_cut_below_its_watermark_where_windows_need_it() -> None:
 
 def test_what_the_runtime_does_not_run_is_refused() -> None:
     """The binder refuses these with their place; a plan built otherwise is still refused before it starts."""
+    endless_order = Sort(endless(), (SortKey(col(endless(), 0)),))
     for plan, code in (
-        (Sink(Sort(endless(), (SortKey(col(endless(), 0)),)), None), "SQL-1314"),
+        (Sink(endless_order, bind(PUT).table), "SQL-1314"),
         (Sink(Limit(Sort(stream(), (SortKey(col(stream(), 0)),)), 3), None), "SQL-1314"),
     ):
         with pytest.raises(PenstockError) as caught:

@@ -46,7 +46,7 @@ def rows(session: Session, query: str) -> list[tuple]:
         ("SELECT id, ROW_NUMBER() OVER (ORDER BY PROCTIME()) FROM w", [(i, i + 1) for i in range(6)]),
         (f"SELECT id, LAG(CURRENT_DATE) OVER (ORDER BY id) > {LONG_AGO} FROM w WHERE id < 3", [(0, None), (1, True), (2, True)]),
         ("SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY CURRENT_DATE, id) AS n FROM w) WHERE n = 1", [(0,), (1,)]),
-        ("SELECT id FROM w ORDER BY CURRENT_DATE, id DESC LIMIT 2", [(4,), (5,)]),
+        (f"SELECT id, CURRENT_DATE > {LONG_AGO} AS y FROM w ORDER BY y, id DESC LIMIT 2", [(4, True), (5, True)]),
         (f"SELECT w.id, x.id FROM w JOIN w AS x ON w.id = x.v AND CURRENT_DATE > {LONG_AGO}", [(i, i) for i in range(6)]),
         (f"SELECT w.id, x.id FROM w LEFT JOIN w AS x ON w.id = x.v AND CURRENT_DATE < {LONG_AGO}", [(i, None) for i in range(6)]),
         (f"SELECT id FROM w LEFT SEMI JOIN w AS x ON w.id = x.v AND x.v > 3 AND CURRENT_DATE > {LONG_AGO}", [(4,), (5,)]),

@@ -119,7 +119,7 @@ def _facts(plan: LogicalPlan) -> str:
         value = getattr(plan, field.name)
         if (
             # what the optimizer alone sets is no part of a bound plan
-            field.name in ("row_schema", "schema", "span", "upserts")
+            field.name in ("row_schema", "schema", "span", "upserts", "order_columns")
             or value in (None, (), ON_CLOSE)
             # windows close, except those that say so
             or (field.name == "closes" and value is True)

@@ -190,7 +190,6 @@ def test_ends(binder: Binder) -> None:
         (lambda t: t.select("auction").to_sink("totals"), "SQL-1090", "id, total, label"),
         (lambda t: t.join(t, "auction = 1"), "SQL-1043", "auction"),
         (lambda t: t.join(t, "1 = 1", how="outr"), "SQL-1601", 'did you mean "outer"?'),
-        (lambda t: t.order_by("price").to_plan(), "SQL-1703", "endless"),
     ],
 )
 def test_errors(bid: Table, build: object, code: str, text: str) -> None:

@@ -220,7 +220,6 @@ def test_joins(bid: Table, city: Table) -> None:
             "SQL-1601",
             "PAST LAST ROW",
         ),
-        (lambda b, c: b.order_by("price").to_sql(), "SQL-1703", "add LIMIT"),
     ],
 )
 def test_errors(bid: Table, city: Table, build: object, code: str, text: str) -> None:

@@ -105,10 +105,3 @@ SELECT auction FROM bid GROUP BY ALL, price
 error[SQL-1001]: unexpected ",": the end of the query or its next part was expected
   1 | SELECT auction FROM bid GROUP BY ALL, price
     |                                     ^
-====
-SELECT auction FROM bid ORDER BY ALL
----
-error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
-  1 | SELECT auction FROM bid ORDER BY ALL
-    |                         ^^^^^^^^^^^^
-hint: order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date

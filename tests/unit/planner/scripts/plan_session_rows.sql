@@ -32,10 +32,12 @@ Project expressions=(auction, ts) names=(auction, ts)
 ====
 SELECT auction, ts FROM bid ORDER BY ts DESC
 ---
-error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
-  1 | SELECT auction, ts FROM bid ORDER BY ts DESC
-    |                             ^^^^^^^^^^^^^^^^
-hint: order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date
+Sort keys=(ts DESC NULLS LAST)
+  : auction BIGINT, ts TIMESTAMP(3) [event time]
+  Project expressions=(auction, ts) names=(auction, ts)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
 INSERT INTO totals SELECT auction, price, channel FROM bid ORDER BY ts
 ---
