@@ -35,7 +35,7 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 raise _unsupported_order("an endless result has no order")
             # ORDER BY in a subquery.
             case Sort() if not any(node is known for known in last):
-                raise _unsupported_order("on a stream ORDER BY without LIMIT can only be the last clause")
+                raise _unsupported_order("an ORDER BY of a stream needs LIMIT, unless it is the last clause")
         # A retraction must compute what the insertion computed.
         if not all(facts.insert_only(node.inputs[port]) for port in node.reevaluating_ports):
             _check_steady(node)
@@ -89,6 +89,6 @@ def _unsupported_order(message: str) -> PenstockError:
     return PenstockError(
         "SQL-1314",
         message,
-        hint="select what it orders by too, add LIMIT n to keep the first rows up to date, or drop ORDER BY",
+        hint="add LIMIT n to keep the first rows up to date, or drop ORDER BY",
         sqlstate="0A000",
     )
