@@ -5,7 +5,7 @@ below each.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from penstock.catalog.frozen_dataclass import dataclass
@@ -48,20 +48,25 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     operators = tuple(
         _entry(spec, chain.parallelism, below, tables) for chain in graph.chains for spec in chain.operators
     )
-    # sorted: chaining and the order of chains do not matter
-    stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
-    fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
+    stateful = {operator.operator_id for operator in operators if operator.keeps_state}
     # Compatibility matters only where there is state.
     digests = {
         known: described for known, described in graph.compatibility.operators.items() if known in stateful
     }
     return PlanIdentity(
         operators,
-        fingerprint,
+        fingerprint_of(operators),
         graph.max_parallelism,
         below,
         PlanCompatibility(digests, graph.compatibility.tables),
     )
+
+
+def fingerprint_of(operators: Iterable[OperatorEntry]) -> str:
+    """Return the fingerprint of the operators with state."""
+    # sorted: chaining and the order of chains do not matter
+    stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
+    return hashlib.sha256("\n".join(stateful).encode()).hexdigest()
 
 
 def _entry(

@@ -18,7 +18,7 @@ from enum import StrEnum
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry, OperatorRole
-from penstock.engine.checkpoint.plan_identity import PlanIdentity
+from penstock.engine.checkpoint.plan_identity import PlanIdentity, fingerprint_of
 from penstock.engine.checkpoint.restore import check_channel_state
 from penstock.engine.checkpoint.state_migration import Migrations, Obstacle
 from penstock.planner.physical.state_compatibility import PlanCompatibility
@@ -79,6 +79,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
             hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
             sqlstate="55000",
         )
+    manifest = _with_state_found(manifest, plan)
     # same operators with state: restore as it is
     if manifest.fingerprint == plan.fingerprint:
         check_channel_state(manifest, plan.operators)
@@ -111,6 +112,23 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
     return replace(
         _renamed(manifest, plan, diff.matches), compatibility=plan.compatibility, migrations=diff.migrations
     ), diff
+
+
+def _with_state_found(manifest: Manifest, plan: PlanIdentity) -> Manifest:
+    """Return a checkpoint whose operators keep state where it has some of them. Before 28 November 2026 the
+    engine did not count sessions of rows among the operators with state, so an open session could be lost
+    with a changed query, and nothing was told.
+    """
+    stored = {part.operator_id for task in manifest.tasks for part in (*task.keyed, *task.items)}
+    # what keeps none in this plan needs none
+    stored -= {operator.operator_id for operator in plan.operators if not operator.keeps_state}
+    if all(operator.keeps_state or operator.operator_id not in stored for operator in manifest.operators):
+        return manifest
+    operators = tuple(
+        replace(operator, keeps_state=operator.keeps_state or operator.operator_id in stored)
+        for operator in manifest.operators
+    )
+    return replace(manifest, operators=operators, fingerprint=fingerprint_of(operators))
 
 
 def _reached_otherwise(manifest: Manifest, plan: PlanIdentity) -> dict[str, str] | None:
@@ -146,6 +164,7 @@ def fits_better(manifest: Manifest, one: PlanIdentity, other: PlanIdentity) -> b
 
 
 def _losses(manifest: Manifest, plan: PlanIdentity) -> tuple[int, int]:
+    manifest = _with_state_found(manifest, plan)
     # the state of an equal plan is all kept, and nothing is added
     if manifest.fingerprint == plan.fingerprint or _reached_otherwise(manifest, plan) is not None:
         return 0, 0

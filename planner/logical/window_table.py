@@ -107,7 +107,8 @@ class WindowTable(PassThroughNode, ParallelNode):
 
     @property
     def keeps_state(self) -> bool:
-        return self._updates_sessions
+        # the rows of open sessions; other windows are computed from a row alone
+        return self.window.merging
 
     def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> OperatorFacts:
         return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))

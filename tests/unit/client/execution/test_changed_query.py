@@ -15,6 +15,7 @@ import pytest
 import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.client.connection import Connection
+from penstock.planner.logical.window_table import WindowTable
 from tests.harness.patience import PATIENCE_S, await_that
 from tests.harness.source_gate import gated
 
@@ -288,3 +289,25 @@ def test_the_number_of_key_groups_stays(stopped: Path) -> None:
     kept = Kept(stopped)
     refusals = kept.refused(BOTH.format(PLAIN, COUNTED), "SET 'pipeline.max-parallelism' = '64';")
     assert [error.code for error in refusals] == ["STA-3008", "STA-3008"]
+
+
+SESSIONS = "INSERT INTO rows_of SELECT id, k FROM SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '%d' MINUTE);"
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_rows_of_open_sessions_are_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: bool
+) -> None:
+    """No session closes before the end, so all rows are in them. Engines before this one did not count them
+    among the operators with state: their checkpoints are resumed, too.
+    """
+    kept = Kept(tmp_path)
+    with monkeypatch.context() as former:
+        if not counted:
+            former.setattr(WindowTable, "keeps_state", False)
+        kept.stop_in_mid_run(SESSIONS % 60)
+    first, second = kept.refused(SESSIONS % 30)
+    assert (first.code, second.code) == ("STA-3007", "STA-3043")
+    assert "dropped: session windows" in str(first)
+    assert kept.go_on(kept.opened(), SESSIONS % 60) == []
+    assert sorted(kept.column("rows", "id")) == list(range(1, ROWS + 1))
