@@ -3,9 +3,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NEVER_IMPORTED := tests?|sympy|networkx|mpmath|moto|cfnlint|mypy|pip|setuptools
 SOURCES := catalog client engine optimizer penstock planner repl tests
-# a test that hangs shows where each of its threads waits, and ends its process: pytest-xdist begins another. The second
-# one ends the run, which says what has failed: each test of a server that is gone would hang
-ENDS_HANGING := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true --max-worker-restart 1 --maxfail 25
+# a test that hangs shows where each of its threads waits, and ends its process and with it the run, which says what has
+# failed: in place of such a process pytest-xdist begins another, and then may wait for ever for the tests that it had
+ENDS_HANGING := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true --max-worker-restart 0 --maxfail 25
 
 # hundreds of processes are started: none compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE

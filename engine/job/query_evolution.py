@@ -79,7 +79,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
             hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
             sqlstate="55000",
         )
-    manifest = _with_state_found(manifest, plan)
+    manifest = _with_stored_state(manifest, plan)
     # same operators with state: restore as it is
     if manifest.fingerprint == plan.fingerprint:
         check_channel_state(manifest, plan.operators)
@@ -114,12 +114,12 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
     ), diff
 
 
-def _with_state_found(manifest: Manifest, plan: PlanIdentity) -> Manifest:
+def _with_stored_state(manifest: Manifest, plan: PlanIdentity) -> Manifest:
     """Return a checkpoint whose operators keep state where it has some of them. Before 28 November 2026 the
     engine did not count sessions of rows among the operators with state, so an open session could be lost
     with a changed query, and nothing was told.
     """
-    stored = {part.operator_id for task in manifest.tasks for part in (*task.keyed, *task.items)}
+    stored = {part.operator_id for task in manifest.tasks for part in task.keyed}
     # what keeps none in this plan needs none
     stored -= {operator.operator_id for operator in plan.operators if not operator.keeps_state}
     if all(operator.keeps_state or operator.operator_id not in stored for operator in manifest.operators):
@@ -164,7 +164,7 @@ def fits_better(manifest: Manifest, one: PlanIdentity, other: PlanIdentity) -> b
 
 
 def _losses(manifest: Manifest, plan: PlanIdentity) -> tuple[int, int]:
-    manifest = _with_state_found(manifest, plan)
+    manifest = _with_stored_state(manifest, plan)
     # the state of an equal plan is all kept, and nothing is added
     if manifest.fingerprint == plan.fingerprint or _reached_otherwise(manifest, plan) is not None:
         return 0, 0

@@ -111,7 +111,8 @@ QUERIES: dict[str, tuple[str, str | None]] = {
     "keys": ("SELECT r, count(*), sum(v) FROM t GROUP BY r", None),
     "array-keys": ("SELECT arr, k, count(*) FROM t GROUP BY arr, k", None),
     "order": (
-        "SELECT id FROM t ORDER BY array(v, id % 5) DESC, r DESC, id LIMIT 20",
+        # DISTINCT: the job would send the keys of the last ORDER BY, too
+        "SELECT DISTINCT id FROM (SELECT id FROM t ORDER BY array(v, id % 5) DESC, r DESC, id LIMIT 20)",
         "SELECT id FROM t ORDER BY [v, id % 5] DESC, r DESC NULLS LAST, id LIMIT 20",
     ),
     "over": (
