@@ -17,7 +17,7 @@ from typing import Any
 
 from penstock.client.execution.recorded_jobs import RecordedJob, recorded_jobs
 from penstock.client.session import Session
-from tests.harness.patience import PATIENCE_S, await_that
+from tests.harness.patience import await_that
 from tests.harness.server_process import end_with_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +31,8 @@ QUERIES = {
     "united": "SELECT n, 1 AS x FROM numbers_in UNION ALL SELECT n, 2 AS x FROM keyed_in",
 }
 SETTINGS = {"bounded.backend": "duckdb"}
+# below the 300 s after which pytest ends a test that hangs
+_END_S = 120.0
 
 
 def tables(rows: int, rate: int) -> list[str]:
@@ -91,6 +93,11 @@ class ServerProcess:
         """The log of the server that was started last."""
         return self.root / f"server-{self.starts}.log"
 
+    @property
+    def stacks(self) -> Path:
+        """Where its threads are, of servers that did not end."""
+        return self.root / "stacks.txt"
+
     def script(self) -> str:
         """Return what is run once."""
         inserts = [f"INSERT INTO {name} {query}" for name, query in QUERIES.items()]
@@ -111,12 +118,15 @@ class ServerProcess:
         }
         words = [word for key, text in settings.items() for word in ("--set", f"{key}={text}")]
         flags = ("--state", str(self.state), "--init", str(init), "--log-file", str(self.log), *self.flags)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.repl.cli", "serve", *flags, *words],
-            cwd=self.root,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PENSTOCK_CONFIG": "/nonexistent"},
-            stdout=subprocess.DEVNULL,
-        )
+        environment = {"PYTHONPATH": str(ROOT), "PENSTOCK_CONFIG": "/nonexistent", "PYTHONFAULTHANDLER": "1"}
+        with self.stacks.open("ab") as stacks:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "penstock.repl.cli", "serve", *flags, *words],
+                cwd=self.root,
+                env={**os.environ, **environment},
+                stdout=subprocess.DEVNULL,
+                stderr=stacks,
+            )
         end_with_this_process(self.process.pid)
         return self.process
 
@@ -145,8 +155,15 @@ class ServerProcess:
     def _end(self, number: signal.Signals) -> int:
         assert self.process is not None
         self.process.send_signal(number)
-        # one that does not end is a failure of its own, and not a card that hangs
-        return self.process.wait(PATIENCE_S)
+        # one that does not end is a failure of its own, which says where its threads are
+        try:
+            return self.process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait(_END_S)
+            stacks = self.stacks.read_text(encoding="utf-8")
+            told = f"{self.log.read_text(encoding='utf-8')[-4_000:]}\n{stacks}"
+            raise AssertionError(f"the server did not end:\n{told}") from None
 
     def hurry(self) -> None:
         """Let the sources of a server that has ended emit as fast as they can from now on."""
