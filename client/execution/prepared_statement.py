@@ -137,11 +137,15 @@ class PreparedStatement:
 
     @property
     def emits_changes(self) -> bool:
-        """Whether its result never ends and has rows that are updated: only as changes do they mean
-        something.
+        """Whether its result never ends and has rows that are updated, or get other places by an ORDER BY:
+        only as changes do they mean something.
         """
         query, facts = self._query_facts()
-        return query is not None and not facts.insert_only(query) and not facts.finite(query)
+        if query is None or facts.finite(query):
+            return False
+        # SELECT a ORDER BY b: a projection above the sort drops b
+        last = query.input if isinstance(query, Project) else query
+        return isinstance(last, Sort) or not facts.insert_only(query)
 
     def execute(self, params: Parameters = (), hold: HoldJob = hold_no_job) -> Result:
         """Execute the statement with the values of its parameters; see ``Session.run``."""
