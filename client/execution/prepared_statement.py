@@ -36,7 +36,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
 from penstock.planner.logical.scan import Scan, Values
 from penstock.planner.logical.sink import Sink
-from penstock.planner.logical.sort import Limit, Sort
+from penstock.planner.logical.sort import Limit, Sort, last_sort
 from penstock.planner.statements import nodes
 
 if TYPE_CHECKING:
@@ -143,9 +143,7 @@ class PreparedStatement:
         query, facts = self._query_facts()
         if query is None or facts.finite(query):
             return False
-        # SELECT a ORDER BY b: a projection above the sort drops b
-        last = query.input if isinstance(query, Project) else query
-        return isinstance(last, Sort) or not facts.insert_only(query)
+        return last_sort(query) is not None or not facts.insert_only(query)
 
     def execute(self, params: Parameters = (), hold: HoldJob = hold_no_job) -> Result:
         """Execute the statement with the values of its parameters; see ``Session.run``."""

@@ -59,7 +59,7 @@ class Shape:
     order_fields: tuple[Field, ...] = ()
 
     @property
-    def changes(self) -> bool:
+    def updating(self) -> bool:
         """Whether a row that was read may be replaced, or get another place: an endless result with an ORDER
         BY has an order of the rows so far.
         """
@@ -82,7 +82,7 @@ class Shape:
         """Whether the result ends and whether its rows change, and how to read it, in a few words."""
         if self.finite:
             return "a result that ends"
-        if not self.changes:
+        if not self.updating:
             return "an endless result: iterate over it, or fetch with timeout= or limit="
         if self.insert_only:
             return (

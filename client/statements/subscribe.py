@@ -13,8 +13,7 @@ from penstock.client.results.result_stream import op_rows
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD
 from penstock.planner.binder.parameters import Parameters
-from penstock.planner.logical.projection import Project
-from penstock.planner.logical.sort import Sort
+from penstock.planner.logical.sort import last_sort
 from penstock.planner.parser.syntax_nodes import span_of
 from penstock.planner.statements import nodes
 
@@ -47,9 +46,7 @@ def subscribe(pipeline: QueryPipeline, node: nodes.Subscribe, params: Parameters
     """
     bound = pipeline.bind(node, params)
     # a sort without LIMIT has no answer before the end, so it has no changes
-    top = bound.inputs[0]
-    # SELECT a ORDER BY b: a projection above the sort drops b
-    if isinstance(top.inputs[0] if isinstance(top, Project) else top, Sort):
+    if last_sort(bound.inputs[0]) is not None:
         span = span_of(node.query.tree.args["order"])
         hint = "leave the order out, or add LIMIT n to follow the first n rows"
         raise PenstockError(

@@ -50,7 +50,7 @@ from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.scan import Scan, bounded
 from penstock.planner.logical.sink import Sink, StatementSet
-from penstock.planner.logical.sort import Sort, TemporalSort, is_time_order
+from penstock.planner.logical.sort import TemporalSort, is_time_order, last_sort
 from penstock.planner.parser.scanner import allow_depth
 from penstock.planner.parser.syntax_nodes import LateralQuery, span_of
 from penstock.planner.statements.nodes import (
@@ -177,7 +177,7 @@ class Binder:
         them; any other order is dropped with a note, since rows are written as they come. That of an endless
         one is refused.
         """
-        plan, sort = relation.plan, _last_sort(relation.plan)
+        plan, sort = relation.plan, last_sort(relation.plan)
         if sort is None or bounded(sort):
             return plan
         refuse_endless_order(sort, query.tree)
@@ -275,7 +275,7 @@ class Binder:
         relation = self._top_level(query, (), follows=True)
         _refuse_system_tables(relation.plan, span_of(query.tree))
         # A view is a set of rows: ORDER BY matters only with LIMIT, and then the root is a Top-N.
-        if _last_sort(relation.plan) is not None:
+        if last_sort(relation.plan) is not None:
             hint = (
                 "leave the order out and order what you select from the view, or add LIMIT n to keep "
                 "the first n rows"
@@ -326,13 +326,6 @@ class Binder:
         if not context.watermark_calls:
             return relation
         return Relation(resolve_current_watermarks(relation.plan), relation.fields)
-
-
-def _last_sort(plan: LogicalPlan) -> Sort | None:
-    """Return the ORDER BY of a statement's query; None where it has none, or a LIMIT."""
-    # SELECT a ORDER BY b: a projection above the sort drops b
-    sort = plan.input if isinstance(plan, Project) else plan
-    return sort if isinstance(sort, Sort) else None
 
 
 def _overwrite_alone(what: str, span: Span | None) -> PenstockError:

@@ -29,6 +29,7 @@ from penstock.planner.logical.plan import (
     StateBound,
     StateFacts,
 )
+from penstock.planner.logical.projection import Project
 from penstock.planner.logical.windows import demand
 
 
@@ -242,3 +243,10 @@ def is_time_order(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
     """Return whether an order begins with an ascending event time."""
     first = keys[0].expression
     return isinstance(first, Column) and not keys[0].descending and fields[first.index].is_event_time
+
+
+def last_sort(query: LogicalPlan) -> Sort | None:
+    """Return the ORDER BY of a statement's query; None where it has none, or a LIMIT."""
+    # SELECT a ORDER BY b: a projection above the sort drops b
+    sort = query.input if isinstance(query, Project) else query
+    return sort if isinstance(sort, Sort) else None

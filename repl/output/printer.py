@@ -146,7 +146,7 @@ class Printer:
 
     def _rows(self, result: Result, status: StatusReports) -> int:
         shape, style = result.shape, self.style
-        changing = shape.changes
+        changing = shape.updating
         # changelog mode: every change with its op
         if changing and self._wants_changes(result):
             changes = result.changes()
@@ -214,7 +214,7 @@ class Printer:
         """Whether a changing result is drawn in place."""
         style = self.style
         drawn = self._live is not None and style.terminal and style.format == "table" and result.has_rows
-        return drawn and result.shape.changes and not self._wants_changes(result)
+        return drawn and result.shape.updating and not self._wants_changes(result)
 
     def _wants_changes(self, result: Result) -> bool:
         """Whether each change is printed: by ``\\mode`` or the setting ``result-mode``, else in formats

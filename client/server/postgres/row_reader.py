@@ -107,7 +107,7 @@ class RowReader:
 
 def refuse_updates(result: Result) -> None:
     """Refuse an endless result whose rows are updated later. A row alone does not say what it replaces."""
-    if result.shape.changes and not result.shape.finite:
+    if result.shape.updating and not result.shape.finite:
         result.cancel()
         why = (
             "rows that come later have their places between those of this endless result"
