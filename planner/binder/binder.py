@@ -170,7 +170,7 @@ class Binder:
         if options := query.tree.this.meta.get("options"):
             table = with_hinted_options(table, options)
         sink_of = merging_sink if query.tree.args["kind"] == "MERGE" else changing_sink
-        return sink_of(statement, table, lambda tree: bind_query(tree, context, nested=False))
+        return sink_of(statement, table, context)
 
     def _written_order(self, relation: Relation, query: Query) -> LogicalPlan:
         """Return the plan of rows that are written to a table. Over a stream that ends an order by time sorts

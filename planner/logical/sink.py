@@ -20,7 +20,7 @@ from penstock.planner.logical.plan import LogicalPlan, PassThroughNode
 
 FATE, ROW = "$fate", "$row"
 """Columns behind those of a table whose rows change: what becomes of a row, and by MERGE the number of the
-target's row."""
+target's row. Where the table has such a name, they have another."""
 KEPT, UPDATED, DELETED, INSERTED, NO_ROW = range(5)
 """What becomes of a row. ``NO_ROW``: of a row of MERGE's source nothing is inserted."""
 
@@ -51,13 +51,16 @@ class RowChanges:
     behind them says what becomes of each.
 
     ``changes_keys``: two rows may have got one PRIMARY KEY. ``lone_delete``: the one action of a MERGE
-    deletes without a condition, so several rows of its source may match a row.
+    deletes without a condition, so several rows of its source may match a row. ``fate`` and ``row`` are the
+    names of the columns of ``FATE`` and ``ROW``; ``row`` is empty but of MERGE.
     """
 
     kind: str
     table: CatalogTable
     changes_keys: bool = False
     lone_delete: bool = False
+    fate: str = FATE
+    row: str = ""
 
 
 @dataclass(frozen=True)

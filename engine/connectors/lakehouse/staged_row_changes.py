@@ -15,7 +15,7 @@ from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.changelog.consolidate import group_numbers
 from penstock.engine.connectors.lakehouse.staged_overwrite import ReplacedTable, RowCounts, StagedOverwrite
-from penstock.planner.logical.sink import DELETED, FATE, INSERTED, KEPT, ROW, UPDATED, RowChanges
+from penstock.planner.logical.sink import DELETED, INSERTED, KEPT, UPDATED, RowChanges
 
 
 class StagedRowChanges(StagedOverwrite):
@@ -51,16 +51,17 @@ class StagedRowChanges(StagedOverwrite):
 
     def _counts(self) -> RowCounts:
         """Count what becomes of the rows, and decide which of them the table has afterwards."""
-        marks = [name for name in (FATE, ROW) if name in self._schema.names]
-        found, numbered = [np.zeros(0, np.int8)], [np.zeros(0, np.int32)]
+        fate, row = self._changes.fate, self._changes.row
+        marks = [fate, row] if row else [fate]
+        found, numbered = [np.zeros(0, np.int8)], [np.zeros(0, np.int64)]
         # a byte a row is held, and by MERGE the row's number
         for batch in self._stored(pa.schema([self._schema.field(name) for name in marks])):
-            found.append(batch.column(FATE).to_numpy().astype(np.int8))
-            if ROW in marks:
-                numbered.append(batch.column(ROW).fill_null(0).to_numpy())
+            found.append(batch.column(fate).to_numpy().astype(np.int8))
+            if row:
+                numbered.append(batch.column(row).fill_null(0).to_numpy())
         fates = np.concatenate(found)
         self._kept = fates != DELETED
-        if ROW in marks:
+        if row:
             return self._merged(fates, np.concatenate(numbered))
         numbers = np.bincount(fates, minlength=INSERTED + 1)
         return RowCounts(int(numbers[UPDATED]), int(numbers[DELETED]), int(numbers[INSERTED]))

@@ -9,31 +9,41 @@ from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.persistence.show_create import quoted_name
 from penstock.catalog.schema import Field
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BOOLEAN, INT
+from penstock.planner.binder.built_syntax import (
+    call,
+    case,
+    column,
+    from_table,
+    is_null,
+    named,
+    number,
+    placed,
+    with_columns,
+)
+from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.changeable_tables import check_changeable
 from penstock.planner.binder.ddl.insert import target_fields
 from penstock.planner.binder.ddl.row_changes import (
-    BindQuery,
+    OwnNames,
     assigned_values,
     chosen,
     column_of,
-    filled,
     new_value,
+    own_names,
+    refuse_calls_over_rows,
     sink_of,
 )
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.nodes import Call, Expression, Literal
 from penstock.planner.logical.projection import Filter
-from penstock.planner.logical.sink import DELETED, FATE, INSERTED, KEPT, NO_ROW, ROW, UPDATED, Sink
-from penstock.planner.parser.syntax_nodes import Reference, set_span, span_of
+from penstock.planner.logical.sink import DELETED, INSERTED, KEPT, NO_ROW, UPDATED, Sink
+from penstock.planner.parser.syntax_nodes import AllColumns, FrameBound, OverClause, span_of
 from penstock.planner.statements.nodes import ChangeRows, Name
 
 _FATES = {"UPDATE": UPDATED, "DELETE": DELETED, "INSERT": INSERTED}
-_SOURCE, _ACTION = "$source", "$action"
-"""Whether there is a row of the source, and the number of the action of a pair."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class _Action:
         return str(self.tree.args["matched"])
 
 
-def merging_sink(statement: ChangeRows, table: CatalogTable, bind: BindQuery) -> Sink:
+def merging_sink(statement: ChangeRows, table: CatalogTable, context: BindContext) -> Sink:
     """Return the sink of a MERGE."""
     tree, span = statement.query.tree, statement.target.span
     check_changeable(table, span, "MERGE INTO")
@@ -64,8 +74,13 @@ def merging_sink(statement: ChangeRows, table: CatalogTable, bind: BindQuery) ->
         for number, action in enumerate(tree.args["actions"], 1)
     ]
     _refuse_unreachable(actions)
+    for own in (tree.args["on"], *(action.tree for action in actions)):
+        refuse_calls_over_rows(own, context)
     given = [(action, name) for action in actions for name in action.values]
-    relation = bind(_query(tree, table, (target, source), actions, given, span))
+    rows = context.query(_rows_of(tree.args["source"], span))
+    names = own_names(tree, table.physical_fields, rows.fields)
+    query = placed(_query(tree, table, (target, source), actions, given, names), span)
+    relation = context.with_table(names.table, rows).query(query)
     width = len(table.physical_fields)
     action_of = column_of(relation, width + 2)
     values: list[Expression] = []
@@ -87,6 +102,7 @@ def merging_sink(statement: ChangeRows, table: CatalogTable, bind: BindQuery) ->
         table,
         there,
         values,
+        names,
         keyed=None if inserts else tuple(updated),
         lone_delete=len(actions) == 1 and actions[0].kind == "DELETE" and not lone.args.get("condition"),
     )
@@ -95,50 +111,63 @@ def merging_sink(statement: ChangeRows, table: CatalogTable, bind: BindQuery) ->
 def _query(
     tree: exp.Expr,
     table: CatalogTable,
-    names: tuple[str, str],
+    aliases: tuple[str, str],
     actions: list[_Action],
     given: list[tuple[_Action, str]],
-    span: Span,
+    names: OwnNames,
 ) -> exp.Expr:
     """Return the query of the pairs: the columns of the target, the number of its row, whether there is a row
     of the source, the action, the fate, and the new values of each action.
     """
-    target, source = map(quoted_name, names)
-    parts: dict[str, exp.Expr] = {"$on": tree.args["on"]}
-    cases = {"both": "", "source": "", "target": ""}
-    for action in actions:
-        condition = action.tree.args.get("condition")
-        if condition is not None:
-            parts[f"$when{action.number}"] = condition
-        test = "TRUE" if condition is None else f"`$when{action.number}`"
-        cases[action.matched] += f" WHEN {test} THEN {action.number}"
-    both, alone, missing = (f"CASE{whens} ELSE 0 END" if whens else "0" for whens in cases.values())
-    fates = "".join(
-        f" WHEN {action.number} THEN {_FATES[action.kind]}" for action in actions if action.kind in _FATES
-    )
-    acts = f"CASE WHEN `{ROW}` IS NULL THEN {missing} WHEN `{_SOURCE}` IS NULL THEN {alone} ELSE {both} END"
-    items = [f"{target}.{quoted_name(field.name)}" for field in table.physical_fields]
+    target, source = aliases
+    items: list[exp.Expr] = [column(target, field.name) for field in table.physical_fields]
     items += [
-        f"{target}.`{ROW}`",
-        f"{source}.`{_SOURCE}`",
-        f"{acts} AS `{_ACTION}`",
-        # an action that does nothing keeps the row, if there is one
-        f"CASE `{_ACTION}`{fates} ELSE IF(`{ROW}` IS NULL, {NO_ROW}, {KEPT}) END AS `{FATE}`",
+        column(target, names.row),
+        column(source, names.source),
+        named(_action_of_pair(actions, names), names.action),
     ]
+    # an action that does nothing keeps the row, if there is one
+    kept = case([(is_null(column(names.row)), number(NO_ROW))], number(KEPT))
+    fates = [
+        (_takes(action, names), number(_FATES[action.kind])) for action in actions if action.kind in _FATES
+    ]
+    items.append(named(case(fates, kept), names.fate))
     for place, (action, name) in enumerate(given):
         # of other pairs a value is not computed: it may fail there
-        items.append(f"CASE WHEN `{_ACTION}` = {action.number} THEN `$value{place}` END AS `$new{place}`")
-        parts[f"$value{place}"] = action.values[name]
-    numbered = f"SELECT *, ROW_NUMBER() OVER (ORDER BY NULL) AS `{ROW}` FROM t"
-    query = filled(
-        f"SELECT {', '.join(items)} FROM ({numbered}) AS {target} "
-        f"FULL JOIN (SELECT *, TRUE AS `{_SOURCE}` FROM s) AS {source} ON `$on`",
-        parts,
-        span,
+        value = action.values[name]
+        new = placed(case([(_takes(action, names), value.copy())], None), span_of(value))
+        items.append(named(new, names.new(place)))
+    numbered = with_columns(from_table(tree.this.copy()), named(_row_number(), names.row), name=target)
+    marked = with_columns(from_table(names.table), named(exp.Boolean(this=True), names.source), name=source)
+    join = exp.Join(this=marked, kind="FULL", on=tree.args["on"].copy())
+    return exp.Select(expressions=items, from_=from_table(numbered), joins=[join])
+
+
+def _action_of_pair(actions: list[_Action], names: OwnNames) -> exp.Expr:
+    """Return the number of the action of a pair, 0 for none."""
+    whens: dict[str, list[tuple[exp.Expr, exp.Expr]]] = {"both": [], "source": [], "target": []}
+    for action in actions:
+        condition = action.tree.args.get("condition")
+        test = exp.Boolean(this=True) if condition is None else condition.copy()
+        whens[action.matched].append((test, number(action.number)))
+    both, alone, missing = (case(some, number(0)) for some in whens.values())
+    return case([(is_null(column(names.row)), missing), (is_null(column(names.source)), alone)], both)
+
+
+def _takes(action: _Action, names: OwnNames) -> exp.Expr:
+    return exp.EQ(this=column(names.action), expression=number(action.number))
+
+
+def _row_number() -> exp.Expr:
+    """Return the number of a row in any order, from 1. It is a BIGINT, which ROW_NUMBER is not."""
+    window = OverClause(
+        partition=[],
+        order=[exp.Ordered(this=exp.Null(), desc=False, nulls_first=True)],
+        unit="ROWS",
+        first=FrameBound(following=False),
+        last=FrameBound(current=True),
     )
-    query.args["from_"].this.this.set("from_", exp.From(this=tree.this.copy()))
-    query.args["joins"][0].this.this.set("from_", exp.From(this=tree.args["source"].copy()))
-    return query
+    return call("count", star=True, over=window)
 
 
 def _values(action: exp.Expr, table: CatalogTable, source: str, span: Span) -> dict[str, exp.Expr]:
@@ -147,7 +176,7 @@ def _values(action: exp.Expr, table: CatalogTable, source: str, span: Span) -> d
     """
     where = span_of(action) or span
     if action.args.get("every"):
-        return {field.name: _reference(source, field.name, where) for field in table.physical_fields}
+        return {field.name: placed(column(source, field.name), where) for field in table.physical_fields}
     if action.args["kind"] == "UPDATE":
         return assigned_values(action.args.get("assignments") or (), table, span)
     if action.args["kind"] != "INSERT":
@@ -206,6 +235,11 @@ def _refuse_unreachable(actions: list[_Action]) -> None:
             ended.add(action.matched)
 
 
+def _rows_of(source: exp.Expr, span: Span) -> exp.Expr:
+    query = exp.Select(expressions=[AllColumns()], from_=from_table(source.copy()))
+    return placed(query, span_of(source) or span)
+
+
 def _name_of(source: exp.Expr, span: Span) -> str:
     """Return the name by which a statement reads the source. SQL-1601 for one without a name."""
     name = source.alias or (source.name.rpartition(".")[2] if isinstance(source, exp.Table) else "")
@@ -218,13 +252,6 @@ def _name_of(source: exp.Expr, span: Span) -> str:
             sqlstate="0A000",
         )
     return name
-
-
-def _reference(table: str, column: str, span: Span) -> exp.Expr:
-    parts = [exp.Identifier(this=name, quoted=True) for name in (table, column)]
-    return set_span(
-        Reference(expressions=[set_span(part, span.start, span.end) for part in parts]), span.start, span.end
-    )
 
 
 def _is(value: Expression, number: int) -> Expression:

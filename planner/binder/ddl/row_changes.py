@@ -5,16 +5,18 @@ The query is bounded, and a single commit replaces the table by its rows: see ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.persistence.show_create import quoted_name
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
-from penstock.catalog.types import INT
+from penstock.catalog.types import BIGINT, INT
+from penstock.planner.binder.built_syntax import case, column, free_name, from_table, named, number, placed
+from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.changeable_tables import check_changeable, check_ends
 from penstock.planner.binder.ddl.insert import stored_value, target_fields
 from penstock.planner.binder.scope import Relation
@@ -22,21 +24,64 @@ from penstock.planner.expressions.nodes import Case, Column, Expression
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Project
 from penstock.planner.logical.sink import DELETED, FATE, KEPT, ROW, UPDATED, RowChanges, Sink
-from penstock.planner.parser.query_parser import parse_query
-from penstock.planner.parser.syntax_nodes import OverClause, Reference, moved, span_of
+from penstock.planner.parser.syntax_nodes import FunctionCall, OverClause, span_of
 from penstock.planner.statements.nodes import ChangeRows, Name
 
-BindQuery = Callable[[exp.Expr], Relation]
-_HIT = "$hit"
-"""The column of the query that says whether WHERE is TRUE."""
+
+@dataclass(frozen=True)
+class OwnNames:
+    """Names of the query's columns that no user has. ``hit`` says whether WHERE is TRUE, ``source``
+    whether there is a row of MERGE's source; ``action`` is the number of a pair's action.
+    """
+
+    taken: tuple[str, ...]
+
+    @property
+    def hit(self) -> str:
+        return free_name("$hit", self.taken)
+
+    @property
+    def fate(self) -> str:
+        return free_name(FATE, self.taken)
+
+    @property
+    def row(self) -> str:
+        return free_name(ROW, self.taken)
+
+    @property
+    def source(self) -> str:
+        return free_name("$source", self.taken)
+
+    @property
+    def action(self) -> str:
+        return free_name("$action", self.taken)
+
+    @property
+    def table(self) -> str:
+        """The name by which MERGE's query reads the rows of the source."""
+        return free_name("$rows", self.taken)
+
+    def new(self, place: int) -> str:
+        """Return the name of a new value."""
+        return free_name(f"$new{place}", self.taken)
 
 
-def changing_sink(statement: ChangeRows, table: CatalogTable, bind: BindQuery) -> Sink:
+def own_names(tree: exp.Expr, *columns: Sequence[Field]) -> OwnNames:
+    """Return the own names of a statement over tables of these columns."""
+    written = [node.name for node in tree.find_all(exp.Identifier)]
+    return OwnNames((*written, *(field.name for fields in columns for field in fields)))
+
+
+def changing_sink(statement: ChangeRows, table: CatalogTable, context: BindContext) -> Sink:
     """Return the sink of an UPDATE or DELETE."""
     tree, span = statement.query.tree, statement.target.span
     check_changeable(table, span, tree.args["kind"])
     assigned = assigned_values(tree.args.get("assignments") or (), table, span)
-    relation = bind(_query(tree, table, assigned, span))
+    for own in (tree.args.get("where"), *assigned.values()):
+        if own is not None:
+            refuse_calls_over_rows(own, context)
+    names = own_names(tree, table.physical_fields)
+    relation = context.query(placed(_query(tree, table, assigned, names), span))
     width = len(table.physical_fields)
     hit = column_of(relation, width)
     values: list[Expression] = []
@@ -49,7 +94,7 @@ def changing_sink(statement: ChangeRows, table: CatalogTable, bind: BindQuery) -
         else:
             values.append(old)
     values.append(column_of(relation, width + 1))
-    return sink_of(statement, table, relation.plan, values, keyed=tuple(assigned))
+    return sink_of(statement, table, relation.plan, values, names, keyed=tuple(assigned))
 
 
 def sink_of(
@@ -57,6 +102,7 @@ def sink_of(
     table: CatalogTable,
     plan: LogicalPlan,
     values: Sequence[Expression],
+    names: OwnNames,
     *,
     keyed: tuple[str, ...] | None,
     lone_delete: bool = False,
@@ -67,7 +113,8 @@ def sink_of(
     kind = statement.query.tree.args["kind"]
     check_ends(plan, statement.target.span, kind)
     by_row = len(values) > len(table.physical_fields) + 1
-    marks = (Field(FATE, INT), *((Field(ROW, INT),) if by_row else ()))
+    row = names.row if by_row else ""
+    marks = (Field(names.fate, INT), *((Field(row, BIGINT),) if by_row else ()))
     schema = Schema((*table.physical_fields, *marks))
     # a table without a key or partitions: rows are written as they come, and are replaced all
     staged = replace(
@@ -86,6 +133,8 @@ def sink_of(
         table,
         lone_delete=lone_delete,
         changes_keys=bool(keys) and (keyed is None or any(name.lower() in keys for name in keyed)),
+        fate=names.fate,
+        row=row,
     )
     projected = Project(plan, tuple(values), tuple(schema.names))
     return Sink(projected, staged, statement.target.span, overwrite=(), changes=changes)
@@ -100,41 +149,38 @@ def assigned_values(assignments: Sequence[exp.Expr], table: CatalogTable, span: 
     return {field.name: one.args["expression"] for field, one in zip(fields, assignments, strict=True)}
 
 
-def _query(tree: exp.Expr, table: CatalogTable, assigned: dict[str, exp.Expr], span: Span) -> exp.Expr:
-    fate = DELETED if tree.args["kind"] == "DELETE" else UPDATED
-    items = [quoted_name(field.name) for field in table.physical_fields]
-    condition = "`$where`" if tree.args.get("where") is not None else "TRUE"
+def _query(tree: exp.Expr, table: CatalogTable, assigned: dict[str, exp.Expr], names: OwnNames) -> exp.Expr:
+    """Return the query of the rows: the columns, whether the row is changed, its fate, and its new values."""
+    where, fate = tree.args.get("where"), DELETED if tree.args["kind"] == "DELETE" else UPDATED
+    condition = exp.Boolean(this=True) if where is None else where.copy()
+    found = case([(condition, exp.Boolean(this=True))], exp.Boolean(this=False))
+    found.args["ifs"][0].meta["clause"] = "WHERE"
+    items: list[exp.Expr] = [column(field.name) for field in table.physical_fields]
     # each of them is computed once: the others read it by its name
-    items.append(f"CASE WHEN {condition} THEN TRUE ELSE FALSE END AS `{_HIT}`")
-    items.append(f"CASE WHEN `{_HIT}` THEN {fate} ELSE {KEPT} END AS `{FATE}`")
-    parts = {} if tree.args.get("where") is None else {"$where": tree.args["where"]}
-    for number, value in enumerate(assigned.values()):
+    items.append(named(placed(found, span_of(where)), names.hit))
+    items.append(named(case([(column(names.hit), number(fate))], number(KEPT)), names.fate))
+    for place, value in enumerate(assigned.values()):
         # of other rows a value is not computed: it may fail there
-        items.append(f"CASE WHEN `{_HIT}` THEN `$value{number}` END AS `$new{number}`")
-        parts[f"$value{number}"] = value
-    query = filled(f"SELECT {', '.join(items)} FROM t", parts, span)
-    query.set("from_", exp.From(this=tree.this.copy()))
-    return query
+        new = placed(case([(column(names.hit), value.copy())], None), span_of(value))
+        items.append(named(new, names.new(place)))
+    return exp.Select(expressions=items, from_=from_table(tree.this.copy()))
 
 
-def filled(text: str, parts: dict[str, exp.Expr], span: Span) -> exp.Expr:
-    """Return the tree of a query with expressions of the statement in place of names. What was not written
-    there has the span of the target.
+def refuse_calls_over_rows(tree: exp.Expr, context: BindContext) -> None:
+    """Refuse OVER and aggregates in a condition or value, but for those of its subqueries: they would go over
+    rows that the statement does not change, too. SQL-1062, SQL-1601.
     """
-    for own in parts.values():
-        _refuse_windows(own)
-    query = moved(parse_query(text), span)
-    for node in list(query.find_all(Reference)):
-        part = parts.get(node.expressions[-1].name)
-        if part is not None:
-            node.replace(part.copy())
-    return query
-
-
-def _refuse_windows(tree: exp.Expr) -> None:
-    """Refuse OVER in a condition or value: it would go over rows that the statement does not change, too."""
+    for aggregate in tree.find_all(FunctionCall):
+        if context.is_aggregate(aggregate.name) and not aggregate.args.get("over") and _is_outside(aggregate):
+            raise PenstockError(
+                "SQL-1062",
+                f"{aggregate.name} aggregates rows, and a condition or value here is one of a single row",
+                span=span_of(aggregate),
+                hint=f"write a subquery: (SELECT {aggregate.name}(..) FROM t)",
+                sqlstate="42803",
+            )
     for clause in tree.find_all(OverClause):
-        if clause.find_ancestor(exp.Select) is None:
+        if _is_outside(clause):
             raise PenstockError(
                 "SQL-1601",
                 "OVER in a condition or value of UPDATE, DELETE and MERGE is not supported",
@@ -142,6 +188,11 @@ def _refuse_windows(tree: exp.Expr) -> None:
                 hint="write it into the source of MERGE: USING (SELECT .., LAG(a) OVER (..) FROM t) AS s",
                 sqlstate="0A000",
             )
+
+
+def _is_outside(part: exp.Expr) -> bool:
+    """Return whether a part of the statement is in none of its subqueries."""
+    return part.find_ancestor(exp.Select) is None
 
 
 def column_of(relation: Relation, place: int) -> Expression:

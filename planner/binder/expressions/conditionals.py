@@ -39,7 +39,8 @@ def bind_case(binder: PartBinder, tree: exp.Expr) -> Expression:
     for branch in tree.args["ifs"]:
         condition = branch.this
         test = (
-            binder.condition(condition, "WHEN")
+            # the WHERE of UPDATE and DELETE is bound as a CASE
+            binder.condition(condition, branch.meta.get("clause", "WHEN"))
             # CASE WHEN condition, or CASE x WHEN value
             if subject is None
             else binder.call("equal", [subject, binder.bind(condition)], span_of(condition))

@@ -20,14 +20,13 @@ from penstock.catalog.types import (
     is_numeric,
     is_timestamp,
 )
+from penstock.planner.binder.built_syntax import call, column, from_table, is_null, named, number
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.scope import Relation
 from penstock.planner.logical.scan import endless
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
     CastTo,
-    FunctionCall,
-    Reference,
     SummarizedTable,
     TableFunctionCall,
     consume,
@@ -62,19 +61,19 @@ def bind_summary(tree: SummarizedTable, table: Relation, context: BindContext) -
     # by position: two columns may have one name
     names = [f"c{index}" for index in range(len(table.fields))]
     rows = [_row(field, name) for field, name in zip(table.fields, names, strict=True)]
-    query = moved(_one_row_each(_call("array", *rows)), span_of(tree))
+    query = moved(_one_row_each(call("array", *rows)), span_of(tree))
     return context.with_table(_TABLE, table.renamed(names)).query(query)
 
 
 def _one_row_each(rows: exp.Expr) -> exp.Select:
     """Return ``SELECT u.* FROM (SELECT rows AS a FROM table) AS t CROSS JOIN UNNEST(t.a) AS u (columns)``."""
     inner = exp.Select(
-        expressions=[exp.Alias(this=rows, alias=exp.to_identifier("a"))],
-        from_=exp.From(this=exp.Table(this=exp.to_identifier(_TABLE, quoted=True))),
+        expressions=[named(rows, "a")],
+        from_=from_table(_TABLE),
     )
     unnested = TableFunctionCall(
         this="UNNEST",
-        expressions=[_column("t", "a")],
+        expressions=[column("t", "a")],
         alias=exp.TableAlias(
             this=exp.to_identifier("u"),
             columns=[exp.to_identifier(name, quoted=True) for name in _COLUMNS],
@@ -82,7 +81,7 @@ def _one_row_each(rows: exp.Expr) -> exp.Select:
     )
     return exp.Select(
         expressions=[AllColumns(this=exp.to_identifier("u"))],
-        from_=exp.From(this=exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("t")))),
+        from_=from_table(exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("t")))),
         joins=[exp.Join(this=unnested, kind="CROSS")],
     )
 
@@ -92,41 +91,29 @@ def _row(field: Field, name: str) -> exp.Expr:
     kind = field.type
     # the clock is no value of the table
     readable = field.role is not Role.PROCESSING_TIME
-    number, timed = is_numeric(kind), isinstance(kind, Date | Time) or is_timestamp(kind)
-    shown = readable and (number or timed or isinstance(kind, String | Boolean))
-    ranked = readable and (number or timed) and not isinstance(kind, Time)
+    numeric, timed = is_numeric(kind), isinstance(kind, Date | Time) or is_timestamp(kind)
+    shown = readable and (numeric or timed or isinstance(kind, String | Boolean))
+    ranked = readable and (numeric or timed) and not isinstance(kind, Time)
 
-    def fact(given: bool, call: str, *args: exp.Expr, **clauses: bool) -> exp.Expr:
-        return _call(call, _column(name), *args, **clauses) if given else exp.Null()
+    def fact(given: bool, function: str, *args: exp.Expr, **clauses: bool) -> exp.Expr:
+        return call(function, column(name), *args, **clauses) if given else exp.Null()
 
-    rows = _call("count", star=True)
-    absent = _call("count_if", exp.Is(this=_column(name), expression=exp.Null()))
+    rows = call("count", star=True)
+    absent = call("count_if", is_null(column(name)))
     share = exp.Div(
-        this=exp.Mul(this=_number("100"), expression=absent if readable else _number("0")),
-        expression=_call("nullif", rows.copy(), _number("0")),
+        this=exp.Mul(this=number("100"), expression=absent if readable else number("0")),
+        expression=call("nullif", rows.copy(), number("0")),
     )
     parts = [
         *(exp.Literal.string(field.name), exp.Literal.string(str(kind))),
-        *(_cast(fact(shown, call), STRING) for call in ("min", "max")),
+        *(_cast(fact(shown, function), STRING) for function in ("min", "max")),
         _cast(fact(readable and is_orderable(kind), "count", distinct=True), BIGINT),
-        *(_cast(fact(readable and number, call), DOUBLE) for call in ("avg", "stddev_samp")),
-        *(_cast(fact(ranked, "percentile_approx", _number(of)), STRING) for of in _SHARES),
+        *(_cast(fact(readable and numeric, function), DOUBLE) for function in ("avg", "stddev_samp")),
+        *(_cast(fact(ranked, "percentile_approx", number(of)), STRING) for of in _SHARES),
         *(rows, _cast(share, Decimal(9, 2))),
     ]
     named = (part for pair in zip(map(exp.Literal.string, _COLUMNS), parts, strict=True) for part in pair)
-    return _call("named_struct", *named)
-
-
-def _call(name: str, *args: exp.Expr, **clauses: bool) -> FunctionCall:
-    return FunctionCall(this=name, expressions=list(args), **clauses)
-
-
-def _column(*parts: str) -> Reference:
-    return Reference(expressions=[exp.to_identifier(part) for part in parts])
-
-
-def _number(text: str) -> exp.Expr:
-    return exp.Literal.number(text)
+    return call("named_struct", *named)
 
 
 def _cast(value: exp.Expr, kind: DataType) -> CastTo:

@@ -124,7 +124,7 @@ hint: write a subquery for each column: SET a = (SELECT ..), b = (SELECT ..); or
 CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
 UPDATE lake SET n = 1 WHERE n
 ---
-error[SQL-1103]: WHEN takes a BOOLEAN, this is BIGINT
+error[SQL-1103]: WHERE takes a BOOLEAN, this is BIGINT
   2 | UPDATE lake SET n = 1 WHERE n
     |                             ^
 hint: compare it with something
@@ -252,3 +252,43 @@ error[SQL-1601]: OVER in a condition or value of UPDATE, DELETE and MERGE is not
   2 | UPDATE lake SET n = ROW_NUMBER() OVER (ORDER BY id) WHERE id > 2
     |                                  ^^^^^^^^^^^^^^^^^^
 hint: write it into the source of MERGE: USING (SELECT .., LAG(a) OVER (..) FROM t) AS s
+====
+CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
+UPDATE lake SET n = n + 1 WHERE id = 1 AND `x``y` = '' OR n > 2
+---
+error[SQL-1042]: column "x`y" does not exist in lake
+  2 | UPDATE lake SET n = n + 1 WHERE id = 1 AND `x``y` = '' OR n > 2
+    |                                            ^^^^^^
+hint: there is id, n; a text is written in single quotes: 'x`y'
+====
+CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
+UPDATE lake SET n = MAX(n) + 1
+---
+error[SQL-1062]: MAX aggregates rows, and a condition or value here is one of a single row
+  2 | UPDATE lake SET n = MAX(n) + 1
+    |                     ^^^^^^
+hint: write a subquery: (SELECT MAX(..) FROM t)
+====
+CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
+MERGE INTO lake USING (SELECT 1 AS id) AS `a``b` ON lake.id = `a``b`.id WHEN MATCHED AND `a``b`.id THEN DELETE
+---
+error[SQL-1103]: WHEN takes a BOOLEAN, this is INT
+  2 | MERGE INTO lake USING (SELECT 1 AS id) AS `a``b` ON lake.id = `a``b`.id WHEN MATCHED AND `a``b`.id THEN DELETE
+    |                                                                                          ^^^^^^^^^
+hint: compare it with something
+====
+CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
+MERGE INTO lake USING (SELECT 1 AS id) AS s ON id = 1 WHEN MATCHED THEN DELETE
+---
+error[SQL-1043]: column "id" is in lake and in s
+  2 | MERGE INTO lake USING (SELECT 1 AS id) AS s ON id = 1 WHEN MATCHED THEN DELETE
+    |                                                ^^
+hint: write lake.id or s.id
+====
+CREATE TABLE lake (id INT NOT NULL, n BIGINT) WITH ('connector' = 'delta', 'table-path' = 'lake');
+MERGE INTO lake USING nowhere AS s ON s.id = 1 WHEN MATCHED THEN UPDATE SET n = s.n + s.m
+---
+error[SQL-1041]: table "nowhere" does not exist
+  2 | MERGE INTO lake USING nowhere AS s ON s.id = 1 WHEN MATCHED THEN UPDATE SET n = s.n + s.m
+    |                       ^^^^^^^
+hint: there is airline, bid, city, lake, log, person, rich, stamped and 1 more

@@ -46,13 +46,13 @@ MERGE INTO lake USING (SELECT 1 AS id, 2 AS n) AS s ON lake.id = s.id WHEN MATCH
 table lake
 
 Sink lake changes=MERGE
-  : id INT, n BIGINT, $fate INT NOT NULL, $row INT
+  : id INT, n BIGINT, $fate INT NOT NULL, $row BIGINT
   Project expressions=(CASE WHEN ($action = 1) THEN $6 WHEN ($action = 3) THEN $8 ELSE id END, CASE WHEN ($action = 1) THEN CAST($7 AS BIGINT) WHEN ($action = 3) THEN NULL ELSE n END, $fate, $row) names=(id, n, $fate, $row)
     Filter predicate=($fate <> 4)
       Project expressions=(id, n, $row, $source, CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END, CASE WHEN (CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END = 1) THEN 1 WHEN (CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END = 2) THEN 2 WHEN (CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END = 3) THEN 3 ELSE CASE WHEN is_null($row) THEN 4 ELSE 0 END END, CASE WHEN (CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END = 1) THEN id ELSE NULL END, CASE WHEN (CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END = 1) THEN n ELSE NULL END, CASE WHEN (CASE WHEN is_null($row) THEN CASE WHEN TRUE THEN 3 ELSE 0 END WHEN is_null($source) THEN CASE WHEN TRUE THEN 4 ELSE 0 END ELSE CASE WHEN (n > 1) THEN 1 WHEN TRUE THEN 2 ELSE 0 END END = 3) THEN id ELSE NULL END) names=(id, n, $row, $source, $action, $fate, $new0, $new1, $new2)
         Join kind=full left_keys=(0) right_keys=(0)
           Project expressions=(id, n, over1) names=(id, n, $row)
-            Over order=(NULL NULLS FIRST) frame=RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW calls=(row_number()) names=(over1) timely=False
+            Over order=(NULL NULLS FIRST) frame=ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW calls=(count(*)) names=(over1) timely=False
               Scan lake columns=(0, 1)
                 : id INT NOT NULL, n BIGINT
           Project expressions=(id, n, TRUE) names=(id, n, $source)

@@ -149,3 +149,47 @@ def test_columns_that_are_not_declared_are_not_lost(session: Session, tmp_path: 
     )
     with pytest.raises(PenstockError, match=r"DAT-4631.*column 4 of"):
         session.execute("UPDATE bare SET id = 2")
+
+
+OWN = (
+    "$hit",
+    "$fate",
+    "$row",
+    "$source",
+    "$action",
+    "$new0",
+    "$rows",
+    "$where",
+    "$value0",
+    "$on",
+    "a`b",
+    "`",
+)
+
+
+def test_columns_may_have_any_names(session: Session, tmp_path: Path) -> None:
+    quoted = ["`" + name.replace("`", "``") + "`" for name in OWN]
+    columns = ", ".join(f"{name} INT" for name in quoted)
+    session.execute(
+        f"CREATE TABLE `$t` (id INT, {columns}) WITH ('connector' = 'filesystem', "
+        f"'path' = '{tmp_path / 't'}', 'format' = 'parquet')"
+    )
+    expected = {number: [number * 10 + place for place in range(len(OWN))] for number in (1, 2, 3)}
+    values = ", ".join(f"({', '.join(map(str, (number, *row)))})" for number, row in expected.items())
+    session.execute(f"INSERT INTO `$t` VALUES {values}")
+    for place, name in enumerate(quoted):
+        assert (
+            session.execute(f"UPDATE `$t` SET {name} = {name} + 1 WHERE {name} = {10 + place}").rowcount == 1
+        )
+        expected[1][place] += 1
+    source = ", ".join(f"{100 + place} AS {name}" for place, name in enumerate(quoted))
+    merged = session.execute(
+        f"MERGE INTO `$t` USING (SELECT 2 AS id, {source}) AS `$row` ON `$t`.id = `$row`.id "
+        f"WHEN MATCHED AND `$row`.`$hit` = 100 THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT * "
+        f"WHEN NOT MATCHED BY SOURCE AND `$t`.`$source` = 33 THEN DELETE"
+    )
+    assert (merged.rowcount, merged.note) == (2, "1 row updated, 1 deleted")
+    expected[2] = [100 + place for place in range(len(OWN))]
+    del expected[3]
+    found = session.execute("SELECT * FROM `$t`").final_rows(PATIENCE_S).to_pylist()
+    assert sorted(list(row.values()) for row in found) == [[key, *row] for key, row in expected.items()]
