@@ -61,7 +61,7 @@ def with_columns(source: exp.From, *added: exp.Expr, name: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
 
 
-def placed(tree: _Tree, span: Span | None) -> _Tree:
+def with_spans(tree: _Tree, span: Span | None) -> _Tree:
     """Give those nodes of a tree a span that have none; return the tree. Parts of the user's statement keep
     theirs.
     """

@@ -20,8 +20,8 @@ from penstock.planner.binder.built_syntax import (
     is_null,
     named,
     number,
-    placed,
     with_columns,
+    with_spans,
 )
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.changeable_tables import check_changeable
@@ -79,7 +79,7 @@ def merging_sink(statement: ChangeRows, table: CatalogTable, context: BindContex
     given = [(action, name) for action in actions for name in action.values]
     rows = context.query(_rows_of(tree.args["source"], span))
     names = own_names(tree, table.physical_fields, rows.fields)
-    query = placed(_query(tree, table, (target, source), actions, given, names), span)
+    query = with_spans(_query(tree, table, (target, source), actions, given, names), span)
     relation = context.with_table(names.table, rows).query(query)
     width = len(table.physical_fields)
     action_of = column_of(relation, width + 2)
@@ -135,7 +135,7 @@ def _query(
     for place, (action, name) in enumerate(given):
         # of other pairs a value is not computed: it may fail there
         value = action.values[name]
-        new = placed(case([(_takes(action, names), value.copy())], None), span_of(value))
+        new = with_spans(case([(_takes(action, names), value.copy())], None), span_of(value))
         items.append(named(new, names.new(place)))
     numbered = with_columns(from_table(tree.this.copy()), named(_row_number(), names.row), name=target)
     marked = with_columns(from_table(names.table), named(exp.Boolean(this=True), names.source), name=source)
@@ -176,7 +176,7 @@ def _values(action: exp.Expr, table: CatalogTable, source: str, span: Span) -> d
     """
     where = span_of(action) or span
     if action.args.get("every"):
-        return {field.name: placed(column(source, field.name), where) for field in table.physical_fields}
+        return {field.name: with_spans(column(source, field.name), where) for field in table.physical_fields}
     if action.args["kind"] == "UPDATE":
         return assigned_values(action.args.get("assignments") or (), table, span)
     if action.args["kind"] != "INSERT":
@@ -237,7 +237,7 @@ def _refuse_unreachable(actions: list[_Action]) -> None:
 
 def _rows_of(source: exp.Expr, span: Span) -> exp.Expr:
     query = exp.Select(expressions=[AllColumns()], from_=from_table(source.copy()))
-    return placed(query, span_of(source) or span)
+    return with_spans(query, span_of(source) or span)
 
 
 def _name_of(source: exp.Expr, span: Span) -> str:

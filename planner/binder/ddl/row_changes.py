@@ -15,7 +15,15 @@ from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import CatalogTable
 from penstock.catalog.types import BIGINT, INT
-from penstock.planner.binder.built_syntax import case, column, free_name, from_table, named, number, placed
+from penstock.planner.binder.built_syntax import (
+    case,
+    column,
+    free_name,
+    from_table,
+    named,
+    number,
+    with_spans,
+)
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.changeable_tables import check_changeable, check_ends
 from penstock.planner.binder.ddl.insert import stored_value, target_fields
@@ -81,7 +89,7 @@ def changing_sink(statement: ChangeRows, table: CatalogTable, context: BindConte
         if own is not None:
             refuse_calls_over_rows(own, context)
     names = own_names(tree, table.physical_fields)
-    relation = context.query(placed(_query(tree, table, assigned, names), span))
+    relation = context.query(with_spans(_query(tree, table, assigned, names), span))
     width = len(table.physical_fields)
     hit = column_of(relation, width)
     values: list[Expression] = []
@@ -157,11 +165,11 @@ def _query(tree: exp.Expr, table: CatalogTable, assigned: dict[str, exp.Expr], n
     found.args["ifs"][0].meta["clause"] = "WHERE"
     items: list[exp.Expr] = [column(field.name) for field in table.physical_fields]
     # each of them is computed once: the others read it by its name
-    items.append(named(placed(found, span_of(where)), names.hit))
+    items.append(named(with_spans(found, span_of(where)), names.hit))
     items.append(named(case([(column(names.hit), number(fate))], number(KEPT)), names.fate))
     for place, value in enumerate(assigned.values()):
         # of other rows a value is not computed: it may fail there
-        new = placed(case([(column(names.hit), value.copy())], None), span_of(value))
+        new = with_spans(case([(column(names.hit), value.copy())], None), span_of(value))
         items.append(named(new, names.new(place)))
     return exp.Select(expressions=items, from_=from_table(tree.this.copy()))
 
