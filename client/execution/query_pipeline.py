@@ -12,6 +12,7 @@ from penstock.client.execution.planned_query import OptimizedQuery, PlannedQuery
 from penstock.client.execution.point_query import PointArguments, PointQuery, is_small, point_plan
 from penstock.client.execution.session_state import SessionState
 from penstock.client.results.result import Result
+from penstock.engine.api.module_loading import collection_paused
 from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
 from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.history_subplans import history_option, no_stream
@@ -218,7 +219,9 @@ class QueryPipeline:
         # no graph: the backend runs the whole plan
         if query.graph is None:
             return start_on_backend(query, self._state)
-        return submit_job(query, self._state)
+        # the first job of a process imports the engine
+        with collection_paused():
+            return submit_job(query, self._state)
 
 
 def _candidates(backend: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from importlib import import_module
 from penstock.catalog.connectors.registry import option
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.module_loading import collection_paused
 from penstock.engine.api.operator import Operator
 from penstock.planner.logical.aggregate import Aggregate, CountWindowAggregate, Phase, WindowAggregate
 from penstock.planner.logical.changelog_normalize import ChangelogNormalize
@@ -52,7 +53,8 @@ def build_operator(spec: AnyOperatorSpec, options: JobOptions) -> Operator:
         )
     # names come from this table only, never from a plan or a checkpoint
     module, _, name = (entry if isinstance(entry, str) else entry(spec)).partition(":")
-    operator_class = getattr(import_module(module), name)
+    with collection_paused():
+        operator_class = getattr(import_module(module), name)
     # these run operators inside themselves: this function is injected, so their files do not import the
     # factory
     made: Operator = (
