@@ -24,6 +24,7 @@ from penstock.engine.expressions.text.regex_parser import (
     named_groups,
     parse_regex,
 )
+from penstock.engine.expressions.text.regex_runs import RegexRuns, build_runs
 from penstock.engine.expressions.text.text_pieces import copied_pieces
 from penstock.engine.kernels.arrow_views import array_of_strings, string_parts, validity
 
@@ -185,15 +186,28 @@ class RegexSearch:
         return search
 
     @functools.cached_property
-    def _tables(self) -> RegexTables | None:
+    def _node(self) -> Node | None:
+        """The pattern, ``None`` for one that is left to RE2."""
         try:
             node = _literal(self._pattern) if self._is_literal else parse_regex(self._pattern)
-            # where an empty match is followed by another, each caller of RE2 has a rule of its own
-            if is_nullable(node) and (self._most > 1 or self._is_cut):
-                return None
-            if self._is_cut and has_start(node):
-                return None
-            return build_tables(node, self._groups)
+        except Unsupported:
+            return None
+        # where an empty match is followed by another, each caller of RE2 has a rule of its own
+        if is_nullable(node) and (self._most > 1 or self._is_cut):
+            return None
+        return None if self._is_cut and has_start(node) else node
+
+    @functools.cached_property
+    def _runs(self) -> RegexRuns | None:
+        try:
+            return None if self._node is None else build_runs(self._node, self._groups)
+        except Unsupported:
+            return None
+
+    @functools.cached_property
+    def _tables(self) -> RegexTables | None:
+        try:
+            return None if self._node is None else build_tables(self._node, self._groups)
         except Unsupported:
             return None
 
@@ -202,9 +216,12 @@ class RegexSearch:
         self._rows += len(column)
         if self._rows < FIRST_ROWS or self._failures >= _MOST_FAILURES or column.type != _TEXT:
             return None
-        if self._tables is None:
+        form = self._runs
+        if form is None or (form.of_ascii and not _is_ascii(column)):
+            form = self._tables
+        if form is None:
             return None
-        found = _search(self._tables, column, self._most)
+        found = _search(form, column, self._most)
         if found is None:
             self._failures += 1
             return None
@@ -226,31 +243,65 @@ def _literal(text: str) -> Node:
     return Sequence(tuple(Letters(((ord(letter), ord(letter)),)) for letter in text))
 
 
+def _is_ascii(column: pa.Array) -> bool:
+    offsets, data = string_parts(column)
+    return not (data[int(offsets[0]) : int(offsets[-1])] >= 0x80).any()
+
+
 def _search(
-    tables: RegexTables, column: pa.Array, most: int
+    form: RegexRuns | RegexTables, column: pa.Array, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return counts, spans and groups; ``None`` where a text would be read too often."""
-    from penstock.engine.kernels.functions import regex_search  # numba is loaded where it is needed
-
     offsets, data = string_parts(column)
     counts = np.zeros(len(column) + 1, np.int64)
-    spans = np.empty(2 * (len(column) if most == 1 else 4 * len(column) + 16), np.int32)
-    valid, row = validity(column), 0
-    while row < len(column):
-        row = regex_search.find_matches(
-            *(offsets, data, valid, tables.classes, tables.cells, tables.firsts, tables.starts),
-            *(most, row, counts, spans),
-        )
-        if row < len(column):
-            spans = np.concatenate([spans, np.empty_like(spans)])
+    room = 2 * (len(column) if most == 1 else 4 * len(column) + 16)
+    search = _search_runs if isinstance(form, RegexRuns) else _search_tables
+    spans, groups = search(form, (offsets, data, validity(column)), most, counts, room)
     if (counts < 0).any():
         return None
+    return counts[:-1], spans.reshape(-1, 2), groups
+
+
+def _search_runs(
+    runs: RegexRuns, texts: tuple[np.ndarray, ...], most: int, counts: np.ndarray, room: int
+) -> tuple[np.ndarray, np.ndarray]:
+    from penstock.engine.kernels.functions import regex_search  # numba is loaded where it is needed
+
+    width, row = runs.slots.size, 0
+    spans, groups = np.empty(room, np.int32), np.empty(room // 2 * width, np.int32)
+    places = np.empty(runs.bounds.size // 2 + 1, np.int64)
+    while row < counts.size - 1:
+        row = regex_search.find_runs(
+            *(*texts, runs.bounds, runs.sets, runs.firsts, runs.slots),
+            *(runs.from_start, runs.start_is_letter, runs.to_end, most, row),
+            *(places, counts, spans, groups),
+        )
+        if row < counts.size - 1:
+            spans, groups = (np.concatenate([part, np.empty_like(part)]) for part in (spans, groups))
+    found = int(counts[-1])
+    return spans[: 2 * found], groups[: width * found].reshape(found, width)
+
+
+def _search_tables(
+    tables: RegexTables, texts: tuple[np.ndarray, ...], most: int, counts: np.ndarray, room: int
+) -> tuple[np.ndarray, np.ndarray]:
+    from penstock.engine.kernels.functions import regex_search  # numba is loaded where it is needed
+
+    offsets, data, _ = texts
+    spans, row = np.empty(room, np.int32), 0
+    while row < counts.size - 1:
+        row = regex_search.find_matches(
+            *(*texts, tables.classes, tables.cells, tables.firsts, tables.starts),
+            *(most, row, counts, spans),
+        )
+        if row < counts.size - 1:
+            spans = np.concatenate([spans, np.empty_like(spans)])
     spans = spans[: 2 * int(counts[-1])]
     groups = np.empty(tables.slots * int(counts[-1]), np.int32)
-    if groups.size:
+    if groups.size and not (counts < 0).any():
         scratch = np.empty(2 * tables.slots * tables.positions, np.int32)
         regex_search.locate_groups(
             *(offsets, data, tables.classes, tables.cells, tables.moves, tables.steps, tables.finals),
             *(tables.starts, tables.slots, counts, spans, scratch, groups),
         )
-    return counts[:-1], spans.reshape(-1, 2), groups.reshape(len(spans) // 2, tables.slots)
+    return spans, groups.reshape(int(counts[-1]), tables.slots)

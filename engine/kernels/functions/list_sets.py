@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from penstock.engine.kernels.kernel import IN_I64, OUT_I64, OUT_U8, VOID, kernel
+from penstock.engine.kernels.kernel import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, VOID, kernel
 from penstock.engine.kernels.pointers import pointer
 
 _FACTOR = 0x9E3779B1
@@ -33,6 +33,31 @@ def firsts(starts, codes, table_out, keep):
             place = _find_slot(table, mask, i + 1, codes[k])
             keep[k] = table[2 * place] != i + 1
             table[2 * place], table[2 * place + 1] = i + 1, codes[k]
+
+
+@njit(nogil=True)
+def _is_same(data, begin, other, length):
+    """Return whether two texts of one length are equal."""
+    same = 0
+    while same < length and data[begin + same] == data[other + same]:
+        same += 1
+    return same == length
+
+
+@kernel(I64(IN_I64, IN_I32, IN_U8))
+def repeated_text(starts, offsets_in, bytes_in):
+    """Return the first text that is twice in its list: where it is again, -1 without one. Lists are short:
+    each text is compared with those before it.
+    """
+    data, offsets = pointer(bytes_in), pointer(offsets_in)
+    for i in range(starts.size - 1):
+        for k in range(starts[i] + 1, starts[i + 1]):
+            begin, length = I64(offsets[k]), I64(offsets[k + 1]) - I64(offsets[k])
+            for j in range(starts[i], k):
+                other = I64(offsets[j])
+                if I64(offsets[j + 1]) - other == length and _is_same(data, begin, other, length):
+                    return k
+    return -1
 
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, IN_I64, OUT_I64, OUT_U8))

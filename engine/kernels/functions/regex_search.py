@@ -105,6 +105,88 @@ def find_matches(
     return row
 
 
+@njit(nogil=True)
+def _follow_runs(at, end, least_of_first, data, runs, bounds, sets, places):
+    """Return the end of the match that begins here, -1 where there is none, and where reading stopped.
+    ``places`` gets where each run begins, and the end.
+    """
+    least = least_of_first
+    for run in range(runs):
+        places[run] = at
+        stop, begin = end, at
+        if bounds[2 * run + 1] >= 0:
+            stop = min(end, at + bounds[2 * run + 1])
+        if run > 0:
+            least = bounds[2 * run]
+        while at < stop and sets[256 * run + I64(data[at])]:
+            at += 1
+        if at - begin < least:
+            return I64(-1), at
+    places[runs] = at
+    return at, at
+
+
+@kernel(
+    I64(
+        *(IN_I32, IN_U8, IN_U8, IN_I64, IN_U8, IN_U8, IN_I64),
+        *(I64, I64, I64, I64, I64, OUT_I64, OUT_I64, OUT_I32, OUT_I32),
+    )
+)
+def find_runs(
+    offsets, bytes_in, valid, bounds_in, sets_in, firsts_in, slots_in,
+    from_start, start_is_letter, to_end, most, row, places_in, counts, spans_in, groups_in,
+):  # fmt: skip
+    """Do what ``find_matches`` and ``locate_groups`` do, for a pattern that is runs of letters.
+    ``places`` has room for one more than there are runs.
+    """
+    data, bounds, sets = pointer(bytes_in), pointer(bounds_in), pointer(sets_in)
+    firsts, spans, places = pointer(firsts_in), pointer(spans_in), pointer(places_in)
+    slots, groups, width = pointer(slots_in), pointer(groups_in), slots_in.size
+    rows, full, runs = counts.size - 1, spans_in.size // 2, bounds_in.size // 2
+    used = counts[rows]
+    while row < rows:
+        begin, end = I64(offsets[row]), I64(offsets[row + 1])
+        at, before, matches = begin, used, I64(0)
+        budget = _STEPS_PER_BYTE * (end - begin) + _STEPS_PER_TEXT
+        if valid.size > 0 and valid[row] == 0:
+            at = end + 1
+        while matches < most and at <= end:
+            least = bounds[0] if runs else I64(0)
+            if at > begin:
+                if from_start:
+                    break
+                while at < end and firsts[data[at]] & 2 == 0:
+                    at += 1
+            else:
+                if at < end and firsts[data[at]] & 1 == 0:
+                    at += 1
+                    continue
+                if start_is_letter:
+                    least = I64(0)
+            found, stopped = _follow_runs(at, end, least, data, runs, bounds, sets, places)
+            budget -= stopped - at
+            if budget < 0:
+                matches, used = I64(-1), before
+                break
+            if found < 0 or (to_end and found < end):
+                at += 1
+                continue
+            if used == full:
+                counts[rows] = before
+                return row
+            spans[2 * used] = at
+            spans[2 * used + 1] = found
+            for slot in range(width):
+                groups[used * width + slot] = places[slots[slot]]
+            used += 1
+            matches += 1
+            at = found
+        counts[row] = matches
+        row += 1
+    counts[rows] = used
+    return row
+
+
 @kernel(
     VOID(
         *(IN_I32, IN_U8, IN_I32, IN_I32, IN_I32, IN_I32, IN_I32, IN_I64),

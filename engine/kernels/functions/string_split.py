@@ -5,6 +5,7 @@ from __future__ import annotations
 from numba import njit
 
 from penstock.engine.kernels.kernel import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, VOID, kernel
+from penstock.engine.kernels.pointers import pointer
 
 
 @njit(nogil=True)
@@ -55,11 +56,13 @@ def first_pieces(offsets, data, delimiter, count, starts, lengths):
 
 
 @kernel(VOID(IN_I64, IN_I64, IN_U8, OUT_U8))
-def copy_pieces(starts, lengths, data, out):
+def copy_pieces(starts, lengths, bytes_in, out_in):
     """Write pieces one after another; a length below zero writes nothing."""
+    data, out = pointer(bytes_in), pointer(out_in)
     used = 0
     for i in range(starts.size):
+        start = starts[i]
         # Pieces are short: a loop is quicker than a call that copies.
         for k in range(lengths[i]):
-            out[used + k] = data[starts[i] + k]
+            out[used + k] = data[start + k]
         used += max(lengths[i], 0)

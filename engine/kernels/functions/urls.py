@@ -5,6 +5,7 @@ from __future__ import annotations
 from numba import njit
 
 from penstock.engine.kernels.kernel import I64, IN_I32, IN_U8, OUT_I64, OUT_U8, VOID, kernel
+from penstock.engine.kernels.pointers import pointer
 
 PROTOCOL, AUTHORITY, USERINFO, HOST, PATH, QUERY, REF, FILE = 0, 1, 2, 3, 4, 5, 6, 7
 """Parts of a URL."""
@@ -117,9 +118,17 @@ def decode(offsets, data, left, out_offsets, out):
 
 
 @njit(nogil=True)
-def _is_unsafe(byte):
-    """Whether a URL cannot have a byte: blanks, controls, what is not ASCII, and < > " { } | \\ ^ `"""
-    return byte <= 32 or byte >= 127 or byte in (34, 60, 62, 92, 94, 96, 123, 124, 125)
+def _is_unsafe(data, pos, end):
+    """Whether a URL has a byte that none can have: blanks, controls, what is not ASCII, and
+    < > " { } | \\ ^ `
+    """
+    unsafe = False
+    # all are read: without a way out of the loop many bytes are compared at once
+    for k in range(pos, end):
+        byte = data[k]
+        unsafe |= (byte <= 32) | (byte >= 127) | (byte == 34) | (byte == 60) | (byte == 62) | (byte == 92)
+        unsafe |= (byte == 94) | (byte == 96) | ((byte >= 123) & (byte <= 125))
+    return unsafe
 
 
 @njit(nogil=True)
@@ -131,27 +140,26 @@ def _until(data, pos, end, first, second, third):
 
 
 @njit(nogil=True)
-def _value_of(data, pos, end, key):
+def _value_of(data, pos, end, key, length):
     """Return the bounds of the value of a key of a query; -1 where there is none."""
     while pos < end:
         stop = _until(data, pos, end, 38, 38, 38)
-        same = stop - pos > key.size and data[pos + key.size] == 61
+        same = stop - pos > length and data[pos + length] == 61
         k = 0
-        while same and k < key.size:
+        while same and k < length:
             same = data[pos + k] == key[k]
             k += 1
         if same:
-            return pos + key.size + 1, stop
+            return pos + length + 1, stop
         pos = stop + 1
     return -1, -1
 
 
 @njit(nogil=True)
-def _part(data, pos, end, part, key, with_key):
+def _part(data, pos, end, part, key, length):
     """Return whether a URL is scheme://authority and so on, and the bounds of a part: -1 for none."""
-    for k in range(pos, end):
-        if _is_unsafe(data[k]):
-            return False, -1, -1
+    if _is_unsafe(data, pos, end):
+        return False, -1, -1
     colon = _until(data, pos, end, 58, 47, 63)
     if colon + 2 >= end or data[colon] != 58 or data[colon + 1] != 47 or data[colon + 2] != 47:
         return False, -1, -1
@@ -188,19 +196,20 @@ def _part(data, pos, end, part, key, with_key):
         return True, (ref + 1 if ref < end else -1), end
     if query >= end or data[query] != 63:
         return True, -1, -1
-    if with_key:
-        begin, stop = _value_of(data, query + 1, ref, key)
+    if length:
+        begin, stop = _value_of(data, query + 1, ref, key, length)
         return True, begin, stop
     return True, query + 1, ref
 
 
 @kernel(VOID(IN_I32, IN_U8, I64, IN_U8, I64, OUT_U8, OUT_I64, OUT_I64))
-def locate_part(offsets, data, part, key, with_key, left, starts, lengths):
+def locate_part(offsets, bytes_in, part, key_in, with_key, left, starts, lengths):
     """Write where a part of each URL begins and its length, -1 where it has none. ``left`` is 1 for a URL
     that is not of the usual form. ``key`` is a key of the query, read where ``with_key`` is 1.
     """
+    data, key, length = pointer(bytes_in), pointer(key_in), key_in.size if with_key else 0
     for i in range(left.size):
-        usual, begin, end = _part(data, I64(offsets[i]), I64(offsets[i + 1]), part, key, with_key)
+        usual, begin, end = _part(data, I64(offsets[i]), I64(offsets[i + 1]), part, key, length)
         left[i] = not usual
         starts[i] = max(begin, 0)
         lengths[i] = end - begin if begin >= 0 else -1

@@ -1,4 +1,4 @@
-"""Regular expressions searched by tables of states: as RE2 searches them, in Arrow and in DuckDB."""
+"""Regular expressions searched by runs and tables of states: as RE2 searches them, in Arrow and in DuckDB."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.engine.expressions.text import regex_search
 from penstock.engine.expressions.text.like_and_regexp import usable_pattern
 from penstock.engine.expressions.text.regex_automaton import build_tables
 from penstock.engine.expressions.text.regex_parser import Unsupported, parse_regex
+from penstock.engine.expressions.text.regex_runs import build_runs
 from penstock.engine.expressions.text.regex_search import matches_empty
 from penstock.engine.kernels.arrow_views import string_parts
 from penstock.planner.expressions.nodes import Literal
@@ -53,6 +54,28 @@ PATTERNS = [
     r"\Aab\z",
     "(ab?)(b?)",
 ]
+RUNS = [
+    "item/([0-9]+)",
+    "[0-9]+",
+    "(a|^)(b*)",
+    "(/|^)a([^/]*)",
+    "(/|^)[ab]*$",
+    "^([a-b]+)/",
+    "[ab]*",
+    "[ab]*$",
+    "^a?b{2}$",
+    "a{1,2}(?:b+)",
+    "é([^/]*)",
+    "a(é)(日)b?",
+    r"(\d+)-(\d+)",
+    "([^ ]*) ([^ ]*)",
+    "(?i)aB+",
+    "()a",
+    "",
+    "$",
+    "^",
+]
+"""Patterns whose texts need no trial."""
 EMPTY_AT_BOUNDS = ["", None, "a", "\n", "ab", "k"]
 
 
@@ -139,12 +162,37 @@ def compare(pattern: str, texts: pa.Array, monkeypatch: pytest.MonkeyPatch) -> b
     expected = answers(texts, pattern, groups)
     monkeypatch.setattr(regex_search, "FIRST_ROWS", 0)
     assert answers(texts, pattern, groups) == expected, pattern
+    with monkeypatch.context() as only_tables:
+        only_tables.setattr(regex_search, "build_runs", unsupported)
+        assert answers(texts, pattern, groups) == expected, pattern
     return True
+
+
+def unsupported(*_: object) -> None:
+    raise Unsupported
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_searches_are_those_of_re2(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert compare(pattern, texts_of(random.Random(5), 400), monkeypatch)
+
+
+@pytest.mark.parametrize("pattern", RUNS)
+def test_runs_are_those_of_re2(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_runs(parse_regex(pattern), ())
+    assert compare(pattern, texts_of(random.Random(8), 150), monkeypatch)
+    in_ascii = texts_of(random.Random(9), 150).to_pylist()
+    texts = pa.array([text and text.encode("ascii", "ignore").decode() for text in in_ascii])
+    assert compare(pattern, texts, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a*a", "(a|b)c", "(^|a)b", "(a|^)a", "a+?b", "(a)?b", "[ab]{1,2}b", "a?a", "$a", "b^", "(é|^)a"],
+)
+def test_what_needs_a_trial_is_no_run(pattern: str) -> None:
+    with pytest.raises(Unsupported):
+        build_runs(parse_regex(pattern), ())
 
 
 def test_random_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,13 +279,35 @@ def test_machine_code_is_as_python_runs_it() -> None:
     assert found[0] == found[1] and found[0][0][-1] > 5
 
 
+def test_machine_code_of_runs_is_as_python_runs_it() -> None:
+    from penstock.engine.kernels.functions import regex_search as kernels
+
+    offsets, data = string_parts(texts_of(random.Random(3), 60))
+    found = []
+    for way in (lambda kernel: kernel, lambda kernel: kernel.interpreted):
+        for pattern, most in (("(a|^)([b/]*)", 1), (r"([ab]+)(\d*)", 1 << 40), ("^a?b", 1), ("b$", 9)):
+            runs = build_runs(parse_regex(pattern), (1, 2) if "(" in pattern else ())
+            counts, spans, groups = (
+                np.zeros(len(offsets), np.int64),
+                np.zeros(400, np.int32),
+                np.zeros(800, np.int32),
+            )
+            way(kernels.find_runs)(
+                *(offsets, data, np.zeros(0, np.uint8), runs.bounds, runs.sets, runs.firsts, runs.slots),
+                *(runs.from_start, runs.start_is_letter, runs.to_end, most, 0, np.zeros(9, np.int64)),
+                *(counts, spans, groups),
+            )
+            found.append([array.tolist() for array in (counts, spans, groups)])
+    assert found[:4] == found[4:] and all(counts[-1] > 1 for counts, _, _ in found)
+
+
 def test_texts_that_repeat_are_extracted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
     search = regex_search._search
 
-    def counted(tables, column, most):
+    def counted(form, column, most):
         searched.append(len(column))
-        return search(tables, column, most)
+        return search(form, column, most)
 
     monkeypatch.setattr(regex_search, "_search", counted)
     monkeypatch.setattr(regex_search, "FIRST_ROWS", 0)
