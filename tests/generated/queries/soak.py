@@ -16,8 +16,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
@@ -33,6 +37,7 @@ from tests.harness.patience import PATIENCE_S
 REPORTED_OF_A_KIND = 2
 VARIANTS = 35
 OF_A_VARIANT = 50  # seeds in a row over the same rows
+LANES = 2  # while Spark plans one bounded query, Python binds another
 FEW = 5  # a construct should be met more often
 TOLD_EVERY = 100
 _PRINTED = ("outcomes", "manners", "unanswered", "wrong", "met")
@@ -93,15 +98,21 @@ class Counts:
         )
 
 
-def arenas(first: int, last: int) -> Iterator[tuple[Arena, Iterator[Generated]]]:
-    """The queries with the rows they are run over, one variant after the other."""
+def _variants(first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Seeds in a row over the same rows: the first of them, and the first of the next."""
     begin = first
     while begin < last:
         end = min(last, begin - begin % OF_A_VARIANT + OF_A_VARIANT)
+        yield begin, end
+        begin = end
+
+
+def arenas(first: int, last: int) -> Iterator[tuple[Arena, Iterator[Generated]]]:
+    """The queries with the rows they are run over, one variant after the other."""
+    for begin, end in _variants(first, last):
         arena = Arena.of(begin // OF_A_VARIANT % VARIANTS)
         yield arena, generated(begin, end)
         arena.close()
-        begin = end
 
 
 def compare_streams(first: int, last: int, counts: Counts | None = None) -> Counts:
@@ -123,22 +134,52 @@ def compare_streams(first: int, last: int, counts: Counts | None = None) -> Coun
 def compare_backend(first: int, last: int, backend: str, counts: Counts | None = None) -> Counts:
     """Ask queries of a backend, as bounded queries, and hold them against DuckDB's answers to its own words."""
     counts = counts or Counts()
-    for arena, queries in arenas(first, last):
-        session = bounded_session(arena.tables, backend)
-        for query in queries:
-            if reason := _no_answer(query):
-                counts.add(query, reason)
-                continue
-            told = _bounded_outcome(arena, session, query)
-            refused = told.startswith("BND-5101")  # the backend has no word for it
-            if refused:
-                counts.unanswered[told.splitlines()[0][:100]] += 1
-            counts.manners[backend] += 1
-            counts.add(query, "same" if told == "same" else "refused" if refused else "wrong")
-            if told != "same" and not refused and counts.add_failure(told):
-                print(f"\nseed {query.seed}, on {backend}\n{told}\n{query.tree.text()}", flush=True)
-        session.close()
+    with ThreadPoolExecutor(LANES) as pool:
+        for begin, end in _variants(first, last):
+            queries = list(generated(begin, end))
+            with _lanes(begin, backend) as lanes:
+                answers = pool.map(partial(_in_a_lane, lanes), queries)
+                for query, told in zip(queries, answers, strict=True):
+                    _count_bounded(counts, query, told, backend)
     return counts
+
+
+@contextmanager
+def _lanes(seed: int, backend: str) -> Iterator[SimpleQueue[tuple[Arena, Session]]]:
+    """For each thread the rows of a seed: DuckDB's and a session's."""
+    lanes: SimpleQueue[tuple[Arena, Session]] = SimpleQueue()
+    for _ in range(LANES):
+        arena = Arena.of(seed // OF_A_VARIANT % VARIANTS)
+        lanes.put((arena, bounded_session(arena.tables, backend)))
+    yield lanes
+    for _ in range(LANES):
+        arena, session = lanes.get()
+        session.close()
+        arena.close()
+
+
+def _in_a_lane(lanes: SimpleQueue[tuple[Arena, Session]], query: Generated) -> str | None:
+    """Return what came of a query; None where it has more than one right answer."""
+    if _no_answer(query):
+        return None
+    lane = lanes.get()
+    try:
+        return _bounded_outcome(*lane, query)
+    finally:
+        lanes.put(lane)
+
+
+def _count_bounded(counts: Counts, query: Generated, told: str | None, backend: str) -> None:
+    if told is None:
+        counts.add(query, _no_answer(query) or "left out")
+        return
+    refused = told.startswith("BND-5101")  # the backend has no word for it
+    if refused:
+        counts.unanswered[told.splitlines()[0][:100]] += 1
+    counts.manners[backend] += 1
+    counts.add(query, "same" if told == "same" else "refused" if refused else "wrong")
+    if told != "same" and not refused and counts.add_failure(told):
+        print(f"\nseed {query.seed}, on {backend}\n{told}\n{query.tree.text()}", flush=True)
 
 
 def _no_answer(query: Generated) -> str | None:

@@ -11,7 +11,7 @@ _CHEAP: dict[str, dict[str, str]] = {
     "spark": {
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.master": "local[1]",
+        "spark.master": "local[2]",
         "spark.driver.memory": "3g",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.adaptive.enabled": "false",
