@@ -143,6 +143,10 @@ RUNTIME: dict[str, tuple[str, str]] = {
         "A recursive query still has new rows after the most iterations.",
         "Write UNION instead of UNION ALL, bound the steps in WHERE, or raise 'recursion.max-iterations'.",
     ),
+    "RUN-2026": (
+        "A subquery that is used as a value has several rows.",
+        "Aggregate it, or add ORDER BY .. LIMIT 1.",
+    ),
     "RUN-2900": (
         "An exception that nobody expected ended a job or a lookup.",
         "Read the message; report a defect when it is not the data's or the database's.",

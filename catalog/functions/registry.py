@@ -78,6 +78,9 @@ INTERNAL_NAMES = frozenset(
     }
 )
 
+# single_value(x, rows) is x, the value of a scalar subquery; it raises where rows, their number, is over 1
+_FALLIBLE_INTERNALS = frozenset({"single_value"})
+
 
 @dataclass(frozen=True)
 class Signature:
@@ -133,7 +136,7 @@ def is_deterministic(canonical: str) -> bool:
 def is_fallible(canonical: str) -> bool:
     """Return whether a function can raise on some values (overflow, division by zero, unreadable text)."""
     function = _SCALARS.get(canonical.lower()) or _AGGREGATES.get(canonical.lower())
-    return function is not None and function.fallible
+    return canonical in _FALLIBLE_INTERNALS if function is None else function.fallible
 
 
 def resolve(

@@ -25,13 +25,14 @@ from penstock.engine.expressions.evaluation_errors import (
     bad_cast,
     division_by_zero,
     out_of_range,
+    several_rows,
     too_many_iterations,
 )
 from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Expression, Literal, SortKey
 from penstock.planner.expressions.python_calls import PythonAggregateCall, PythonCall
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.recursive_query import RecursiveQuery
-from penstock.planner.sql_generator.dialect import TOO_MANY_ITERATIONS
+from penstock.planner.sql_generator.dialect import SEVERAL_ROWS, TOO_MANY_ITERATIONS
 from penstock.planner.sql_generator.query import ScannedTable
 
 Suspect = Callable[[Expression | AggregateCall], bool]
@@ -225,6 +226,10 @@ def _endless(match: re.Match[str]) -> tuple[Fault, Suspect]:
     return too_many_iterations(int(match["most"])), lambda part: False
 
 
+def _several(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    return several_rows(), lambda part: isinstance(part, Call) and part.function == "single_value"
+
+
 def _python(name: str) -> Suspect:
     return lambda part: isinstance(part, PythonCall | PythonAggregateCall) and part.body.name == name
 
@@ -238,6 +243,7 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
         _python_gave,
     ),
     (rf"{TOO_MANY_ITERATIONS} (?P<most>\d+)", _endless),
+    (SEVERAL_ROWS, _several),
     # Spark's conditions; our DuckDB macros raise under the same names
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),

@@ -124,6 +124,16 @@ def too_many_iterations(most: int) -> Fault:
     )
 
 
+def several_rows() -> Fault:
+    """Return the fault of a scalar subquery that has more than one row."""
+    return Fault(
+        "RUN-2026",
+        "21000",
+        "a subquery that is used as a value has several rows",
+        "aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1",
+    )
+
+
 def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
     """Check the size of a function's result against ``MOST``. ``sizes`` (int64) has the elements or bytes
     (``unit``) of each row. Raise Fault RUN-2006 when one row, or all rows of the batch together, exceed the

@@ -12,6 +12,8 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.syntax_nodes import FrameBound, OverClause, set_span, span_of
 
+_PARTS = ("PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS")
+
 
 class OverParser:
     """Parses OVER clauses."""
@@ -29,9 +31,13 @@ class OverParser:
         return self.window(begin)
 
     def window(self, begin: int) -> OverClause:
-        """Return the window in parentheses: PARTITION BY, ORDER BY and the frame."""
+        """Return the window in parentheses: the name of another one, PARTITION BY, ORDER BY and the frame."""
         self._tokens.need(TokenType.L_PAREN, "(")
         node = OverClause(partition=[], order=[])
+        # (w ORDER BY b): what is written is added to the window w
+        named = self._tokens.word() not in _PARTS and self._tokens.is_name()
+        if named and (self._tokens.word(1) in _PARTS or self._tokens.at(TokenType.R_PAREN, 1)):
+            node.set("name", self._tokens.identifier("window"))
         # (PARTITION BY a ORDER BY b ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), each part optional
         if self._tokens.take_words("PARTITION"):
             self._tokens.need_word("BY")
@@ -106,27 +112,47 @@ class OverParser:
 
 
 def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:
-    """Replace every ``OVER w`` of a SELECT by a copy of the window it names. Raise SQL-1067 for a name
-    without a window.
+    """Replace every ``OVER w`` and ``OVER (w ..)`` of a SELECT by a copy of the window it names. Raise
+    SQL-1067 for a name without a window.
     """
     for clause in list(node.find_all(OverClause)):
         # OVER (..) has its window already
-        name = clause.args.get("name")
-        if name is None:
+        if clause.args.get("name") is None:
             continue
-        known = windows.get(name.name.lower())
-        if known is None:
-            hint = (
-                did_you_mean(name.name, windows, others=True)
-                or "write WINDOW w AS (PARTITION BY .. ORDER BY ..) behind the query, or OVER (..)"
-            )
-            raise PenstockError(
-                "SQL-1067",
-                f'there is no window "{name.name}"',
-                span=span_of(name),
-                hint=hint,
-                sqlstate="42P20",
-            )
         # errors in the window point to the OVER clause that names it
-        meant, span = known.copy(), span_of(clause)
+        meant, span = refined(clause, windows), span_of(clause)
         clause.replace(meant if span is None else set_span(meant, span.start, span.end))
+
+
+def refined(clause: OverClause, windows: Mapping[str, OverClause]) -> OverClause:
+    """Return a copy of the window that a clause names, with the parts that the clause adds. Raise SQL-1067
+    for a name without a window, and for a part that the window has already.
+    """
+    name = clause.args["name"]
+    known = windows.get(name.name.lower())
+    if known is None:
+        raise _wrong_window(
+            name,
+            f'there is no window "{name.name}"',
+            did_you_mean(name.name, windows, others=True)
+            or "write WINDOW w AS (PARTITION BY .. ORDER BY ..) behind the query, or OVER (..)",
+        )
+    meant = known.copy()
+    for part, words in (("partition", "PARTITION BY"), ("order", "ORDER BY"), ("unit", "a frame")):
+        added = clause.args.get(part)
+        if not added:
+            continue
+        # an order or a partition would mean another frame; a frame is never taken over
+        if part == "partition" or known.args.get(part) or known.args.get("unit"):
+            raise _wrong_window(
+                name,
+                f'{words} cannot be added to the window "{name.name}"',
+                "an ORDER BY and a frame are added where the window has none; write the whole window",
+            )
+        for key in (part, "first", "last", "exclude") if part == "unit" else (part,):
+            meant.set(key, clause.args.get(key))
+    return meant
+
+
+def _wrong_window(name: exp.Identifier, message: str, hint: str) -> PenstockError:
+    return PenstockError("SQL-1067", message, span=span_of(name), hint=hint, sqlstate="42P20")

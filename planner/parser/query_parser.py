@@ -18,7 +18,7 @@ from penstock.planner.parser.from_parser import TableParser
 from penstock.planner.parser.hints import select_hints
 from penstock.planner.parser.keywords import CLAUSES
 from penstock.planner.parser.literal_parser import LiteralParser
-from penstock.planner.parser.over_clause_parser import OverParser, with_windows
+from penstock.planner.parser.over_clause_parser import OverParser, refined, with_windows
 from penstock.planner.parser.parser_context import ParserContext
 from penstock.planner.parser.pipe_parser import PipeParser
 from penstock.planner.parser.pivot_parser import PivotParser
@@ -303,7 +303,9 @@ class QueryParser:
                     span=span_of(name),
                     sqlstate="42712",
                 )
-            windows[name.name.lower()] = window
+            # WINDOW v AS (PARTITION BY a), w AS (v ORDER BY b)
+            base = window.args.get("name")
+            windows[name.name.lower()] = window if base is None else refined(window, windows)
         return windows
 
     def _named_window(self) -> tuple[exp.Identifier, OverClause]:

@@ -37,7 +37,8 @@ class OverClause(exp.Expression):
     bounds ``first`` and ``last``, and ``exclude``, the words behind EXCLUDE. Without a unit no frame was
     written.
 
-    ``name`` is the name of a WINDOW clause; the parser replaces such a node by the named window.
+    ``name`` is the name of a WINDOW clause; the parser replaces such a node by the named window, to which
+    the other parts are added.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {

@@ -19,6 +19,8 @@ TOO_MANY_ITERATIONS = "RECURSION_HAS_NO_END"
 """What a backend's error begins with when WITH RECURSIVE has passed its most iterations; their number
 follows.
 """
+SEVERAL_ROWS = "SCALAR_SUBQUERY_HAS_SEVERAL_ROWS"
+"""A backend's error about a scalar subquery with more than one row."""
 Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
 Filtered = Callable[[exp.Expr], exp.Expr]
 AggregateSpelling = Callable[[AggregateCall, list[exp.Expr], Filtered], exp.Expr]
@@ -215,6 +217,20 @@ def binary(node: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
 def when(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
     """Return CASE WHEN condition THEN value ELSE otherwise END."""
     return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
+
+
+def single_value(raising: str) -> Spelling:
+    """Return the spelling of the value of the only row, by the function that raises its argument."""
+
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        value, rows = args
+        return when(
+            exp.GT(this=rows, expression=integer(1)),
+            function(raising, text(SEVERAL_ROWS)),
+            value,
+        )
+
+    return spelling
 
 
 def is_null(value: exp.Expr) -> exp.Expr:

@@ -250,7 +250,9 @@ def _joined(
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
         # USING (a, b)
-        return _using(left, other, kind, using, combine, context)
+        # ASOF JOIN t USING (k, ts): k is equal and the last column is the nearest, as in DuckDB
+        nearest = {"asof", "using"} <= join.args.keys() and not join.args.get("match_condition")
+        return _using(left, other, kind, using, combine, context, nearest)
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
     # ON .. IN (SELECT ..), ON .. = (SELECT ..)
@@ -533,6 +535,7 @@ def _using(
     names: Sequence[exp.Identifier],
     combine: Combine,
     context: BindContext,
+    nearest: bool,
 ) -> FromClause:
     width = len(left.plan.schema)
     binder = ExpressionBinder(Scope(), context, "USING")
@@ -542,7 +545,8 @@ def _using(
         mine, _ = left.scope.resolve([name])
         theirs, _ = right.scope.resolve([name])
         # USING (k) is ON l.k = r.k; unequal types are cast as = casts them
-        parts.append(binder.call("equal", [_read(mine, 0), _read(theirs, width)], span_of(name)))
+        compared = "greater_equal" if nearest and name is names[-1] else "equal"
+        parts.append(binder.call(compared, [_read(mine, 0), _read(theirs, width)], span_of(name)))
         # The shared column is a time attribute only if both sides say so.
         same = mine.field.role if mine.field.role is theirs.field.role else None
         shared.append((replace(mine.field, name=name.name, role=same), mine.index, theirs.index + width))

@@ -20,10 +20,10 @@ from penstock.planner.binder.scope import FromClause, Relation, Scope
 from penstock.planner.binder.select_hints import BlockHints
 from penstock.planner.binder.select_list import star_columns
 from penstock.planner.binder.subqueries.decorrelation import outer_columns
-from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
+from penstock.planner.expressions.nodes import Column, Direction, Expression, conjunction, conjuncts
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter
-from penstock.planner.parser.syntax_nodes import AllColumns, FunctionCall, span_of
+from penstock.planner.parser.syntax_nodes import AllColumns, FunctionCall, Reference, span_of
 
 Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
 """Filters a FROM clause by conditions that may contain subqueries."""
@@ -108,6 +108,33 @@ def unordered(query: exp.Expr) -> exp.Expr:
     for key in ORDERED:
         bare.set(key, None)
     return bare
+
+
+def with_order_listed(query: exp.Expr) -> tuple[exp.Expr, list[Direction]]:
+    """Return a query with its sort keys behind its list, and their directions. Without LIMIT its ORDER BY is
+    left out.
+    """
+    order = query.args.get("order")
+    if order is None or not isinstance(query, exp.Select):
+        return query, []
+    query = query.copy()
+    keys, listed = [], list(query.expressions)
+    for node in query.args["order"].expressions:
+        key = node.this
+        # ORDER BY 1, and ORDER BY a name of the list
+        named = [item for item in listed if item.alias and item.alias.lower() == key.name.lower()]
+        if isinstance(key, exp.Literal) and not key.is_string and key.name == "1":
+            named = listed[:1]
+        if isinstance(key, Reference) and len(key.expressions) > 1:
+            named = []
+        source = named[0] if named else key
+        keys.append((source.this if isinstance(source, exp.Alias) else source).copy())
+    query.set("expressions", [*listed, *keys])
+    directions = [
+        Direction(bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+        for node in query.args["order"].expressions
+    ]
+    return (query if query.args.get("limit") or query.args.get("offset") else unordered(query)), directions
 
 
 def aggregates(tree: exp.Expr, context: BindContext) -> bool:

@@ -163,6 +163,9 @@ def takes_first(query: exp.Expr, context: BindContext) -> bool:
     """Return whether a query is SELECT, FROM and WHERE with ORDER BY and LIMIT together, or with neither. Its
     rows per outer row are then found by key; any other query is bound whole.
     """
+    # SELECT DISTINCT a .. LIMIT 2: the rows are those that are left of equal ones
+    if query.args.get("distinct"):
+        return False
     words = [query.args.get(key) is not None for key in ORDERED]
     if not is_plain(unordered(query)) or words not in ([True, True, False], [False, False, False]):
         return False

@@ -10,6 +10,7 @@ from functools import partial
 
 from sqlglot import exp
 
+from penstock.catalog.coercion import is_orderable
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, Array, Map, Row
@@ -32,6 +33,7 @@ from penstock.planner.binder.subqueries.correlation import (
     tested_values,
     unordered,
     whole_rows,
+    with_order_listed,
 )
 from penstock.planner.binder.subqueries.decorrelation import outer_aggregate
 from penstock.planner.binder.subqueries.dependent_join import (
@@ -59,7 +61,7 @@ from penstock.planner.logical.aggregate import Aggregate
 from penstock.planner.logical.joins.join import Join, JoinKind
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.projection import Filter, Project
-from penstock.planner.parser.syntax_nodes import AnyOf, ArrayOf, Reference, consume, span_of
+from penstock.planner.parser.syntax_nodes import AnyOf, ArrayOf, consume, span_of
 
 
 @dataclass(frozen=True)
@@ -306,7 +308,7 @@ class SubqueryValues:
     def array(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return ``ARRAY(SELECT y ..)``: every y in the query's order, else ordered by its values."""
         query, span, context = tree.args["query"].this, span_of(tree), binder.context
-        query, directions = _with_order_listed(query)
+        query, directions = with_order_listed(query)
         relation = context.inside(binder.scope).query(query)
         _one_column(len(relation.fields) - len(directions), span)
         rows = whole_rows(relation, binder.scope, _width(binder), context)
@@ -332,7 +334,7 @@ class SubqueryValues:
         return _aggregated(rows, keys, (listed,), span)(0, array)
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
-        """Return a scalar subquery: NULL where it has no row. Raises SQL-1086 where it may have several."""
+        """Return a scalar subquery: NULL where it has no row. Rows that no key makes one are counted."""
         query, span, context = tree.this, span_of(tree), binder.context
         # (SELECT MAX(x) FROM t WHERE t.k = outer.k): one row by construction, correlated or not
         if is_plain(query) and aggregates(query, context) and not query.args.get("distinct"):
@@ -345,7 +347,7 @@ class SubqueryValues:
         if not rows.needs_domain():
             # (SELECT a FROM t), not correlated
             if not one_row_at_most(relation.plan):
-                raise _several(span)
+                return self._counted(tree, binder)
             return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
         if aggregates(query, context):
             # SELECT MAX(i.x) .. LIMIT 1, or SELECT DISTINCT MAX(i.x): as without these words
@@ -353,7 +355,7 @@ class SubqueryValues:
             if bare and (values := self.aggregated(query, binder, span)) is not None:
                 return values[0]
         if not one_row_for(relation.plan, ()):
-            raise _several(span)
+            return self._counted(tree, binder)
         if takes_first_alone(query, context) and not aggregates(query, context):
             return self._one_of(query, binder, span)
         # GROUP BY, UNION, OFFSET, WITH ..: the dependent join
@@ -362,6 +364,31 @@ class SubqueryValues:
         outputs = (*(column(wide, position) for position in positions), column(wide, 0))
         facts = Project(wide, outputs, (*(f"key{i + 1}" for i in range(len(keys))), "value"))
         return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
+
+    def _counted(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return a scalar subquery whose rows are counted: the value of the only row, else RUN-2026. Raises
+        SQL-1086 for values without an order.
+        """
+        query, span, context = tree.this, span_of(tree), binder.context
+        # (SELECT DISTINCT a FROM t): how many rows there are depends on the list
+        rows = (
+            whole_rows(context.inside(binder.scope).query(query), binder.scope, _width(binder), context)
+            if query.args.get("distinct")
+            else inner_rows(tree, binder.scope, _width(binder), context, self.filtering)
+        )
+        if not is_orderable(rows.items[0].type):
+            raise _several(span)
+        rows, keys = _equality_pairs(rows, span, rows.items)
+        value = rows.own(rows.items[0])
+        # of one row any aggregate is its value; with several nobody reads it
+        calls = (AggregateCall("any_value", (value,), value.type), _COUNT)
+        read = _aggregated(rows, keys, calls, span)
+
+        def only(result: Column) -> Expression:
+            count = replace(result, type=BIGINT, index=result.index + 1, name=str(_COUNT))
+            return Call(result.type, True, function="single_value", args=(result, count), span=span)
+
+        return read(0, only)
 
     def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
         """Bind a correlated subquery without aggregates that has one row: the first by its ORDER BY, or the
@@ -424,33 +451,6 @@ class SubqueryValues:
             domain=_domain(rows),
         )
         return [made(value.type, value.nullable, value=value) for value in values]
-
-
-def _with_order_listed(query: exp.Expr) -> tuple[exp.Expr, list[Direction]]:
-    """Return a query with its sort keys behind its list, and their directions. Without LIMIT its ORDER BY is
-    left out.
-    """
-    order = query.args.get("order")
-    if order is None or not isinstance(query, exp.Select):
-        return query, []
-    query = query.copy()
-    keys, listed = [], list(query.expressions)
-    for node in query.args["order"].expressions:
-        key = node.this
-        # ORDER BY 1, and ORDER BY a name of the list
-        named = [item for item in listed if item.alias and item.alias.lower() == key.name.lower()]
-        if isinstance(key, exp.Literal) and not key.is_string and key.name == "1":
-            named = listed[:1]
-        if isinstance(key, Reference) and len(key.expressions) > 1:
-            named = []
-        source = named[0] if named else key
-        keys.append((source.this if isinstance(source, exp.Alias) else source).copy())
-    query.set("expressions", [*listed, *keys])
-    directions = [
-        Direction(bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
-        for node in query.args["order"].expressions
-    ]
-    return (query if query.args.get("limit") or query.args.get("offset") else unordered(query)), directions
 
 
 def not_false(pair: tuple[Expression, Expression]) -> Expression:

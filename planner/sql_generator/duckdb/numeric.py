@@ -30,6 +30,7 @@ from penstock.planner.sql_generator.dialect import (
     integer,
     named,
     same_names,
+    single_value,
     text,
     when,
 )
@@ -329,6 +330,14 @@ def _log(call: Call, args: list[exp.Expr]) -> exp.Expr:
     )
 
 
+def _sign(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    signed = typed(named("sign"))(call, args)
+    if not isinstance(call.args[0].type, Float | Double):
+        return signed
+    # of NaN DuckDB returns 0
+    return when(function("isnan", args[0].copy()), args[0].copy(), signed)
+
+
 NUMBERS: dict[str, Spelling] = {
     **OPERATORS,
     "add": _moved(exp.Add),
@@ -341,6 +350,7 @@ NUMBERS: dict[str, Spelling] = {
     "is_true": is_truth(True),
     "is_false": is_truth(False),
     "if": conditional,
+    "single_value": single_value("error"),
     "nvl2": nvl2,
     "coalesce": named("coalesce"),
     "nullif": named("nullif"),
@@ -351,7 +361,7 @@ NUMBERS: dict[str, Spelling] = {
     "floor": typed(named("floor")),
     "round": _round,
     "bround": _bround,
-    "sign": typed(named("sign")),
+    "sign": _sign,
     "sqrt": _within("sqrt", 0, "NaN"),
     "ln": _within("ln", 0, None, strict=True),
     "log10": _within("log10", 0, None, strict=True),

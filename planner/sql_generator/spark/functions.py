@@ -24,6 +24,7 @@ from penstock.planner.sql_generator.dialect import (
     infix,
     named,
     same_names,
+    single_value,
     when,
 )
 from penstock.planner.sql_generator.spark.intervals import us_interval
@@ -185,6 +186,7 @@ FUNCTIONS: dict[str, Spelling] = {
     "like": like(exp.Like),
     "ilike": like(exp.ILike),
     "if": conditional,
+    "single_value": single_value("raise_error"),
     "nvl2": nvl2,
     "sign": named("sign"),
     "is_nan": named("isnan"),

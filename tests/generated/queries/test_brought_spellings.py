@@ -67,6 +67,14 @@ SELECT id, map_union(map('a', v, 'b', 1), map('a', k))['a'] AS m, array_slice(ar
 SELECT id, CAST(CAST(ts + INTERVAL '1.987654' SECOND AS TIMESTAMP(2)) AS STRING) AS a, CAST(CAST('2024-01-01 00:00:0' || k || '.56' AS TIMESTAMP(0)) AS TIMESTAMP(6)) AS b, CAST(CAST(ts + INTERVAL '0.987654' SECOND AS TIME(1)) AS STRING) AS c FROM u => SELECT id, rtrim(rtrim(left(strftime(ts + to_microseconds(1987654), '%Y-%m-%d %H:%M:%S.%f'), 22), '0'), '.') AS a, ('2024-01-01 00:00:0' || k)::TIMESTAMP AS b, rtrim(rtrim(left(strftime(ts + to_microseconds(987654), '%H:%M:%S.%f'), 10), '0'), '.') AS c FROM u
 SELECT k, CAST(ts + INTERVAL '0.987654' SECOND AS TIMESTAMP(0)) AS a, count(*) AS n FROM u GROUP BY k, CAST(ts + INTERVAL '0.987654' SECOND AS TIMESTAMP(0)) => SELECT k, date_trunc('second', ts + to_microseconds(987654)) AS a, count(*) AS n FROM u GROUP BY ALL
 SELECT id, last_value(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a, nth_value(v, 2) FROM LAST OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS b FROM u => SELECT id, last_value(v IGNORE NULLS) OVER (PARTITION BY k ORDER BY id) AS a, lag(v) OVER (PARTITION BY k ORDER BY id) AS b FROM u
+SELECT id, (SELECT s FROM w WHERE w.id = u.id) AS n, coalesce((SELECT w.v + u.v FROM w WHERE w.id = u.id AND w.k > 1), -1) AS m FROM u
+SELECT id, (SELECT DISTINCT k FROM w WHERE w.k = u.k) AS n, (SELECT DISTINCT 1 FROM w WHERE w.v > u.v) AS m FROM u
+SELECT id, (SELECT k FROM w WHERE w.k = u.k UNION SELECT k FROM t WHERE t.k = u.k) AS n FROM u
+SELECT id, (SELECT v FROM w WHERE w.k = u.k) AS n FROM u WHERE k = 99
+SELECT id, r.v FROM u, LATERAL (SELECT DISTINCT v FROM w WHERE w.k = u.k ORDER BY v NULLS LAST LIMIT 2) AS r
+SELECT u.id, v, w.v AS m FROM u ASOF LEFT JOIN w USING (k, v)
+SELECT id, nth_value(v, 2) OVER w AS a, sum(v) OVER (w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS b, sum(v) OVER (W) AS c FROM u WINDOW w AS (PARTITION BY k ORDER BY id)
+SELECT id, sum(v) OVER b AS e, count(*) OVER (a) AS f, rank() OVER (a ORDER BY id DESC) AS g FROM u WINDOW a AS (PARTITION BY k), b AS (a ORDER BY id)
 """.strip().split("\n")
 
 

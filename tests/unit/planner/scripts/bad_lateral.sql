@@ -85,7 +85,7 @@ hint: write the aggregate in the query around it; for the value of its row, sele
 ====
 SELECT (SELECT DISTINCT max(channel) FROM city ORDER BY 1 OFFSET 1) FROM bid
 ---
-error[SQL-1086]: a scalar subquery may return one row only
+error[SQL-1601]: max(channel) is an aggregate of the query around the subquery: it reads only columns of that
   1 | SELECT (SELECT DISTINCT max(channel) FROM city ORDER BY 1 OFFSET 1) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1
+    |                         ^^^^^^^^^^^^
+hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate

@@ -12,26 +12,12 @@ error[SQL-1085]: IN compares 2 values with 1 column
     |                                              ^^^^^^^^^^^^^^^^^^^^^^^
 hint: list 2 values in the subquery
 ====
-SELECT (SELECT size FROM city)
----
-error[SQL-1086]: a scalar subquery may return one row only
-  1 | SELECT (SELECT size FROM city)
-    |        ^^^^^^^^^^^^^^^^^^^^^^^
-hint: aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1
-====
 SELECT (SELECT size, name FROM city LIMIT 1)
 ---
 error[SQL-1085]: a scalar subquery returns one column, this returns 2
   1 | SELECT (SELECT size, name FROM city LIMIT 1)
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: list one column
-====
-SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
----
-error[SQL-1086]: a scalar subquery may return one row only
-  1 | SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1
 ====
 SELECT (SELECT max(size) FROM city WHERE name = bid.chanel) FROM bid
 ---

@@ -482,3 +482,17 @@ Project expressions=(auction, value) names=(auction, s)
                     : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
             Scan city columns=(0, 1, 2)
               : name STRING, country STRING, size INT
+====
+# no key says that there is one row for each name, so the rows are counted
+SELECT (SELECT size FROM city WHERE name = bid.channel) AS size FROM bid
+---
+Project expressions=(single_value(any_value(size), count(*))) names=(size)
+  : size INT
+  Join kind=left left_keys=(3) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate keys=(0) aggregates=(any_value(size), count(*)) names=(any_value(size), count(*)) phase=single
+      : name STRING, any_value(size) INT, count(*) BIGINT NOT NULL
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
