@@ -67,6 +67,7 @@ CLOCK_EXEMPT = {
 THREAD_EXEMPT = {
     "engine/api/threads.py": "makes the threads that a program's end waits for",
     "engine/task_manager/task_manager.py": "owns the slots; a slot is a thread",
+    "engine/task_manager/interpreter_turns.py": "slots wait for their turn here",
     "engine/job/job_manager.py": "the thread a job master is driven by",
     "engine/storage/object_store.py": "its lock is renewed while another thread publishes",
     "engine/job/job.py": "the user's handle, waited on by any thread",

@@ -412,6 +412,7 @@ class SourceStatus:
     """The result of a poll: ``more`` rows now, ``ended`` for good, or neither. Then poll again at ``wake_ms``
     (clock milliseconds) at the latest.
 
+    ``caught_up``: there may be more rows by now, but the poll returned all there were.
     ``rests``: a history was read completely, and nothing follows in this deployment.
     """
 
@@ -419,6 +420,7 @@ class SourceStatus:
     ended: bool = False
     wake_ms: int | None = None
     rests: bool = False
+    caught_up: bool = False
 
 
 BuildOperator = Callable[[AnyOperatorSpec, JobOptions], Operator]

@@ -198,6 +198,7 @@ class Task:
         self._paused = self._history_reported = False
         self._ending = False
         self._poll_again_ms = 0.0
+        self._caught_up = False
         self._arrivals = self.operators[0].arrivals
         self._next_tick_ms = 0.0
         self._aligning_since_ms: float | None = None
@@ -211,6 +212,11 @@ class Task:
     def is_source(self) -> bool:
         """Whether barriers are injected here."""
         return self._gate is None
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether it has no backlog of its own: the last poll of its source returned all there was."""
+        return self._gate is not None or self._caught_up
 
     def post(self, message: TaskMessage) -> None:
         """Post a message for the next step; any thread may."""
@@ -404,6 +410,7 @@ class Task:
         status = self.chain.poll()
         had_rows = counters.rows_out > rows_before
         self.metrics.batches += had_rows
+        self._caught_up = status.caught_up or not status.more
         if status.ended:
             self._finish()
         # no rows now: sleep until the source wants to be polled

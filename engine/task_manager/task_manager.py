@@ -13,6 +13,7 @@ from penstock.engine.api.threads import EngineThread
 from penstock.engine.exchange.channel import Wakeup
 from penstock.engine.task.messages import TaskFailed, TaskReport, TasksReleased, TasksStarted
 from penstock.engine.task.task import Did, Task
+from penstock.engine.task_manager.interpreter_turns import PROCESS_TURNS, InterpreterTurns
 from penstock.engine.task_manager.task_deployment import Deployment
 
 # steps of one task before the next has its turn
@@ -25,11 +26,21 @@ from its barrier.
 
 
 class Slot:
-    """Drives the tasks of one subtask number, last chain first: rows in flight drain before more are read."""
+    """Drives the tasks of one subtask number, last chain first: rows in flight drain before more are read.
 
-    def __init__(self, name: str, clock: Clock, report: Callable[[TaskReport], None]) -> None:
+    While it keeps up with its sources it makes its passes in ``turns``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        report: Callable[[TaskReport], None],
+        turns: InterpreterTurns = PROCESS_TURNS,
+    ) -> None:
         self._clock = clock
         self._report = report
+        self._turns = turns
         self._tasks: list[Task] = []
         self._changed = threading.Condition()
         # set by other threads, read without the lock in wake()
@@ -70,13 +81,25 @@ class Slot:
         while not self._releasing:
             # reset before the pass, so that a wake during it is not lost
             self._woken = False
-            worked, wake_ms = self._pass()
+            worked, wake_ms = self._take_turn() if self._keeps_up() else self._pass()
             if not worked:
                 self._wait(wake_ms)
         for task in self._tasks:
             self._close(task)
         if self._on_released is not None:
             self._on_released()
+
+    def _keeps_up(self) -> bool:
+        """Whether no source of the slot has more rows for now: then latency counts, not throughput."""
+        return all(task.keeps_up for task in self._tasks)
+
+    def _take_turn(self) -> tuple[bool, float | None]:
+        """Make a pass while no other slot that keeps up makes one."""
+        turn = self._turns.acquire()
+        try:
+            return self._pass()
+        finally:
+            self._turns.release(turn)
 
     def _pass(self) -> tuple[bool, float | None]:
         """Step every task; return whether any did something, and when the earliest of them wants to be

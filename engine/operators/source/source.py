@@ -85,6 +85,12 @@ PAUSE_MS = 10
 
 _MORE = SourceStatus(more=True)
 
+# A batch of fewer rows than asked for is all that a source had, if it is small. Readers of files return whole
+# pieces, mostly larger ones, however many rows follow.
+SMALL_ROWS = 32_768
+
+_CAUGHT_UP = SourceStatus(more=True, caught_up=True)
+
 
 @dataclass(eq=False)
 class _Split:
@@ -217,7 +223,12 @@ class SourceOperator(HeadOperator, ListState):
         if split.reader is None:
             split.reader = self._connector.open(split.split_id, split.position)
             self._open_readers += 1
-        rows = split.reader.poll(min(allowed, self._rows_at_once, self._first_rows(split)))
+        most = min(self._rows_at_once, self._first_rows(split))
+        rows = split.reader.poll(min(allowed, most))
+        # all that the split had for now, or all that its rate allows
+        caught_up = (
+            rows is not None and rows.num_rows < most and (allowed < most or rows.num_rows < SMALL_ROWS)
+        )
         if rows is not None:
             self._emit(rows, split, out)
         # the split has no more rows, now and ever
@@ -230,7 +241,9 @@ class SourceOperator(HeadOperator, ListState):
             )
             split.empty_since_ms = now_ms if split.empty_since_ms is None else split.empty_since_ms
             out.split(SplitEvent(SplitEventKind.EMPTY, split.origin, split.split_id))
-        return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
+        if not self._live and self._discover_ms is None:
+            return SourceStatus(ended=True)
+        return _CAUGHT_UP if caught_up else _MORE
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         reported = [

@@ -77,6 +77,17 @@ def test_a_split_is_opened_and_ended_once() -> None:
     assert operator.poll(out).ended
 
 
+def test_a_source_is_caught_up_when_it_gave_all_there_was() -> None:
+    """All its rate allows, however many, or fewer rows than were asked for; not while more are there."""
+    clock, out = ManualClock(1_000), Taken()
+    paced = open_source(numbers(1, **{"rows-per-second": "10"}), clock=clock, batch=100)
+    paced.poll(out)
+    clock.advance(500)
+    assert paced.poll(out).caught_up
+    backlog = open_source(numbers(1), batch=4)
+    assert [backlog.poll(out).caught_up for _ in range(6)] == [False] * 5 + [True]
+
+
 def test_every_file_gives_a_few_rows_before_one_gives_many(tmp_path: Path) -> None:
     """The watermark waits for the first row of each file, which few rows are read for."""
     files, rows = 12, 40_000
