@@ -4,6 +4,7 @@ memory comes to it with the first write. Nothing is copied when it grows, so no 
 
 from __future__ import annotations
 
+import math
 import mmap
 import resource
 import sys
@@ -34,7 +35,7 @@ def extend_array(array: np.ndarray, size: int) -> np.ndarray | None:
     while isinstance(owner, np.ndarray):
         owner = owner.base
     shape = (size, *array.shape[1:])
-    if not isinstance(owner, ReservedMemory) or array.itemsize * int(np.prod(shape)) > len(owner):
+    if not isinstance(owner, ReservedMemory) or array.itemsize * math.prod(shape) > len(owner):
         return None
     wider = np.ndarray(shape, array.dtype, buffer=owner)
     # a slice from the middle, or columns of a wider table, are no array of their own
@@ -44,10 +45,12 @@ def extend_array(array: np.ndarray, size: int) -> np.ndarray | None:
 
 def reserve_zeros(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray | None:
     """Return zeros that can grow in place; ``None`` where they are few, or where address space is short."""
-    needed = kind.itemsize * int(np.prod(shape))
+    # not numpy's product: it took 2 % of q8, whose arrays are small and many
+    needed = kind.itemsize * math.prod(shape)
+    if needed < LEAST_BYTES or sys.platform != "linux" or sys.maxsize < 1 << 32:
+        return None
     # where the user limits address space, it is not ours to reserve
-    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    if needed < LEAST_BYTES or limited or sys.platform != "linux" or sys.maxsize < 1 << 32:
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         return None
     try:
         space = ReservedMemory(

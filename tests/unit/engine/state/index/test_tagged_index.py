@@ -79,6 +79,10 @@ def test_rows_that_came_not_long_ago_need_no_hash() -> None:
     again = index.lookup_or_insert(np.concatenate([other] * 20))[0]
     assert sorted(again[:100]) == sorted(slots[:100])
     assert (index.lookup(rows)[:100] == -1).all() and (index.lookup(other) == again[:100]).all()
+    # nothing is forgotten one by one while it is not in use
+    index._calls_without = 1
+    index.remove(again[:50])
+    assert not index._recent.size and (index.lookup(other)[:50] == -1).all()
     index.remove(index.live_slots())
     assert (index.lookup(rows) == -1).all()
 
