@@ -49,6 +49,8 @@ def start_on_backend(query: PlannedQuery, state: SessionState) -> Result:
     final order.
     """
     sink, options, backends = query.plan, query.options, state.backends
+    if isinstance(sink, Sink) and sink.changes is not None:
+        return _change_in_database(sink)
     if isinstance(sink, Sink) and sink.table is not None:
         return _write_to_spark(sink, query, backends)
     rows_plan = sink.inputs[0]
@@ -57,6 +59,17 @@ def start_on_backend(query: PlannedQuery, state: SessionState) -> Result:
     stream = BackendStream(rows, backend.name)
     state.add_stream(stream)
     return Result(Shape(rows_plan.schema, order=final_order(sink)), stream, memory=state.memory)
+
+
+def _change_in_database(sink: Sink) -> Result:
+    """Have a database carry out an UPDATE or DELETE of its table, and wait for it."""
+    from penstock.engine.connectors.database.row_changes import changed_rows
+    from penstock.engine.connectors.lakehouse.staged_overwrite import RowCounts
+
+    assert sink.changes is not None
+    count = changed_rows(sink)
+    counts = RowCounts(deleted=count) if sink.changes.kind == "DELETE" else RowCounts(updated=count)
+    return replace(note_result(str(counts)), rowcount=counts.total)
 
 
 def _write_to_spark(sink: Sink, query: PlannedQuery, backends: BoundedBackends) -> Result:

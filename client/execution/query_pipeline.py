@@ -115,6 +115,8 @@ class QueryPipeline:
         check_plan(bound, self._state.settings)
         # UPDATE, DELETE and MERGE read tables that end, in every mode
         if isinstance(bound, Sink) and bound.changes is not None:
+            if bound.changes.in_database:
+                return self._in_database(bound, backend)
             mode = "batch"
         options = PlannerOptions.from_settings(self._state.settings, mode, backend)
         is_supported = partial(_is_supported, backends=_candidates(options.backend))
@@ -140,6 +142,14 @@ class QueryPipeline:
         if runtime == "batch" and history is not None:
             raise no_stream(history)
         return OptimizedQuery(bound, plan, runtime, options, history)
+
+    def _in_database(self, bound: Sink, backend: str | None) -> OptimizedQuery:
+        """Return a change that a database carries out: no rule sees it. SQL-1601 for what it cannot say."""
+        from penstock.engine.connectors.database.row_changes import check_change
+
+        check_change(bound)
+        options = PlannerOptions.from_settings(self._state.settings, "batch", backend)
+        return OptimizedQuery(bound, bound, "batch", options, None)
 
     def plan_physical(self, query: OptimizedQuery) -> PlannedQuery:
         """Place exchanges, chain operators and make the job graph; a batch query is left as it is.

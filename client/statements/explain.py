@@ -66,6 +66,11 @@ def stage_text(state: SessionState, planned: PlannedQuery, trace: Trace, stage: 
             return json.dumps(
                 {"plan": explain.explain_json(planned.plan, facts_of(planned.facts)), "job": job}, indent=2
             )
+    # an UPDATE or DELETE that a database carries out: show its statement
+    if isinstance(planned.plan, Sink) and planned.plan.changes is not None and planned.graph is None:
+        from penstock.engine.connectors.database.row_changes import change_text
+
+        return f"in {planned.plan.changes.table.connector}: {change_text(planned.plan)}"
     # a batch query has no job: show the backend's text
     if planned.graph is None:
         return _on_backend(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from penstock.catalog.catalog import Catalog
+from penstock.catalog.connectors.database import DATABASES
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
@@ -18,7 +19,9 @@ from penstock.catalog.system_tables import SYSTEM
 from penstock.catalog.tables import CatalogTable, MaterializedView, ObjectPath, View
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.ddl.alter_table import altered_declaration
+from penstock.planner.binder.ddl.changeable_tables import check_changeable
 from penstock.planner.binder.ddl.create_table import bind_table, copied_table, table_of_query
+from penstock.planner.binder.ddl.database_changes import database_sink
 from penstock.planner.binder.ddl.inferred_columns import CompletedTable, with_inferred_columns
 from penstock.planner.binder.ddl.insert import sink_for
 from penstock.planner.binder.ddl.merge_into import merging_sink
@@ -169,8 +172,12 @@ class Binder:
         context = self.context(parameters, query)
         if options := query.tree.this.meta.get("options"):
             table = with_hinted_options(table, options)
-        sink_of = merging_sink if query.tree.args["kind"] == "MERGE" else changing_sink
-        return sink_of(statement, table, context)
+        kind = query.tree.args["kind"]
+        check_changeable(table, statement.target.span, "MERGE INTO" if kind == "MERGE" else kind)
+        if kind == "MERGE":
+            return merging_sink(statement, table, context)
+        bind = database_sink if table.connector in DATABASES else changing_sink
+        return bind(statement, table, context)
 
     def _written_order(self, relation: Relation, query: Query) -> LogicalPlan:
         """Return the plan of rows that are written to a table. Over a stream that ends an order by time sorts

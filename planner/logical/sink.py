@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import field
 from functools import cached_property
 
+from penstock.catalog.connectors.database import DATABASES
 from penstock.catalog.connectors.registry import writes_to_stdout
 from penstock.catalog.errors import Span
 from penstock.catalog.frozen_dataclass import dataclass
@@ -61,6 +62,11 @@ class RowChanges:
     lone_delete: bool = False
     fate: str = FATE
     row: str = ""
+
+    @property
+    def in_database(self) -> bool:
+        """Whether the table's database changes the rows: the sink's input has the new values of SET."""
+        return self.table.connector in DATABASES
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from penstock.planner.expressions.nodes import LiteralValue
 
 # as the readers of files
 BATCH_ROWS = 32_768
+PLACEHOLDER = "\0"
+"""Where a value is in the text of ``change``: no name has this character, as one may have a question mark."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ def shown(text: str, values: list[object], placeholder: str) -> str:
 
 
 def _shown(value: object) -> str:
+    if value is None:
+        return "NULL"
     if isinstance(value, bool | int | float):
         return str(value).upper()
     return "'" + str(value).replace("'", "''") + "'"
@@ -165,6 +169,9 @@ class WritableDatabase(Database, Protocol):
 
     def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a statement with placeholders ``?`` and return its rows."""
+
+    def change(self, text: str, values: Sequence[Any]) -> int:
+        """Run an UPDATE or DELETE with a ``PLACEHOLDER`` for each value; return how many rows it changed."""
 
     def locked(self, text: str) -> str:
         """Return a SELECT that locks the rows it returns until the transaction ends."""

@@ -17,6 +17,7 @@ from penstock.catalog.types import DataType, Double, Float, String
 from penstock.engine.api.row_pieces import as_one, batches_of
 from penstock.engine.connectors.database.database import (
     BATCH_ROWS,
+    PLACEHOLDER,
     Select,
     conflict_text,
     failed,
@@ -145,6 +146,9 @@ class DuckDbFile:
 
     def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self._ask(text, list(values)).fetchall()]
+
+    def change(self, text: str, values: Sequence[Any]) -> int:
+        return int(self.run(text.replace(PLACEHOLDER, "?"), values)[0][0])
 
     def locked(self, text: str) -> str:
         return text

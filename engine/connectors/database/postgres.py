@@ -20,6 +20,7 @@ from penstock.catalog.secrets import redact_url
 from penstock.catalog.types import Binary, DataType, Decimal, Double, Float, String
 from penstock.engine.connectors.database.database import (
     BATCH_ROWS,
+    PLACEHOLDER,
     Select,
     conflict_text,
     failed,
@@ -286,6 +287,14 @@ class PostgresConnection:
     def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         # from the placeholder ? of all databases to psycopg's %s
         return self.ask(text.replace("%", "%%").replace("?", "%s"), list(values))
+
+    def change(self, text: str, values: Sequence[Any]) -> int:
+        try:
+            with self.connection.cursor() as cursor:
+                cursor.execute(text.replace("%", "%%").replace(PLACEHOLDER, "%s"), list(values))
+                return cursor.rowcount
+        except self._driver.Error as error:
+            raise self.failure("the PostgreSQL server does not take the change", error) from error
 
     def locked(self, text: str) -> str:
         return f"{text} FOR UPDATE"

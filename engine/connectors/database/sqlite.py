@@ -16,6 +16,7 @@ from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Date, Decimal, String, is_integer, is_timestamp
 from penstock.engine.connectors.database.database import (
     BATCH_ROWS,
+    PLACEHOLDER,
     Select,
     conflict_text,
     failed,
@@ -148,6 +149,12 @@ class SqliteFile:
 
     def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._ask(text, list(values))
+
+    def change(self, text: str, values: Sequence[Any]) -> int:
+        try:
+            return self.connection.execute(text.replace(PLACEHOLDER, "?"), list(values)).rowcount
+        except sqlite3.Error as error:
+            raise self.failure(f"the SQLite file {self.path} does not take the change", error) from error
 
     def locked(self, text: str) -> str:
         return text

@@ -24,6 +24,8 @@ def check_changeable(table: CatalogTable, span: Span, kind: str) -> None:
         hint = f"{kind} the tables it reads: the view follows those that are streams"
         raise PenstockError("SQL-1094", message, span=span, hint=hint, sqlstate="42809")
     is_local = table.connector == "filesystem" and object_scheme(table.options.get("path", "")) is None
+    if table.connector in DATABASES and kind in ("UPDATE", "DELETE"):
+        return
     if table.connector not in _LAKEHOUSE and not is_local:
         why, instead = _refusal(table)
         raise PenstockError(
@@ -60,8 +62,8 @@ def _refusal(table: CatalogTable) -> tuple[str, str]:
     connector = table.connector
     if connector in DATABASES:
         return (
-            f"{connector} changes its rows itself",
-            "run the statement in the database; INSERT INTO a table with a PRIMARY KEY replaces rows by key",
+            f"{connector} changes its rows itself, and only by UPDATE and DELETE",
+            "run it in the database; INSERT INTO a table with a PRIMARY KEY replaces rows by key",
         )
     if connector in _LOGS:
         return (

@@ -24,7 +24,6 @@ from penstock.planner.binder.built_syntax import (
     with_spans,
 )
 from penstock.planner.binder.context import BindContext
-from penstock.planner.binder.ddl.changeable_tables import check_changeable
 from penstock.planner.binder.ddl.insert import target_fields
 from penstock.planner.binder.ddl.row_changes import (
     OwnNames,
@@ -66,7 +65,6 @@ class _Action:
 def merging_sink(statement: ChangeRows, table: CatalogTable, context: BindContext) -> Sink:
     """Return the sink of a MERGE."""
     tree, span = statement.query.tree, statement.target.span
-    check_changeable(table, span, "MERGE INTO")
     source = _name_of(tree.args["source"], span)
     target = tree.this.alias or statement.target.text.rpartition(".")[2]
     actions = [

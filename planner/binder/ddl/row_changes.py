@@ -25,7 +25,7 @@ from penstock.planner.binder.built_syntax import (
     with_spans,
 )
 from penstock.planner.binder.context import BindContext
-from penstock.planner.binder.ddl.changeable_tables import check_changeable, check_ends
+from penstock.planner.binder.ddl.changeable_tables import check_ends
 from penstock.planner.binder.ddl.insert import stored_value, target_fields
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.nodes import Case, Column, Expression
@@ -83,7 +83,6 @@ def own_names(tree: exp.Expr, *columns: Sequence[Field]) -> OwnNames:
 def changing_sink(statement: ChangeRows, table: CatalogTable, context: BindContext) -> Sink:
     """Return the sink of an UPDATE or DELETE."""
     tree, span = statement.query.tree, statement.target.span
-    check_changeable(table, span, tree.args["kind"])
     assigned = assigned_values(tree.args.get("assignments") or (), table, span)
     for own in (tree.args.get("where"), *assigned.values()):
         if own is not None:
@@ -159,19 +158,24 @@ def assigned_values(assignments: Sequence[exp.Expr], table: CatalogTable, span: 
 
 def _query(tree: exp.Expr, table: CatalogTable, assigned: dict[str, exp.Expr], names: OwnNames) -> exp.Expr:
     """Return the query of the rows: the columns, whether the row is changed, its fate, and its new values."""
-    where, fate = tree.args.get("where"), DELETED if tree.args["kind"] == "DELETE" else UPDATED
-    condition = exp.Boolean(this=True) if where is None else where.copy()
-    found = case([(condition, exp.Boolean(this=True))], exp.Boolean(this=False))
-    found.args["ifs"][0].meta["clause"] = "WHERE"
+    fate = DELETED if tree.args["kind"] == "DELETE" else UPDATED
     items: list[exp.Expr] = [column(field.name) for field in table.physical_fields]
     # each of them is computed once: the others read it by its name
-    items.append(named(with_spans(found, span_of(where)), names.hit))
+    items.append(tested_condition(tree.args.get("where"), names.hit))
     items.append(named(case([(column(names.hit), number(fate))], number(KEPT)), names.fate))
     for place, value in enumerate(assigned.values()):
         # of other rows a value is not computed: it may fail there
         new = with_spans(case([(column(names.hit), value.copy())], None), span_of(value))
         items.append(named(new, names.new(place)))
     return exp.Select(expressions=items, from_=from_table(tree.this.copy()))
+
+
+def tested_condition(where: exp.Expr | None, name: str) -> exp.Expr:
+    """Return ``CASE WHEN condition THEN TRUE ELSE FALSE END AS name``: NULL is not TRUE."""
+    condition = exp.Boolean(this=True) if where is None else where.copy()
+    found = case([(condition, exp.Boolean(this=True))], exp.Boolean(this=False))
+    found.args["ifs"][0].meta["clause"] = "WHERE"
+    return named(with_spans(found, span_of(where)), name)
 
 
 def refuse_calls_over_rows(tree: exp.Expr, context: BindContext) -> None:

@@ -15,10 +15,10 @@ hint: UPDATE, DELETE and MERGE change local files, Delta and Iceberg tables: INS
 CREATE TABLE pg (id INT) WITH ('connector' = 'postgres', 'url' = 'postgresql://h/db', 'table-name' = 'pg');
 MERGE INTO pg USING airline ON pg.id = 1 WHEN MATCHED THEN DELETE
 ---
-error[SQL-1601]: MERGE INTO of pg is not supported: postgres changes its rows itself
+error[SQL-1601]: MERGE INTO of pg is not supported: postgres changes its rows itself, and only by UPDATE and DELETE
   2 | MERGE INTO pg USING airline ON pg.id = 1 WHEN MATCHED THEN DELETE
     |            ^^
-hint: run the statement in the database; INSERT INTO a table with a PRIMARY KEY replaces rows by key
+hint: run it in the database; INSERT INTO a table with a PRIMARY KEY replaces rows by key
 ====
 CREATE TABLE far (n INT) WITH ('connector' = 'filesystem', 'path' = 's3://b/far', 'format' = 'parquet');
 UPDATE far SET n = 1
