@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api import arrow_numpy
 from penstock.engine.expressions.datum import Datum, Evaluate, Rows, either, repeated
-from penstock.engine.expressions.nested.lists import Lists, lists_of, picked
+from penstock.engine.expressions.nested.lists import Lists, lists_of, member, picked
 from penstock.engine.expressions.nested.map_functions import checked_keys
 
 
@@ -160,7 +160,7 @@ def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
 
 def _entries_of(column: pa.Array) -> tuple[Lists, pa.Array, pa.Array]:
     lists = lists_of(column)
-    return lists, pc.struct_field(lists.flat, 0), pc.struct_field(lists.flat, 1)
+    return lists, member(lists.flat, 0), member(lists.flat, 1)
 
 
 def _map_filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:

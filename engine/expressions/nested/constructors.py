@@ -22,7 +22,7 @@ from penstock.engine.expressions.datum import (
 )
 from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory
-from penstock.engine.expressions.nested.lists import Lists, elements_like, lists_of, picked
+from penstock.engine.expressions.nested.lists import Lists, elements_like, lists_of, member, picked
 from penstock.engine.expressions.nested.map_functions import checked_keys
 
 
@@ -132,12 +132,12 @@ def _value_of_key(data: Datum, key: Datum) -> pa.Array:
         data, key = aligned(data, key)
     lists = lists_of(data)
     # at most one entry a row, because keys are unique
-    hit = np.flatnonzero(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    hit = np.flatnonzero(elements_like(lists, member(lists.flat, 0), key))
     positions = np.full(len(data), -1, np.int64)
     positions[lists.parents[hit]] = hit
     unknown = nulls_of(key) if isinstance(key, pa.Array) else None
     missing = either(positions < 0, unknown)
-    return picked(pc.struct_field(lists.flat, 1), positions, missing)
+    return picked(member(lists.flat, 1), positions, missing)
 
 
 def _at_time_zone(bound: BoundCall) -> Kernel:

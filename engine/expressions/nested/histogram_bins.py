@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
 from penstock.engine.expressions.evaluation_errors import bad_argument
 from penstock.engine.expressions.kernel_factory import BoundCall
-from penstock.engine.expressions.nested.lists import Lists, lists_of
+from penstock.engine.expressions.nested.lists import Lists, lists_of, member
 
 
 def histogram_bins(bound: BoundCall) -> Kernel:
@@ -20,7 +19,7 @@ def histogram_bins(bound: BoundCall) -> Kernel:
     def kernel(histograms: Datum, *_: Datum) -> pa.Array:
         (column,) = aligned(histograms)
         lists = lists_of(column)
-        values, counts = (pc.struct_field(lists.flat, i).cast(pa.float64()) for i in range(2))
+        values, counts = (member(lists.flat, i).cast(pa.float64()) for i in range(2))
         if counts.null_count:
             raise bad_argument("a count of a histogram is NULL")
         from penstock.engine.kernels.functions.histogram_bins import merge_bins

@@ -55,7 +55,7 @@ class Lists:
     def maps(self) -> pa.MapArray:
         """Return lists of (key, value) as maps."""
         mask = None if self.missing is None else arrow_numpy.array_of(self.missing)
-        keys, values = (pc.struct_field(self.flat, i) for i in range(2))
+        keys, values = (member(self.flat, i) for i in range(2))
         return pa.MapArray.from_arrays(self._offsets(), keys, values, mask=mask)
 
     def filter(self, keep: np.ndarray) -> Lists:
@@ -82,10 +82,25 @@ class Lists:
 
 def lists_of(column: pa.Array) -> Lists:
     """Return a column of arrays or maps as lists; maps are lists of key and value. Slices are supported."""
-    if pa.types.is_map(column.type):
+    is_map = pa.types.is_map(column.type)
+    if len(column) and not column.null_count and (is_map or pa.types.is_list(column.type)):
+        # without a call of Arrow, each of which takes as long as all of this: batches may be small
+        offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
+        begin, count = int(offsets[0]), int(offsets[-1]) - int(offsets[0])
+        flat = column.values.slice(begin, count)
+        if is_map:
+            # not the map's keys and items: those forget where a slice of entries begins
+            flat = pa.StructArray.from_arrays([flat.field(0), flat.field(1)], ["key", "value"])
+        return Lists(flat, np.diff(offsets).astype(np.int64))
+    if is_map:
         column = entries(column)
     # flatten() leaves out the elements below NULL lists, so the lengths of those are 0
     return Lists(column.flatten(), lengths_of(column), nulls_of(column))
+
+
+def member(rows: pa.StructArray, index: int) -> pa.Array:
+    """Return a field of rows, NULL where the row is."""
+    return pc.struct_field(rows, index) if rows.null_count else rows.field(index)
 
 
 def picked(flat: pa.Array, positions: np.ndarray, missing: np.ndarray | None) -> pa.Array:

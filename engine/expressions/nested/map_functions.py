@@ -26,6 +26,7 @@ from penstock.engine.expressions.nested.lists import (
     firsts,
     interleaved,
     lists_of,
+    member,
     picked,
 )
 from penstock.engine.expressions.text.split_and_join import splitter
@@ -60,7 +61,7 @@ def _repeated(keys: Lists) -> int:
 def _part(index: int) -> Kernel:
     def part(column: pa.Array) -> pa.Array:
         lists = lists_of(column)
-        return Lists(pc.struct_field(lists.flat, index), lists.lengths, lists.missing).column()
+        return Lists(member(lists.flat, index), lists.lengths, lists.missing).column()
 
     return columnwise(part)
 
@@ -73,7 +74,7 @@ def _contains_key(data: Datum, key: Datum) -> pa.Array:
     if not isinstance(data, pa.Array):
         data, key = aligned(data, key)
     lists = lists_of(data)
-    has_key = lists.any(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    has_key = lists.any(elements_like(lists, member(lists.flat, 0), key))
     unknown = (
         nulls_of(key) if isinstance(key, pa.Array) else None if key.is_valid else np.ones(len(data), np.bool_)
     )
@@ -104,7 +105,7 @@ def _from_entries(column: pa.Array) -> pa.Array:
         without = lists.any(unknown)
         missing = without if missing is None else missing | without
         lists = lists.filter(~without[lists.parents])
-    keys, values = (pc.struct_field(lists.flat, i) for i in range(2))
+    keys, values = (member(lists.flat, i) for i in range(2))
     checked_keys(Lists(keys, lists.lengths))
     return Lists(pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, missing).maps()
 
@@ -112,7 +113,7 @@ def _from_entries(column: pa.Array) -> pa.Array:
 def _concat(*columns: pa.Array) -> pa.Array:
     joined = interleaved([lists_of(column) for column in columns])
     # the same key in two maps is an error, as in Spark
-    checked_keys(Lists(pc.struct_field(joined.flat, 0), joined.lengths))
+    checked_keys(Lists(member(joined.flat, 0), joined.lengths))
     return joined.maps()
 
 

@@ -323,6 +323,26 @@ def _capitalized(s: pa.Array) -> pa.Array:
     return array_of_strings(offsets.astype(np.int64) - first, out, validity(s), _TEXT)
 
 
+def _first_codes(texts: pa.Array) -> pa.Array:
+    """Return the code of each text's first character, 0 for an empty text."""
+    offsets, data = string_parts(texts)
+    begins, found = offsets[:-1], np.diff(offsets) > 0
+    if not found.any():
+        return array_of(np.zeros(len(texts), np.int32), nulls_of_any(texts), _INT)
+
+    def bits(nth: int, mask: int) -> np.ndarray:
+        return (data[np.minimum(begins + nth, data.size - 1)] & mask).astype(np.int32)
+
+    codes = bits(0, 0xFF)
+    if (found & (codes >= 0x80)).any():
+        # UTF-8: the first byte says how many follow, each with six bits
+        second = bits(0, 0x1F) << 6 | bits(1, 0x3F)
+        third = bits(0, 0x0F) << 12 | bits(1, 0x3F) << 6 | bits(2, 0x3F)
+        fourth = bits(0, 0x07) << 18 | bits(1, 0x3F) << 12 | bits(2, 0x3F) << 6 | bits(3, 0x3F)
+        codes = np.select([codes < 0x80, codes < 0xE0, codes < 0xF0], [codes, second, third], fourth)
+    return array_of(np.where(found, codes, 0), nulls_of_any(texts), _INT)
+
+
 def _chr(bound: BoundCall) -> Kernel:
     # chr(n) takes n modulo 256; a negative n is an empty text, entry 256.
     latin = pa.array([*(chr(code) for code in range(256)), ""])
@@ -382,6 +402,6 @@ TEXT: dict[str, Factory] = {
     "starts_with": _test(pc.starts_with, "starts_with"),
     "ends_with": _test(pc.ends_with, "ends_with"),
     "contains": _test(pc.match_substring, "contains"),
-    "ascii": lambda bound: duckdb_kernel("CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", _INT),
+    "ascii": plain(columnwise(_first_codes)),
     "chr": _chr,
 }

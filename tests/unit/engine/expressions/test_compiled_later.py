@@ -261,6 +261,18 @@ def test_few_rows_need_no_machine_code() -> None:
     assert calls == ["general", "general", "compiled", "compiled"]
 
 
+def test_many_batches_of_one_row_need_machine_code() -> None:
+    calls: list[str] = []
+    kernel = kernel_factory.compiled_later(
+        lambda *_: calls.append("general") or lit, lambda *_: calls.append("compiled") or lit
+    )
+    for _ in range(25):
+        kernel(pa.nulls(1), pa.scalar(1))
+        # constants alone
+        kernel(pa.scalar(1))
+    assert 5 < calls.count("general") < 30 and calls[-1] == "compiled"
+
+
 def test_machine_code_is_as_python_runs_it() -> None:
     from penstock.engine.kernels.functions import list_sets, number_texts, text_scans
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -63,3 +64,27 @@ def test_a_constant_list_is_repeated(column: pa.Array) -> None:
     for count in (0, 1, 3):
         many = repeated(column[0], count)
         assert many.type == column.type and many.to_pylist() == column.to_pylist() * count
+
+
+def test_lists_are_those_of_any_slice() -> None:
+    maps = pa.array([[("a", 1), ("b", None)], [], [("c", 3)], None], pa.map_(pa.string(), pa.int64()))
+    pairs = [[{"key": key, "value": value} for key, value in one] for one in maps.to_pylist()[:3]]
+    # entries that are a slice themselves
+    entries = pa.array([{"key": key, "value": 0} for key in "xyz"], maps.type.field(0).type).slice(1)
+    of_slice = pa.Array.from_buffers(
+        maps.type, 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32))], children=[entries]
+    )
+    for column, expected in [
+        (maps.slice(0, 3), pairs),
+        (maps.slice(1, 2), pairs[1:]),
+        (maps.slice(2), [pairs[2], None]),
+        (of_slice.slice(1), [[{"key": "z", "value": 0}]]),
+        (pa.array([[1], [2, 3], [], None]).slice(1, 2), [[2, 3], []]),
+        (pa.array([[1], None, [2, 3]]).slice(1), [None, [2, 3]]),
+        (pa.array([], pa.list_(pa.int64())), []),
+    ]:
+        lists = lists_of(column)
+        assert lists.column().to_pylist() == expected
+        assert lists.lengths.dtype == np.int64 and lists.flat.to_pylist() == [
+            part for one in expected for part in one or ()
+        ]

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from penstock.catalog.types import from_arrow
+from penstock.catalog.types import STRING, from_arrow
 from penstock.engine.expressions.nested.lists import firsts, lists_of, members
 from penstock.engine.expressions.text import scanned_texts
 from penstock.engine.expressions.text.scanned_texts import crc32, like_kernel, reversed_texts, unbase64
 from tests.unit.engine.expressions.against_spark import run
+from tests.unit.engine.expressions.calls import call, col
 from tests.unit.engine.expressions.nested_cases import bound
 
 WORDS = [
@@ -138,3 +139,18 @@ def test_sets_of_lists_are_those_of_python():
     assert firsts(a.starts, codes).tolist() == first
     shared = [value in other for one, other in zip(mine, theirs, strict=True) for value in one]
     assert members(a, codes, b, others).tolist() == shared
+
+
+def test_the_code_of_the_first_character_is_that_of_python() -> None:
+    letters = ["a", "\x00", "\x7f", "\x80", "é", "\u07ff", "\u0800", "日", "\uffff", "😀", "\U0010ffff"]
+    texts = ["", None, *letters, *(letter + "xyz" for letter in letters), "", "é"]
+    expected = [None if text is None else ord(text[0]) if text else 0 for text in texts]
+    for column, wanted in [
+        (pa.array(["zz", *texts]).slice(1), expected),
+        (pa.array(texts).slice(0, 2), expected[:2]),
+        (pa.array(["ab", "", "c"]), [97, 0, 99]),
+        (pa.array([None, None], pa.string()), [None, None]),
+        (pa.array([], pa.string()), []),
+    ]:
+        batch = pa.record_batch([column], names=["s"])
+        assert run(call("ascii", col(batch, "s", STRING)), batch).to_pylist() == wanted
