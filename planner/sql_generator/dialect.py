@@ -47,6 +47,8 @@ class Flavour:
     """Whether OVER has GROUPS, EXCLUDE, and ORDER BY among the arguments of FIRST_VALUE."""
     recursive_union = True
     """Whether WITH RECURSIVE allows UNION without ALL."""
+    nests_selects = False
+    """Whether a CTE that is read once is written where it is read."""
     asof_join = False
     """Whether there is an ASOF JOIN."""
     raising = ""

@@ -1,8 +1,10 @@
-"""A bounded plan as one SQL text: one CTE per node. Columns are addressed by position (c0, c1, ..), so
+"""A bounded plan as one SQL text: one select per node. Columns are addressed by position (c0, c1, ..), so
 repeated names are harmless.
 """
 
 from __future__ import annotations
+
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -38,6 +40,7 @@ from penstock.planner.sql_generator import windows
 from penstock.planner.sql_generator.dialect import Flavour
 from penstock.planner.sql_generator.expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
 from penstock.planner.sql_generator.nearest_join import nearest_select
+from penstock.planner.sql_generator.nested_selects import nested
 from penstock.planner.sql_generator.over import over_select, top_select, with_ties
 from penstock.planner.sql_generator.unnest import unnest_select
 from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
@@ -70,10 +73,29 @@ class BoundedQuery:
     column.
     """
 
-    text: str
+    ctes: tuple[tuple[str, exp.Expr], ...]
+    select: exp.Expr
+    recursive: bool
+    flavour: Flavour
     relations: tuple[ScannedTable, ...]
     schema: Schema
-    python_functions: tuple[PythonScalar | PythonAggregate, ...] = ()
+
+    # written when it is needed: most plans are only asked whether a backend has words for them
+    @cached_property
+    def text(self) -> str:
+        """The whole query."""
+        dialect, ctes, select = self.flavour.dialect, list(self.ctes), self.select
+        if self.flavour.nests_selects:
+            ctes, select = nested(ctes, select)
+        if not ctes:
+            return select.sql(dialect)
+        listed = ",\n".join(f"{name} AS ({body.sql(dialect)})" for name, body in ctes)
+        return f"WITH {'RECURSIVE ' if self.recursive else ''}{listed}\n{select.sql(dialect)}"
+
+    @property
+    def python_functions(self) -> tuple[PythonScalar | PythonAggregate, ...]:
+        """The functions that the backend registers before the query."""
+        return tuple(self.flavour.python_functions.values())
 
 
 def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
@@ -89,14 +111,8 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
     select = exp.select(*(items or [_NOTHING.copy()])).from_(aliased(root))
     if isinstance(plan, Sort | TopN):
         select = writer.sorted(select, plan)
-    ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
-    recursive = "RECURSIVE " if writer.recursive else ""
-    functions = tuple(flavour.python_functions.values())
     return BoundedQuery(
-        f"WITH {recursive}{ctes}\n{select.sql(flavour.dialect)}",
-        tuple(writer.relations),
-        plan.schema,
-        functions,
+        tuple(writer.ctes), select, writer.recursive, flavour, tuple(writer.relations), plan.schema
     )
 
 
@@ -298,12 +314,8 @@ class _PlanText:
         side, kind = self.flavour.join_words[plan.kind]
         # A cross join is a join ON TRUE.
         condition = exp.and_(*parts, copy=False) if parts else exp.true()
-        joined = exp.Join(
-            this=exp.to_table(self.relation(plan.right), alias="r"), side=side, kind=kind, on=condition
-        )
-        select = exp.select(*(items or [_NOTHING.copy()])).from_(
-            exp.to_table(self.relation(plan.left), alias="l")
-        )
+        joined = exp.Join(this=aliased(self.relation(plan.right), "r"), side=side, kind=kind, on=condition)
+        select = exp.select(*(items or [_NOTHING.copy()])).from_(aliased(self.relation(plan.left), "l"))
         select.append("joins", joined)
         return select
 
@@ -354,14 +366,12 @@ class _PlanText:
             )
         items = [left(i) for i in range(width)] + [right(i) for i in range(other)]
         select = exp.select(*(exp.alias_(item, f"c{i}") for i, item in enumerate(items))).from_(
-            exp.to_table(self.relation(plan.left), alias="l")
+            aliased(self.relation(plan.left), "l")
         )
         side, kind = self.flavour.join_words[plan.kind]
         select.append(
             "joins",
-            exp.Join(
-                this=exp.to_table(versions, alias="r"), side=side, kind=kind, on=exp.and_(*parts, copy=False)
-            ),
+            exp.Join(this=aliased(versions, "r"), side=side, kind=kind, on=exp.and_(*parts, copy=False)),
         )
         return select
 

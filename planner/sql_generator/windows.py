@@ -36,9 +36,10 @@ def named(name: str) -> exp.Expr:
     return exp.column(name, table=ROWS)
 
 
-def aliased(relation: str) -> exp.Table:
+def aliased(relation: str, alias: str = ROWS) -> exp.Table:
     """Return a relation under the alias by which its columns are read."""
-    return exp.to_table(relation, alias=ROWS)
+    # made here: sqlglot's own function parses the name
+    return exp.Table(this=exp.to_identifier(relation), alias=exp.TableAlias(this=exp.to_identifier(alias)))
 
 
 class Ctes(Protocol):

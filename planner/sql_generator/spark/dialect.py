@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
+from functools import cache
 
 from sqlglot import exp
 
@@ -49,6 +50,12 @@ _MONTHS = Foreign("INTERVAL MONTH")
 """The interval type that Spark casts to INT and back."""
 
 
+@cache
+def _parsed(kind: str) -> exp.DataType:
+    """A type, parsed once: sqlglot takes longer for that than for a copy."""
+    return exp.DataType.build(kind, dialect="spark")
+
+
 def spark_sql(plan: LogicalPlan) -> BoundedQuery:
     """Return the Spark SQL of a bounded plan. Raise BND-5101 for an expression without a spelling."""
     return bounded_query(plan, SparkFlavour())
@@ -64,6 +71,7 @@ class SparkFlavour(Flavour):
     raising = "raise_error"
     narrows_windows = False
     full_frames = False
+    nests_selects = True
     functions = FUNCTIONS
     aggregates = AGGREGATES
 
@@ -73,7 +81,7 @@ class SparkFlavour(Flavour):
         # sqlglot would write ARRAY<TIME> as ARRAY<TIMESTAMP>
         if isinstance(kind, Null | Time | Array | Map | Row | Foreign):
             return _as_written(to_spark(kind))
-        return exp.DataType.build(to_spark(kind), dialect="spark")
+        return _parsed(to_spark(kind)).copy()
 
     def literal(self, literal: Literal) -> exp.Expr:
         value, kind = literal.value, literal.type

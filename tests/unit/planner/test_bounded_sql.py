@@ -1,4 +1,4 @@
-"""Bounded plans as text: a CTE per node, columns by position, literals escaped by the dialect, refusals
+"""Bounded plans as text: a select per node, columns by position, literals escaped by the dialect, refusals
 with a sentence.
 """
 
@@ -46,15 +46,30 @@ TABLE = CatalogTable("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t
 SCAN = Scan(TABLE, (1, 0))
 
 
-def test_a_cte_per_node_and_literals_by_the_dialect() -> None:
+def test_a_select_per_node_and_literals_by_the_dialect() -> None:
     text = Literal(STRING, False, value="it's \\ 1; DROP TABLE x--")
     plan = Filter(SCAN, Call(BOOLEAN, True, function="equal", args=(Column(STRING, True, index=0), text)))
-    assert spark_sql(plan).text.split("\n") == [
-        "WITH n0 AS (SELECT x.`a``b` AS c0, x.`year` AS c1 FROM t_0 AS x),",
-        r"n1 AS (SELECT x.c0 AS c0, x.c1 AS c1 FROM n0 AS x WHERE (x.c0 = 'it\'s \\ 1; DROP TABLE x--'))",
-        "SELECT CAST(x.c0 AS STRING) AS c0, CAST(x.c1 AS INT) AS c1 FROM n1 AS x",
+    assert spark_sql(plan).text == (
+        "SELECT CAST(x.c0 AS STRING) AS c0, CAST(x.c1 AS INT) AS c1 FROM (SELECT x.c0 AS c0, x.c1 AS c1 "
+        "FROM (SELECT x.`a``b` AS c0, x.`year` AS c1 FROM t_0 AS x) AS x "
+        r"WHERE (x.c0 = 'it\'s \\ 1; DROP TABLE x--')) AS x"
+    )
+    assert duckdb_sql(plan).text.split("\n") == [
+        'WITH n0 AS (SELECT x."a`b" AS c0, x."year" AS c1 FROM t_0 AS x),',
+        "n1 AS (SELECT x.c0 AS c0, x.c1 AS c1 FROM n0 AS x WHERE (x.c0 = 'it''s \\ 1; DROP TABLE x--'))",
+        "SELECT CAST(x.c0 AS TEXT) AS c0, CAST(x.c1 AS INT) AS c1 FROM n1 AS x",
     ]
-    assert "'it''s \\ 1; DROP TABLE x--'" in duckdb_sql(plan).text
+
+
+def test_what_is_read_twice_or_lies_deep_is_a_cte_of_spark() -> None:
+    twice = Filter(SCAN, Literal(BOOLEAN, False, value=True))
+    joined = Join(twice, twice, JoinKind.INNER, (0,), (0,))
+    assert spark_sql(joined).text.startswith("WITH n1 AS (SELECT ")
+    assert spark_sql(joined).text.count(" n1 AS ") == 3
+    deep: LogicalPlan = SCAN
+    for _ in range(100):
+        deep = Filter(deep, Literal(BOOLEAN, False, value=True))
+    assert 2 <= spark_sql(deep).text.count(" AS (SELECT ") <= 4
 
 
 def framed(frame: Frame) -> Over:
@@ -103,7 +118,7 @@ def test_the_order_stands_at_the_end_and_ties_are_broken() -> None:
 
 def test_no_columns_keep_the_number_of_rows() -> None:
     query = spark_sql(Project(SCAN, (), ()))
-    assert query.text.endswith("SELECT 1 AS nothing FROM n1 AS x")
+    assert query.text.startswith("SELECT 1 AS nothing FROM (")
 
 
 def test_every_function_has_a_spelling_or_is_refused() -> None:
