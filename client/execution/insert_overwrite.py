@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from penstock.engine.api.job_options import JobOptions
     from penstock.engine.api.locations import Location
     from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
-    from penstock.engine.connectors.lakehouse.staged_overwrite import ReplacedTable, StagedOverwrite
+    from penstock.engine.connectors.row_replacement.replaced_table import ReplacedTable
+    from penstock.engine.connectors.row_replacement.staged_overwrite import StagedOverwrite
 
 # in the directory of the state: the new rows of lakehouse tables
 _STAGED = ".penstock.overwrites"
@@ -89,8 +90,8 @@ def _replacement(
         from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
 
         return ReplacementDirectory(table, constants, read=_reads(bound, table) or None)
-    from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
-    from penstock.engine.connectors.lakehouse.staged_row_changes import StagedRowChanges
+    from penstock.engine.connectors.row_replacement.staged_overwrite import StagedOverwrite
+    from penstock.engine.connectors.row_replacement.staged_row_changes import StagedRowChanges
 
     # machines share the directory of the state, if they share any
     within = state_dir / _STAGED if isinstance(state_dir, Path) else None

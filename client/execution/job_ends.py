@@ -14,7 +14,7 @@ from penstock.engine.api.clock import SystemClock
 from penstock.engine.job.job_state import JobState
 
 if TYPE_CHECKING:
-    from penstock.engine.connectors.lakehouse.staged_overwrite import RowCounts
+    from penstock.engine.connectors.row_replacement.replaced_table import RowCounts
     from penstock.engine.job.job import Job
 
 STOP_S = 60.0  # a last checkpoint of large state takes long; then the job is cancelled

@@ -64,7 +64,7 @@ def start_on_backend(query: PlannedQuery, state: SessionState) -> Result:
 def _change_in_database(sink: Sink) -> Result:
     """Have a database carry out an UPDATE or DELETE of its table, and wait for it."""
     from penstock.engine.connectors.database.row_changes import changed_rows
-    from penstock.engine.connectors.lakehouse.staged_overwrite import RowCounts
+    from penstock.engine.connectors.row_replacement.replaced_table import RowCounts
 
     assert sink.changes is not None
     count = changed_rows(sink)

@@ -28,7 +28,7 @@ from penstock.engine.changelog.consolidate import Fold
 from penstock.planner.expressions.nodes import SortKey
 
 if TYPE_CHECKING:
-    from penstock.engine.connectors.lakehouse.staged_overwrite import RowCounts
+    from penstock.engine.connectors.row_replacement.replaced_table import RowCounts
     from penstock.engine.job.job import Job
 
 _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at the latest after it

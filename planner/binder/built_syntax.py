@@ -26,7 +26,7 @@ def column(*parts: str) -> Reference:
     return Reference(expressions=[exp.to_identifier(part, quoted=True) for part in parts])
 
 
-def number(value: int | str) -> exp.Literal:
+def number(value: int | str) -> exp.Expr:
     """Return a literal of a number."""
     return exp.Literal.number(value)
 

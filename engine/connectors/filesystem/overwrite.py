@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +31,13 @@ from penstock.engine.connectors.filesystem.staged_files import (
     exclusive_staging,
     remove_staging,
 )
-from penstock.engine.connectors.lakehouse.commit_conflicts import other_version
+from penstock.engine.connectors.row_replacement.replaced_table import other_version
+from penstock.engine.storage.locked_directory import (
+    delete_abandoned,
+    locked,
+    locked_directory,
+    named_directories,
+)
 
 _MARK = ".penstock.overwrite-"
 _REPLACED_LOG = ".replaced-commits"
@@ -207,11 +211,11 @@ def finish_interrupted(table: CatalogTable) -> None:
     """
     root = table_directory(table).resolve()
     try:
-        for path in _named(root, _MARK) if root.is_dir() else ():
+        for path in named_directories(root, _MARK) if root.is_dir() else ():
             if not (path / _INTENT).exists():
                 continue
             # None: its process is alive
-            lock = _locked(path)
+            lock = locked(path)
             if lock is None:
                 continue
             try:
@@ -306,51 +310,6 @@ def _not_exchanged(place: Path, cause: OSError) -> PenstockError:
         kind=Kind.EXTERNAL,
         sqlstate="58030",
     )
-
-
-def locked_directory(within: Path, prefix: str) -> tuple[Path, int]:
-    """Make a directory of a new name, and lock it. Return it, and the descriptor that holds the lock until it
-    is closed.
-    """
-    while True:
-        path = Path(tempfile.mkdtemp(prefix=prefix, dir=within))
-        # another process may take it for abandoned before it is locked
-        with contextlib.suppress(FileNotFoundError):
-            lock = _locked(path)
-            if lock is not None and path.exists():
-                return path, lock
-            if lock is not None:
-                os.close(lock)
-
-
-def delete_abandoned(within: Path, prefix: str) -> None:
-    """Delete this user's directories of processes that have ended: nobody holds their locks."""
-    for path in _named(within, prefix):
-        # another process may have deleted it meanwhile; in a shared directory it may be another user's
-        with contextlib.suppress(FileNotFoundError, PermissionError):
-            lock = _locked(path) if path.lstat().st_uid == os.getuid() else None
-            if lock is not None:
-                shutil.rmtree(path, ignore_errors=True)
-                os.close(lock)
-
-
-def _named(within: Path, prefix: str) -> Sequence[Path]:
-    return sorted(
-        path
-        for path in within.iterdir()
-        if path.name.startswith(prefix) and path.is_dir() and not path.is_symlink()
-    )
-
-
-def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds the lock of a directory until it is closed; None if another has it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _umask() -> int:

@@ -24,7 +24,7 @@ from penstock.engine.connectors.filesystem.arrow_filesystems import resolve
 from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory, files_version
 from penstock.engine.connectors.filesystem.sink import FilesystemSink, table_directory
 from penstock.engine.connectors.filesystem.source import csv_dialect
-from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader, Version
+from penstock.engine.connectors.row_replacement.replaced_table import RowReader, Version
 
 _BYTE_ORDER_MARK = "\ufeff"
 _WITH_SCHEMA = {"parquet": "parquet", "arrow": "ipc"}

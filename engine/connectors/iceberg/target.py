@@ -49,10 +49,9 @@ from penstock.engine.connectors.lakehouse.columns import (
 from penstock.engine.connectors.lakehouse.commit_conflicts import (
     commit_lock,
     conflicts_persist,
-    other_version,
     superseded,
 )
-from penstock.engine.connectors.lakehouse.staged_overwrite import RowReader, Version
+from penstock.engine.connectors.row_replacement.replaced_table import RowReader, Version, other_version
 from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 EPOCH, ATTEMPT = "penstock.epoch.", "penstock.attempt."

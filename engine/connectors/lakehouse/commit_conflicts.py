@@ -29,18 +29,6 @@ def superseded(where: str, newest: int, mine: int) -> PenstockError:
     )
 
 
-def other_version(where: str) -> PenstockError:
-    """Return the error of rows that were computed from a version that is not the newest one any more."""
-    return PenstockError(
-        "DAT-4618",
-        f"another writer has changed {where} since this statement began to read it: nothing is replaced",
-        hint="run the statement again: it reads the newest rows",
-        kind=Kind.EXTERNAL,
-        retriable=True,
-        sqlstate="40001",
-    )
-
-
 def conflicts_persist(where: str, error: Exception) -> PenstockError:
     """Return the error of a commit that others got ahead of at each try."""
     return PenstockError(

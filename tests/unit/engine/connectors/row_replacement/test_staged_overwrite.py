@@ -21,7 +21,7 @@ from penstock.client.session import Session
 from penstock.engine.connectors.delta import target as delta_target
 from penstock.engine.connectors.iceberg import replaced_files
 from penstock.engine.connectors.iceberg import target as iceberg_target
-from penstock.engine.connectors.lakehouse import staged_overwrite
+from penstock.engine.connectors.row_replacement import staged_overwrite
 from tests.harness.patience import PATIENCE_S
 
 pytest.importorskip("deltalake", reason="the extra delta is not installed")

@@ -18,7 +18,7 @@ from penstock.client.session import Session
 from penstock.engine.connectors.delta import target as delta_target
 from penstock.engine.connectors.iceberg import target as iceberg_target
 from penstock.engine.connectors.iceberg.iceberg_table import opened_catalog
-from penstock.engine.connectors.lakehouse.staged_overwrite import StagedOverwrite
+from penstock.engine.connectors.row_replacement.staged_overwrite import StagedOverwrite
 from tests.harness.patience import PATIENCE_S
 
 deltalake: Any = pytest.importorskip("deltalake", reason="the extra delta is not installed")

@@ -14,7 +14,8 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.tables import CatalogTable
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.changelog.consolidate import group_numbers
-from penstock.engine.connectors.lakehouse.staged_overwrite import ReplacedTable, RowCounts, StagedOverwrite
+from penstock.engine.connectors.row_replacement.replaced_table import ReplacedTable, RowCounts
+from penstock.engine.connectors.row_replacement.staged_overwrite import StagedOverwrite
 from penstock.planner.logical.sink import DELETED, INSERTED, KEPT, UPDATED, RowChanges
 
 

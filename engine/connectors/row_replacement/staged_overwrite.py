@@ -1,6 +1,4 @@
-"""INSERT OVERWRITE of a lakehouse table: rows wait in files until their job has ended, then one commit
-replaces the old ones.
-"""
+"""INSERT OVERWRITE: rows wait in files until their job has ended, then one commit replaces the old ones."""
 
 from __future__ import annotations
 
@@ -8,9 +6,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,60 +20,14 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.changelog.consolidate import group_numbers
 from penstock.engine.changelog.row_kinds import OP_FIELD, without_op_column
-from penstock.engine.connectors.filesystem.overwrite import delete_abandoned, locked_directory
+from penstock.engine.connectors.row_replacement.replaced_table import ReplacedTable, RowCounts, Version
+from penstock.engine.storage.locked_directory import delete_abandoned, locked_directory
 
 # rows decoded at once
 _BATCH_ROWS = 32_768
 # so many changes are looked at before the last one of each key is kept
 _CHANGES = 1 << 20
 _PREFIX = "penstock-overwrite-"
-Version = int | str
-"""What a table has at a moment; another commit makes another version."""
-RowReader = Callable[[], Iterator[pa.RecordBatch]]
-"""Reads all rows anew by each call."""
-
-
-@dataclass(frozen=True)
-class RowCounts:
-    """How many rows a statement has changed."""
-
-    updated: int = 0
-    deleted: int = 0
-    inserted: int = 0
-
-    @property
-    def total(self) -> int:
-        """The number that clients show."""
-        return self.updated + self.deleted + self.inserted
-
-    def __str__(self) -> str:
-        named = (("updated", self.updated), ("deleted", self.deleted), ("inserted", self.inserted))
-        parts = [(what, count) for what, count in named if count]
-        if not parts:
-            return "no row changed"
-        first, count = parts[0]
-        texts = [f"{count:,} row{'s' if count != 1 else ''} {first}"]
-        return ", ".join(texts + [f"{count:,} {what}" for what, count in parts[1:]])
-
-
-class ReplacedTable(Protocol):
-    """A lakehouse table whose rows one commit replaces."""
-
-    def version(self, *, rewrites: bool) -> Version:
-        """Return what the table has now. ``rewrites``: the statement reads rows to write them again, so
-        columns that the declaration leaves out are refused.
-        """
-
-    def overwrite(
-        self, statement: str, rows: RowReader, partitions: pa.Table | None, read: Version | None = None
-    ) -> None:
-        """Replace all rows, or those of some partitions, a row of values for each. ``statement`` is a name
-        that no other has: a commit whose outcome was not known is done once. ``read``: the version that the
-        rows were computed from; DAT-4618 when the table has another one by now.
-        """
-
-    def close(self) -> None:
-        """Close what is open."""
 
 
 class StagedOverwrite:
