@@ -45,8 +45,8 @@ def composed(call: FunctionCall, binder: ExpressionBinder, add: Add) -> Expressi
         return _json(call, name, binder, add)
     # MODE() WITHIN GROUP (ORDER BY x) is MODE(x)
     within = call.args.get("within") or []
-    if name == "mode" and not args and len(within) == 1 and not within[0].args.get("desc"):
-        return add(_changed(call, name, [within[0].this], within=[]))
+    if name == "mode":
+        return _mode(call, binder, add)
     if name in _PERCENTILES:
         return _percentile(call, name, binder, add)
     return None
@@ -119,6 +119,25 @@ def _type_of(arg: exp.Expr, binder: ExpressionBinder) -> DataType:
         binder.scope, binder.context, "an aggregate", None, binder.depth, binder.subqueries
     )
     return inner.bind(arg.copy()).type
+
+
+def _mode(call: FunctionCall, binder: ExpressionBinder, add: Add) -> Expression | None:
+    """Return MODE() WITHIN GROUP (ORDER BY x [DESC]), and Spark's MODE(x, deterministic); ``None`` for
+    MODE(x), the smallest of the most frequent values.
+    """
+    within, args, span = call.args.get("within") or [], call.expressions, span_of(call)
+    if len(args) == 2 and isinstance(args[1], exp.Boolean):
+        return add(_changed(call, "mode", args[:1]))
+    if args or len(within) != 1:
+        return None
+    if not within[0].args.get("desc"):
+        return add(_changed(call, "mode", [within[0].this], within=[]))
+    # a histogram is sorted by value: the last of those that occur most often
+    counts = add(_changed(call, "histogram", [within[0].this], within=[]))
+    keys, often = (binder.call(part, [counts], span) for part in ("map_keys", "map_values"))
+    backward = binder.call("reverse", [often], span)
+    place = binder.call("array_position", [backward, binder.call("array_max", [often], span)], span)
+    return binder.call("element_at", [binder.call("reverse", [keys], span), place], span)
 
 
 def _json(call: FunctionCall, name: str, binder: ExpressionBinder, add: Add) -> Expression:

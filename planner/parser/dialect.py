@@ -10,7 +10,8 @@ from sqlglot.tokens import Token, TokenType
 
 class Penstock(Dialect):
     """sqlglot dialect of penstock. Backticks and double quotes both quote names. Single quotes quote strings:
-    a doubled quote is a quote, a backslash is a backslash. In ``E'..'`` a backslash escapes.
+    a doubled quote is a quote, a backslash is a backslash. In ``E'..'`` a backslash escapes; ``R'..'`` is a
+    plain string, as Spark writes one where backslashes escape.
     """
 
     class Tokenizer(tokens.Tokenizer):
@@ -21,6 +22,7 @@ class Penstock(Dialect):
         IDENTIFIERS = ["`", '"']  # noqa: RUF012  # sqlglot's class-level tables
         QUOTES = ["'"]  # noqa: RUF012
         BYTE_STRINGS = [("e'", "'"), ("E'", "'")]  # noqa: RUF012
+        RAW_STRINGS = [("r'", "'"), ("R'", "'")]  # noqa: RUF012
         BYTE_STRING_ESCAPES = ["'", "\\"]  # noqa: RUF012
         COMMENTS = ["--", ("/*", "*/")]  # noqa: RUF012
         NESTED_COMMENTS = False
@@ -56,7 +58,13 @@ _CHARACTERS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a
 
 
 def _unescaped(token: Token, text: str) -> Token:
-    """Return ``E'..'`` as a string of what its escapes mean; other tokens as they are."""
+    """Return ``E'..'`` as a string of what its escapes mean, ``R'..'`` as a string; other tokens as they
+    are.
+    """
+    if token.token_type is TokenType.RAW_STRING:
+        return Token(
+            TokenType.STRING, token.text.replace("''", "'"), token.line, token.col, token.start, token.end
+        )
     if token.token_type is not TokenType.BYTE_STRING:
         return token
     body = text[token.start + 2 : token.end].replace("''", "'")

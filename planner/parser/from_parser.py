@@ -307,6 +307,9 @@ class TableParser:
 
     def _row(self) -> exp.Expr:
         begin = self._tokens.index
+        # VALUES ROW(1, 'a') is VALUES (1, 'a')
+        if self._tokens.at_words("ROW") and self._tokens.at(TokenType.L_PAREN, 1):
+            self._tokens.advance()
         if self._tokens.take(TokenType.L_PAREN):
             items = self._tokens.separated(self._context.scalar)
             self._tokens.need(TokenType.R_PAREN, ")")
@@ -376,9 +379,10 @@ class TableParser:
 
     def _window_argument(self) -> exp.Expr:
         begin = self._tokens.index
-        # SIZE => INTERVAL '1' MINUTE
-        if self._tokens.word() and self._tokens.at(TokenType.FARROW, 1):
-            name = self._tokens.word()
+        # SIZE => INTERVAL '1' MINUTE, `SIZE` => ..
+        token = self._tokens.token()
+        if token and self._tokens.at(TokenType.FARROW, 1) and (self._tokens.word() or self._tokens.is_name()):
+            name = token.text.upper()
             self._tokens.advance(2)
             return self._tokens.spanned(begin, NamedArgument(this=name, expression=self._window_value()))
         return self._window_value()

@@ -287,7 +287,6 @@ _QUERIES = (
         "<any>", "WITH CONDITIONAL", "leave WITH CONDITIONAL ARRAY WRAPPER out: the value is JSON as it is"
     ),
     _Rule("U &", "<string>", "write E and \\u: E'\\u0061'"),
-    _Rule("R", "<string>", "leave {last} out: a backslash in a text is itself"),
     _Rule("_UTF8|_UTF16|_UTF32|_LATIN1", "<string>", "leave {last} out: texts are UTF-8"),
     _Rule("<word>", "EXISTS", "write {last} IN (SELECT ..), or EXISTS (SELECT ..) alone"),
     _Rule("KEEP", "(", "write max_by(value, order), or min_by"),

@@ -42,7 +42,10 @@ def checked_keys(keys: Lists) -> None:
         raise bad_argument("a key of a map is NULL")
     again = _repeated(keys)
     if again >= 0:
-        raise bad_argument(f"the key {keys.flat[again].as_py()!r} occurs twice in a map")
+        raise bad_argument(
+            f"the key {keys.flat[again].as_py()!r} occurs twice in a map",
+            "keep one value of each key, as by GROUP BY key in a query below",
+        )
 
 
 def _repeated(keys: Lists) -> int:

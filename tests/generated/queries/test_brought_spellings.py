@@ -13,7 +13,7 @@ from tests.generated.queries.generated.trial import CUTS, Arena, Manner, check
 from tests.harness.length import of_length
 
 MANNERS = (Manner(), Manner(2, 3, CUTS), Manner(1, 9, CUTS, 2))
-QUERIES = """
+QUERIES = r"""
 SELECT k, count(*) AS n FROM u GROUP BY k, s WITH ROLLUP => SELECT k, count(*) AS n FROM u GROUP BY ROLLUP (k, s)
 SELECT k, s, sum(v) AS n FROM u GROUP BY k, s WITH CUBE => SELECT k, s, sum(v) AS n FROM u GROUP BY CUBE (k, s)
 SELECT k, s, sum(v) AS n FROM u GROUP BY k, s GROUPING SETS ((k, s), (s), ()) => SELECT k, s, sum(v) AS n FROM u GROUP BY GROUPING SETS ((k, s), (s), ())
@@ -67,6 +67,9 @@ SELECT id, map_union(map('a', v, 'b', 1), map('a', k))['a'] AS m, array_slice(ar
 SELECT id, CAST(CAST(ts + INTERVAL '1.987654' SECOND AS TIMESTAMP(2)) AS STRING) AS a, CAST(CAST('2024-01-01 00:00:0' || k || '.56' AS TIMESTAMP(0)) AS TIMESTAMP(6)) AS b, CAST(CAST(ts + INTERVAL '0.987654' SECOND AS TIME(1)) AS STRING) AS c FROM u => SELECT id, rtrim(rtrim(left(strftime(ts + to_microseconds(1987654), '%Y-%m-%d %H:%M:%S.%f'), 22), '0'), '.') AS a, ('2024-01-01 00:00:0' || k)::TIMESTAMP AS b, rtrim(rtrim(left(strftime(ts + to_microseconds(987654), '%H:%M:%S.%f'), 10), '0'), '.') AS c FROM u
 SELECT k, CAST(ts + INTERVAL '0.987654' SECOND AS TIMESTAMP(0)) AS a, count(*) AS n FROM u GROUP BY k, CAST(ts + INTERVAL '0.987654' SECOND AS TIMESTAMP(0)) => SELECT k, date_trunc('second', ts + to_microseconds(987654)) AS a, count(*) AS n FROM u GROUP BY ALL
 SELECT id, last_value(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY id) AS a, nth_value(v, 2) FROM LAST OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS b FROM u => SELECT id, last_value(v IGNORE NULLS) OVER (PARTITION BY k ORDER BY id) AS a, lag(v) OVER (PARTITION BY k ORDER BY id) AS b FROM u
+SELECT k, mode() WITHIN GROUP (ORDER BY v DESC) AS a, mode(v, true) AS b FROM u GROUP BY k => SELECT k, list_extract(list_reverse_sort(list(v) FILTER (WHERE n = m)), 1) AS a, min(v) FILTER (WHERE n = m) AS b FROM (SELECT *, max(n) OVER (PARTITION BY k) AS m FROM (SELECT k, v, count(v) AS n FROM u GROUP BY k, v)) GROUP BY k
+SELECT id, regexp_replace(s, r'\w$', R'x''y') AS a, n FROM u JOIN (VALUES ROW(1, 'a'), ROW(2, 'b')) AS r(k, n) USING (k) => SELECT id, regexp_replace(s, '[ab]$|c$', 'x''y') AS a, n FROM u JOIN (VALUES (1, 'a'), (2, 'b')) AS r(k, n) USING (k)
+SELECT count(*) AS n FROM TUMBLE(`DATA` => TABLE t, `TIMECOL` => DESCRIPTOR(ts), "SIZE" => INTERVAL '10' MINUTES) => SELECT count(ts) AS n FROM t
 SELECT id, (SELECT s FROM w WHERE w.id = u.id) AS n, coalesce((SELECT w.v + u.v FROM w WHERE w.id = u.id AND w.k > 1), -1) AS m FROM u
 SELECT id, (SELECT DISTINCT k FROM w WHERE w.k = u.k) AS n, (SELECT DISTINCT 1 FROM w WHERE w.v > u.v) AS m FROM u
 SELECT id, (SELECT k FROM w WHERE w.k = u.k UNION SELECT k FROM t WHERE t.k = u.k) AS n FROM u
