@@ -43,8 +43,6 @@ def composed(call: FunctionCall, binder: ExpressionBinder, add: Add) -> Expressi
         return _binned(call, binder, add)
     if name in ("json_arrayagg", "json_objectagg"):
         return _json(call, name, binder, add)
-    # MODE() WITHIN GROUP (ORDER BY x) is MODE(x)
-    within = call.args.get("within") or []
     if name == "mode":
         return _mode(call, binder, add)
     if name in _PERCENTILES:
