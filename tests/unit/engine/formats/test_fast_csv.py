@@ -101,3 +101,24 @@ def test_the_kernels_wait_for_a_block_worth_them(monkeypatch: pytest.MonkeyPatch
     assert reader.plain(data) is None
     assert isinstance(reader.plain(data), pa.RecordBatch)
     assert isinstance(parser().plain(data), pa.RecordBatch), "once loaded, they are there for every reader"
+
+
+@pytest.mark.parametrize("length", [1, 20, 70])
+def test_records_of_another_width_are_not_plain_wherever_they_are(length: int) -> None:
+    lines = [f"{n},{'x' * (n * 7 % length)},2,2020-01-01 00:00:00,y" for n in range(60)]
+    good = ("\n".join(lines) + "\n").encode()
+    assert parser().plain(good).equals(parser().parse(good))
+    for at in range(59):
+        # one value fewer, one more, both, a blank line, an end of a line that is missing or too early
+        first, second = lines[at].split(","), lines[at + 1].split(",")
+        for pair in [
+            [",".join(first[:-1]), lines[at + 1]],
+            [lines[at], lines[at + 1] + ","],
+            [",".join(first[:-1]), ",".join([*second, "z"])],
+            [lines[at], "", lines[at + 1]],
+            [lines[at] + "," + lines[at + 1]],
+            ["\n".join(first), ",".join(second)],
+        ]:
+            data = "\n".join([*lines[:at], *pair, *lines[at + 2 :]]).encode()
+            assert parser().plain(data) is None, (at, pair)
+            assert parser().plain(data + b"\n") is None, (at, pair)
