@@ -11,12 +11,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.generated.queries import soak
+from tests.generated.queries.answers import rows_of
 from tests.generated.queries.generated.declared import UNSUPPORTED, declared
 from tests.generated.queries.generated.pieces import Piece, made
-from tests.generated.queries.generated.queries import generated
+from tests.generated.queries.generated.queries import RARE_FROM, generated
 from tests.generated.queries.generated.report import report
 from tests.generated.queries.generated.trial import Arena, Manner, outcome
-from tests.generated.queries.soak import Counts, compare_streams
+from tests.generated.queries.soak import Counts, compare_backend, compare_streams
 from tests.harness.direct import job
 from tests.harness.length import of_length
 
@@ -78,6 +80,26 @@ def test_counts_of_two_runs_are_added_up(capsys: pytest.CaptureFixture[str]) -> 
     assert second.met == sum((Counter(query.features) for query in generated(0, 3)), Counter())
     second.print_table()
     assert "outcomes        3 same" in capsys.readouterr().out
+
+
+def test_a_wrong_answer_of_a_backend_is_seen_in_every_thread(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = compare_backend(0, 4, "duckdb")
+    assert right.outcomes.total() == 4 and not right.wrong
+    monkeypatch.setattr(soak, "rows_of", lambda table: rows_of(table.slice(1)))
+    wrong = compare_backend(0, 4, "duckdb")
+    assert wrong.outcomes["wrong"] == wrong.wrong.total() >= 2, wrong.outcomes
+    assert "on duckdb\nWrong bounded: missing 1 x" in capsys.readouterr().out
+
+
+def test_late_seeds_have_what_is_met_seldom() -> None:
+    def never(first: int) -> int:
+        queries = list(generated(first, first + 100))
+        met = set().union(*(query.features for query in queries))
+        return len(set().union(*(query.offered for query in queries)) - met)
+
+    assert never(RARE_FROM) < 0.7 * never(0)
 
 
 def test_every_wrong_answer_is_counted_and_few_are_reported() -> None:
