@@ -131,6 +131,20 @@ def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
     return function("unix_timestamp", *args)
 
 
+def _wall_clock(name: str) -> Spelling:
+    """Return the spelling of ``from_utc_timestamp`` or ``to_utc_timestamp``. Spark's own take instants: a
+    TIMESTAMP_NTZ would be read in the session's zone.
+    """
+
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        if isinstance(call.args[0].type, TimestampLtz):
+            return function(name, *args)
+        zones = [exp.Literal.string("UTC"), args[1]]
+        return function("convert_timezone", *(zones if name.startswith("from") else zones[::-1]), args[0])
+
+    return spelling
+
+
 def _from_json(call: Call, args: list[exp.Expr]) -> exp.Expr:
     options = [function("map", exp.Literal.string("mode"), mode) for mode in args[2:]]
     return function("from_json", args[0], exp.Literal.string(to_spark(call.type)), *options)
@@ -199,6 +213,7 @@ FUNCTIONS: dict[str, Spelling] = {
     "to_timestamp": _typed(named("to_timestamp_ntz")),
     "to_timestamp_ltz": _to_timestamp_ltz,
     "make_timestamp": named("make_timestamp_ntz"),
+    **{name: _wall_clock(name) for name in ("from_utc_timestamp", "to_utc_timestamp")},
     "timestampdiff": _timestampdiff,
     "timestampadd": _timestampadd,
 }

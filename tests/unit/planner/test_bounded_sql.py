@@ -133,8 +133,6 @@ def test_every_function_has_a_spelling_or_is_refused() -> None:
         "json_query",
         "split_index",
         "histogram_bins",
-        "from_utc_timestamp",
-        "to_utc_timestamp",
     } | {function.name for function in VARIANTS}
     assert names - set(SparkFlavour.functions) == ours
     later = {
