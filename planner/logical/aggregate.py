@@ -20,6 +20,7 @@ from penstock.planner.logical.distribution import (
     by_keys,
     move_keys,
 )
+from penstock.planner.logical.exchange import Exchange
 from penstock.planner.logical.node_digest import Digest, ExactTexts, hash_parts, number_parts
 from penstock.planner.logical.node_text import (
     calls_text,
@@ -28,7 +29,13 @@ from penstock.planner.logical.node_text import (
     keys_text,
     window_text,
 )
-from penstock.planner.logical.operator_facts import DerivedFacts, OperatorFacts, PartitionFacts, SettingReader
+from penstock.planner.logical.operator_facts import (
+    DerivedFacts,
+    GroupFacts,
+    OperatorFacts,
+    PartitionFacts,
+    SettingReader,
+)
 from penstock.planner.logical.plan import (
     NO_KEYS,
     ColumnPruner,
@@ -66,6 +73,10 @@ class Phase(StrEnum):
 _PARTIAL_STATE = StateBound("partial results until the next watermark or batch")
 # Aggregates of which a retraction may bring back an earlier value, so that they keep all values then.
 _BEST = frozenset({"min", "max", "any_value", "max_by", "min_by", "first_value", "last_value"})
+
+
+def _is_count_of_rows(call: AggregateCall) -> bool:
+    return call.function == "count" and not call.args and call.filter is None
 
 
 @dataclass(frozen=True)
@@ -117,8 +128,20 @@ class Aggregate(UnaryNode, ParallelNode):
     def keeps_state(self) -> bool:
         return self.phase is not Phase.LOCAL
 
-    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> PartitionFacts:
-        return PartitionFacts((derived.insert_only(self.input),), derived.ttl_ms(self))
+    def operator_facts(self, derived: DerivedFacts, settings: SettingReader) -> GroupFacts:
+        insert_only = derived.insert_only(self.input)
+        return GroupFacts((insert_only,), derived.ttl_ms(self), counts_rows=insert_only and self._counts_rows)
+
+    @property
+    def _counts_rows(self) -> bool:
+        """Whether some aggregate is COUNT(*). A merged one is the sum of partials, each at least 1."""
+        if self.phase is not Phase.GLOBAL:
+            return any(_is_count_of_rows(call) for call in self.aggregates)
+        local = self.input.input if isinstance(self.input, Exchange) else self.input
+        return isinstance(local, Aggregate) and any(
+            merge.function == "sum0" and _is_count_of_rows(call)
+            for merge, call in zip(self.aggregates, local.aggregates, strict=True)
+        )
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
         return _digest(self, inputs[0], "", texts)

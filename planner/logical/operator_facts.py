@@ -84,3 +84,12 @@ class PartitionFacts(OperatorFacts):
 
     ttl_ms: int = 0
     arrival: int = 0
+
+
+@dataclass(frozen=True)
+class GroupFacts(PartitionFacts):
+    """The facts of an aggregate. ``counts_rows``: each input row changes the result of its group, for
+    some aggregate counts all rows and none is retracted.
+    """
+
+    counts_rows: bool = False

@@ -17,7 +17,7 @@ from penstock.planner.logical.joins.join import Join, JoinFacts, JoinKind
 from penstock.planner.logical.joins.lookup_join import LookupJoin
 from penstock.planner.logical.joins.snapshot_join import SnapshotJoin
 from penstock.planner.logical.joins.temporal_join import TemporalJoin, TemporalJoinFacts
-from penstock.planner.logical.operator_facts import OperatorFacts, PartitionFacts
+from penstock.planner.logical.operator_facts import GroupFacts, OperatorFacts, PartitionFacts
 from penstock.planner.logical.over import Frame, Over, OverFacts, PartitionTop
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.scan import BoundedInput, Scan, SourceFacts, Values
@@ -126,7 +126,11 @@ def group_aggregate_spec(
 ) -> AnyOperatorSpec:
     names = tuple(schema.names[len(keys) : len(keys) + len(aggregates)])
     node = Aggregate(InputSchema(source), keys, tuple(aggregates), names, phase, upserts=upserts)
-    return OperatorSpec(operator_id, name, schema, node, PartitionFacts((insert_only,), ttl_ms))
+    counts_rows = insert_only and any(
+        call.function == "count" and not call.args and call.filter is None for call in aggregates
+    )
+    facts = GroupFacts((insert_only,), ttl_ms, counts_rows=counts_rows)
+    return OperatorSpec(operator_id, name, schema, node, facts)
 
 
 def join_spec(

@@ -26,7 +26,7 @@ from penstock.engine.state.rows.row_difference import changed_pairs
 from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
 from penstock.planner.expressions.nodes import AggregateCall
 from penstock.planner.logical.aggregate import Aggregate, Phase
-from penstock.planner.logical.operator_facts import PartitionFacts
+from penstock.planner.logical.operator_facts import GroupFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
 # a hidden COUNT(*) behind the query's aggregates: at 0 the group has no row and is removed
@@ -66,7 +66,7 @@ class GroupAggregateOperator(Operator):
 
     gathers = True
 
-    def __init__(self, spec: OperatorSpec[Aggregate, PartitionFacts], options: JobOptions) -> None:
+    def __init__(self, spec: OperatorSpec[Aggregate, GroupFacts], options: JobOptions) -> None:
         self._keys = spec.node.keys
         self._schema = spec.schema.to_arrow()
         self._key_types = [spec.node.input.schema.to_arrow().field(key).type for key in spec.node.keys]
@@ -81,11 +81,8 @@ class GroupAggregateOperator(Operator):
         self._has_retractions = not spec.facts.insert_only
         # an update is the new row alone
         self._upserts = spec.node.upserts
-        # each row of inserts changes COUNT(*): no group that is touched has its row as before
-        self._always_changes = spec.facts.insert_only and any(
-            call.function == "count" and not call.args and call.filter is None
-            for call in spec.node.aggregates
-        )
+        # no group that is touched has its row as before
+        self._always_changes = spec.facts.counts_rows
         # COLLECT_LIST and the like: a result is as large as all rows of the group
         self._keeps_values = self._accumulators.keeps_values
         self._pending: list[_Pending] = []

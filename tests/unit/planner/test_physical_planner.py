@@ -112,6 +112,31 @@ def test_changes_and_keys_reach_the_specs() -> None:
     assert (sink.facts.upsert_key, sink.facts.insert_only) == ((0,), False)
 
 
+@pytest.mark.parametrize(
+    ("aggregates", "counts"),
+    [
+        ("SUM(a), COUNT(*)", True),
+        # a row may be NULL, or left out: the group then stays as it was
+        ("COUNT(a), SUM(a)", False),
+        ("COUNT(*) FILTER (WHERE a > 1)", False),
+    ],
+)
+def test_an_aggregate_knows_that_it_counts_all_rows(aggregates: str, counts: bool) -> None:
+    """The merging half of it too: an update is then made without the row before it."""
+    graph = job(f"SELECT k, {aggregates} FROM orders GROUP BY k", 2, split=True)
+    facts = [o.facts for o in operators(graph) if isinstance(o.node, Aggregate)]
+    assert [one.counts_rows for one in facts] == [counts, counts]
+    # rows that may be retracted in pairs leave a count as it was
+    _, second = (
+        o
+        for o in operators(
+            job("SELECT n, COUNT(*) AS m FROM (SELECT k, COUNT(*) AS n FROM orders GROUP BY k) GROUP BY n")
+        )
+        if isinstance(o.node, Aggregate)
+    )
+    assert not second.facts.counts_rows
+
+
 def test_settings_reach_the_specs() -> None:
     (watermark,) = (o for o in operators(job("SELECT ts FROM orders")) if isinstance(o.node, WatermarkAssign))
     assert watermark.facts.idle_timeout_ms == 7_000
