@@ -147,9 +147,8 @@ class ReplacementDirectory:
         """Let no job begin to write to the table. DAT-4617 when one does: what it has staged would be lost,
         and its checkpoints could never be resumed.
         """
-        (self._root / STAGING).mkdir(parents=True, exist_ok=True)
         try:
-            with exclusive_staging(self._root, _ATTEMPTS) as is_alone:
+            with exclusive_staging(self._root, _ATTEMPTS, make=True) as is_alone:
                 if not is_alone:
                     raise PenstockError(
                         "DAT-4617",

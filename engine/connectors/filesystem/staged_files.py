@@ -205,16 +205,37 @@ def share_staging(root: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def exclusive_staging(root: Path, attempts: int = 1) -> Iterator[bool]:
-    """Lock the staging directory of a table against all sinks, if there is one. Yield whether none has it;
-    while it is locked none begins. Whoever else locks it so is done within a few of the ``attempts``. Raises
-    OSError.
+def exclusive_staging(root: Path, attempts: int = 1, *, make: bool = False) -> Iterator[bool]:
+    """Lock the staging directory of a table against all sinks. Yield whether none has it; while it is locked
+    none begins. Whoever else locks it so is done within a few of the ``attempts``. ``make``: where it is not
+    there, it is made. Raises OSError.
     """
-    descriptor = os.open(root / STAGING, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = _locked_alone(root / STAGING, attempts, make)
     try:
-        yield any(_is_alone(descriptor, number) for number in range(attempts))
+        yield descriptor is not None
     finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked_alone(staging: Path, attempts: int, make: bool) -> int | None:
+    """Return a descriptor that holds the lock of a directory, None where others have it."""
+    for number in range(attempts):
+        pause_ms(_ATTEMPT_MS if number else 0)
+        if make:
+            staging.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(staging, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # another statement has removed it again
+            if number + 1 < attempts:
+                continue
+            raise
+        # the lock of a directory that was replaced meanwhile keeps nobody from its successor
+        if _is_alone(descriptor) and _is_still(staging, descriptor):
+            return descriptor
         os.close(descriptor)
+    return None
 
 
 def remove_staging(root: Path) -> None:
@@ -226,8 +247,7 @@ def remove_staging(root: Path) -> None:
             (root / STAGING).rmdir()
 
 
-def _is_alone(descriptor: int, number: int) -> bool:
-    pause_ms(_ATTEMPT_MS if number else 0)
+def _is_alone(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

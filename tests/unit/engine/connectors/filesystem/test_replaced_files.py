@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import CatalogTable
 from penstock.client.session import Session
-from penstock.engine.connectors.filesystem import overwrite
+from penstock.engine.connectors.filesystem import overwrite, staged_files
 from penstock.engine.connectors.filesystem.overwrite import ReplacementDirectory
 from penstock.engine.connectors.filesystem.staged_files import share_staging
 from tests.harness.patience import PATIENCE_S
@@ -119,6 +120,32 @@ def test_what_another_writer_adds_is_not_lost(
         session.execute("DELETE FROM t")
     os.close(writer)
     assert session.execute("DELETE FROM t").rowcount == 5
+
+
+def test_two_statements_that_replace_one_directory(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second has opened the directory of the lock when the first replaces it, and a job begins to write."""
+    declare(session, tmp_path / "t", "csv")
+    session.execute(f"INSERT INTO t VALUES {DAYS}")
+    table = session.catalog.table("t")
+    assert isinstance(table, CatalogTable)
+    first, second = ReplacementDirectory(table, {}), ReplacementDirectory(table, {})
+    is_alone, writers = staged_files._is_alone, []
+
+    def between(descriptor: int) -> bool:
+        monkeypatch.undo()
+        first.publish()
+        writers.append(share_staging(tmp_path / "t"))
+        return is_alone(descriptor)
+
+    monkeypatch.setattr(staged_files, "_is_alone", between)
+    monkeypatch.setattr(overwrite, "_ATTEMPTS", 2)
+    with pytest.raises(PenstockError, match="DAT-4617"):
+        second.publish()
+    for writer in writers:
+        os.close(writer)
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
 def test_columns_that_are_not_declared_are_not_lost(session: Session, tmp_path: Path) -> None:
