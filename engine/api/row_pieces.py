@@ -7,6 +7,7 @@ items. What may become longer is stored and emitted as several batches.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -85,9 +86,11 @@ def row_sizes(rows: pa.RecordBatch, positions: np.ndarray | None = None) -> np.n
     values.
     """
     first = np.arange(rows.num_rows) if positions is None else positions
-    sizes = np.zeros(first.size, np.int64)
-    for column in rows.columns:
-        sizes += _bytes_before(column, first + 1) - _bytes_before(column, first)
+    widths = [_fixed_width(column.type) for column in rows.columns]
+    sizes = np.full(first.size, sum(width for width in widths if width is not None))
+    for column, width in zip(rows.columns, widths, strict=True):
+        if width is None:
+            sizes += _bytes_before(column, first + 1) - _bytes_before(column, first)
     return sizes
 
 
@@ -98,22 +101,38 @@ def widest_row(rows: pa.RecordBatch) -> int:
     return sum(map(_widest, rows.columns)) if rows.num_rows else 0
 
 
+@functools.lru_cache(maxsize=1024)
+def _fixed_width(kind: pa.DataType) -> int | None:
+    """Return the bytes of a value, ``None`` where they depend on the value. Stored, for Arrow's tests of a
+    type take longer than all else here, and every batch needs them.
+    """
+    if pa.types.is_struct(kind) or any(test(kind) for test in (*_OFFSETS, *_LARGE_OFFSETS)):
+        return None
+    try:
+        # numbers and times, rounded up for BOOLEAN
+        return -(-kind.bit_width // 8)
+    except ValueError:  # the type of NULL alone has no width
+        return 0
+
+
 def _widest(column: pa.Array) -> int:
     kind = column.type
+    if (width := _fixed_width(kind)) is not None:
+        return width
     # the longest text, and 4 bytes for its offset
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
         return 4 + int((offsets[1:] - offsets[:-1]).max())
-    # an ARRAY, MAP or ROW: its items count
-    if pa.types.is_nested(kind):
-        ends = _bytes_before(column, np.arange(len(column) + 1))
-        return int((ends[1:] - ends[:-1]).max())
-    return int(_bytes_before(column, np.ones(1, np.int64))[0])
+    # an ARRAY, MAP or ROW: its items count; text with offsets of 64 bits
+    ends = _bytes_before(column, np.arange(len(column) + 1))
+    return int((ends[1:] - ends[:-1]).max())
 
 
 def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
     """Return how many bytes the values before each position are."""
     kind = array.type
+    if (width := _fixed_width(kind)) is not None:
+        return width * at
     # ROW: the sum of its fields
     if pa.types.is_struct(kind):
         return sum(
@@ -122,15 +141,8 @@ def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
         )
     # text and lists: the offset of a value is the number of bytes, or items, before it
     large = any(test(kind) for test in _LARGE_OFFSETS)
-    if large or any(test(kind) for test in _OFFSETS):
-        inside = _offsets(array, np.dtype(np.int64 if large else np.int32))[at]
-        return 4 * at + (_bytes_before(array.values, inside) if pa.types.is_nested(kind) else inside)
-    try:
-        # numbers and times: bytes a value, rounded up for BOOLEAN
-        width = -(-kind.bit_width // 8)
-    except ValueError:  # the type of NULL alone has no width
-        width = 0
-    return width * at
+    inside = _offsets(array, np.dtype(np.int64 if large else np.int32))[at]
+    return 4 * at + (_bytes_before(array.values, inside) if pa.types.is_nested(kind) else inside)
 
 
 def _offsets(array: pa.Array, dtype: np.dtype) -> np.ndarray:
@@ -157,11 +169,12 @@ def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int
 
 def cut_pairs(count: int, widest: int, sizes: Callable[[], np.ndarray]) -> Iterator[tuple[int, int]]:
     """Yield the bounds of pieces of ``count`` new rows that may be emitted at once. ``sizes`` is called only
-    when ``count`` rows of the ``widest`` size would be too much.
+    when a piece of rows of the ``widest`` size would be too much.
     """
-    # an upper bound: most batches need no sizes row by row
-    if count <= LIMITS.piece_rows and count * widest <= LIMITS.piece_bytes:
-        return iter([(0, count)] if count else [])
+    # an upper bound: most pieces need no sizes row by row
+    rows = LIMITS.piece_rows
+    if min(count, rows) * widest <= LIMITS.piece_bytes:
+        return ((first, min(first + rows, count)) for first in range(0, count, rows))
     return cut(sizes(), LIMITS.piece_rows, LIMITS.piece_bytes)
 
 

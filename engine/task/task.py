@@ -348,7 +348,10 @@ class Task:
             self._restore(self.chain, self._gate)
             self.chain.restored()
             self._restore = None
-        self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
+        now_ms = self._clock.monotonic_ms()
+        self._next_tick_ms = now_ms + TICK_MS
+        # not at the first batch: measuring takes longer than processing a small one
+        self._next_measure_ms = now_ms + MEASURE_MS
         # the chain's final state is in the restored checkpoint: it is reported again for the next one
         if self._finished:
             self._report_end(self._snapshot(self._last_checkpoint_id + 1))

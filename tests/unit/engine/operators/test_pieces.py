@@ -17,7 +17,7 @@ from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.client.session import Session
 from penstock.engine.api.job_options import JobOptions
-from penstock.engine.api.row_pieces import LIMITS, cut, joined, row_sizes
+from penstock.engine.api.row_pieces import LIMITS, cut, cut_pairs, joined, row_sizes, widest_row
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.factory import build_operator
 from penstock.engine.operators.join.lookup_join import LookupJoinOperator
@@ -185,6 +185,22 @@ def test_sizes_of_rows_follow_their_contents(name: str) -> None:
     whole = row_sizes(rows.take(pa.array([0, 1, 2, 3, 4])))
     assert sizes.tolist() == whole.tolist() and abs(int(whole.sum()) - rows.nbytes) < 64
     assert row_sizes(rows.slice(0, 0)).size == 0
+    assert int(sizes.max()) <= widest_row(rows)
+
+
+def test_rows_that_fit_at_their_widest_are_cut_by_their_number() -> None:
+    def sizes() -> np.ndarray:
+        raise AssertionError("the sizes of rows are read only where a piece may have too many bytes")
+
+    rows, widest = LIMITS.piece_rows, LIMITS.piece_bytes // LIMITS.piece_rows
+    assert list(cut_pairs(2 * rows + 1, widest, sizes)) == [
+        (0, rows),
+        (rows, 2 * rows),
+        (2 * rows, 2 * rows + 1),
+    ]
+    assert list(cut_pairs(rows, widest, sizes)) == [(0, rows)] and list(cut_pairs(0, widest, sizes)) == []
+    with pytest.raises(AssertionError):
+        list(cut_pairs(rows, widest + 1, sizes))
 
 
 def test_cuts_hold_rows_and_sizes() -> None:
