@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,7 @@ class Batch:
         """The number of (weighted) rows."""
         return self.rows.num_rows
 
-    @cached_property
+    @property
     def size_bytes(self) -> int:
         """About how much memory the rows take, exact unless they are a slice of less than 64 bytes a row;
         measured once.
@@ -47,8 +47,14 @@ class Batch:
         A slice shares its columns with others: only where those look too large for it is the slow exact
         measure worth its time.
         """
-        size = self.rows.get_total_buffer_size()
-        return size if size <= 4096 + 64 * self.rows.num_rows else self.rows.nbytes
+        # The library's cached_property has one lock for all objects of a class, until Python 3.12: a slot
+        # that measures a batch would make the other slots wait.
+        size: int | None = self.__dict__.get("_size_bytes")
+        if size is None:
+            size = self.rows.get_total_buffer_size()
+            size = size if size <= 4096 + 64 * self.rows.num_rows else self.rows.nbytes
+            self.__dict__["_size_bytes"] = size
+        return size
 
     def with_rows(self, rows: pa.RecordBatch) -> Batch:
         """Return the batch with other columns for the same rows."""
