@@ -28,7 +28,7 @@ from penstock.engine.state.partitioned.partition_rows import KeyedRows, Partitio
 from penstock.engine.state.rows.join_side import JoinSide
 from penstock.planner.expressions.nodes import AggregateCall, Column, Literal, SortKey
 from penstock.planner.logical.aggregate import Aggregate, WindowAggregate
-from penstock.planner.logical.operator_facts import OperatorFacts, PartitionFacts
+from penstock.planner.logical.operator_facts import GroupFacts, OperatorFacts
 from penstock.planner.logical.over import Frame, FrameUnit, Over, OverFacts
 from penstock.planner.logical.windows import HopWindow, SessionWindow, TumbleWindow, Windowing, window_fields
 from penstock.planner.physical.operator_specs import InputSchema, OperatorSpec
@@ -107,7 +107,7 @@ def aggregate(kind: str = "one number", calls: tuple[AggregateCall, ...] = _CALL
             "group",
             schema,
             Aggregate(InputSchema(source), by, calls, names),
-            PartitionFacts((False,)),
+            GroupFacts((False,)),
         ),
         JobOptions(),
     )
