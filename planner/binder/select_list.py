@@ -216,15 +216,18 @@ def with_generator(
         node.meta["end"] + 1,
     )
     plan, function_scope = bind_table_function(source.plan, source.scope, function, context, False)
-    if isinstance(node, exp.Alias) and len(function_scope.columns) > 1:
+    # explode(a) AS x, posexplode(a) AS (pos, x)
+    given = node.expressions if isinstance(node, exp.Aliases) else []
+    given = [node.args["alias"]] if isinstance(node, exp.Alias) else given
+    if given and len(given) != len(function_scope.columns):
         names = ", ".join(column.field.name for column in function_scope.columns)
         hint = (
-            f"leave the alias out, the columns are {names}; or name them with LATERAL VIEW "
-            f"{str(call.this).lower()}(..) u AS {names}"
+            f"leave the alias out, the columns are {names}; or name them all: "
+            f"{str(call.this).lower()}(..) AS ({names})"
         )
         raise PenstockError(
             "SQL-1046",
-            f"one name is given for {len(function_scope.columns)} columns",
+            f"{_names(len(given))} given for {_columns(len(function_scope.columns))}",
             span=span_of(node),
             hint=hint,
             sqlstate="42P10",
@@ -234,27 +237,33 @@ def with_generator(
     listed: list[exp.Expr] = []
     for item in tree.expressions:
         # posexplode(a) becomes two columns in its place
-        listed += (
-            [_named(node, column.index, column.field.name) for column in hidden] if item is node else [item]
-        )
+        shown = [
+            _named(node, column.index, column.field.name, name)
+            for column, name in zip(hidden, given or [None] * len(hidden), strict=True)
+        ]
+        listed += shown if item is node else [item]
     return FromClause(plan, Scope(source.scope.columns + hidden, source.scope.outer)), listed
 
 
 def _call(node: exp.Expr, context: BindContext) -> FunctionCall | None:
-    inner = node.this if isinstance(node, exp.Alias) else node
+    inner = node.this if isinstance(node, exp.Alias | exp.Aliases) else node
     if not isinstance(inner, FunctionCall) or str(inner.this).lower() in context.catalog.functions:
         return None
     return inner if is_table_function(str(inner.this)) else None
 
 
-def _named(node: exp.Expr, index: int, name: str) -> exp.Expr:
+def _named(node: exp.Expr, index: int, name: str, given: exp.Expr | None) -> exp.Expr:
     begin, end = node.meta["start"], node.meta["end"] + 1
     # by position, because a name might also be one of FROM
     column = set_span(ColumnAt(this=name), begin, end)
     column.meta["index"] = index
-    shown = (
-        node.args["alias"]
-        if isinstance(node, exp.Alias)
-        else set_span(exp.Identifier(this=name, quoted=False), begin, end)
-    )
+    shown = set_span(exp.Identifier(this=name, quoted=False), begin, end) if given is None else given
     return set_span(exp.Alias(this=column, alias=shown), begin, end)
+
+
+def _names(count: int) -> str:
+    return "one name is" if count == 1 else f"{count} names are"
+
+
+def _columns(count: int) -> str:
+    return "one column" if count == 1 else f"{count} columns"

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.table import is_table_function
 from penstock.planner.parser.clause_parser import EmitParser, GroupingParser
 from penstock.planner.parser.dialect import tokenize
 from penstock.planner.parser.distinct_on import with_first_rows
@@ -25,6 +26,7 @@ from penstock.planner.parser.pivot_parser import PivotParser
 from penstock.planner.parser.scanner import MAX_DEPTH, allow_depth, check_text
 from penstock.planner.parser.syntax_nodes import (
     AllColumns,
+    FunctionCall,
     OverClause,
     SummarizedTable,
     span_of,
@@ -330,6 +332,12 @@ class QueryParser:
             )
         begin = self._tokens.index
         node = self._expressions.scalar()
+        # posexplode(a) AS (pos, x)
+        many = isinstance(node, FunctionCall) and is_table_function(str(node.this))
+        if many and self._tokens.at_words("AS") and self._tokens.at(TokenType.L_PAREN, 1):
+            self._tokens.advance()
+            names = self._tables.column_names()
+            return self._tokens.spanned(begin, exp.Aliases(this=node, expressions=names))
         alias = self._tables.alias("column alias")
         return node if alias is None else self._tokens.spanned(begin, exp.Alias(this=node, alias=alias))
 

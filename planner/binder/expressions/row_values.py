@@ -81,7 +81,10 @@ def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expressio
     # (a, b) = 1
     for side, other in ((left, right), (right, left)):
         if not isinstance(side, exp.Tuple):
-            hint = f"write {len(other.expressions)} values in parentheses"
+            count = len(other.expressions)
+            hint = f"write {count} values in parentheses"
+            if isinstance(side, exp.Subquery):
+                hint = f"write IN (SELECT ..) in place of the comparison, with {count} columns in the list"
             raise PenstockError(
                 "SQL-1114",
                 "a row of values is compared with one value",

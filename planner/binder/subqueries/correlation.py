@@ -10,6 +10,7 @@ from sqlglot import exp
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.functions.table import is_table_function
+from penstock.catalog.types import Row
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
 from penstock.planner.binder.group_by import has_aggregate
@@ -67,6 +68,8 @@ class InnerRows:
             many = f"{len(values)} value{'s' if len(values) != 1 else ''}"
             message = f"IN compares {many} with {len(self.items)} column{'s' if len(self.items) != 1 else ''}"
             hint = f"list {many} in the subquery"
+            if len(values) == 1 and isinstance(values[0].type, Row):
+                hint = "write (a, b) IN (SELECT ..), without ROW"
             raise PenstockError(
                 "SQL-1085", message, span=span_of(tree.args["query"]), hint=hint, sqlstate="42601"
             )

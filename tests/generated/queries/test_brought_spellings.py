@@ -43,6 +43,7 @@ SELECT k, try_sum(v) AS n, arg_max(s, id) AS a, arg_min(s, id) AS b FROM u GROUP
 SELECT k, json_arrayagg(v ORDER BY v) AS j FROM u GROUP BY k => SELECT k, coalesce(to_json(list(v ORDER BY v) FILTER (WHERE v IS NOT NULL))::VARCHAR, '[]') AS j FROM u GROUP BY k
 SELECT k, json_objectagg(KEY id VALUE v ABSENT ON NULL) AS j FROM u GROUP BY k => SELECT k, '{' || coalesce(string_agg('"' || id || '":' || v, ',' ORDER BY id), '') || '}' AS j FROM u GROUP BY k
 SELECT k, percentile(v, ARRAY[0.25, 0.5])[2] AS p, percentile_cont(0.25) WITHIN GROUP (ORDER BY v DESC) AS q, percentile_disc(0.25) WITHIN GROUP (ORDER BY v DESC) AS r FROM u GROUP BY k => SELECT k, quantile_cont(v, 0.5) AS p, quantile_cont(v, 0.75) AS q, -quantile_disc(-v, 0.25) AS r FROM u GROUP BY k
+SELECT sum(p * v) AS n FROM (SELECT id, stack(2, k, v, 1, id) AS (p, v) FROM u) AS r => SELECT sum(p * v) AS n FROM (SELECT k AS p, v FROM u UNION ALL SELECT 1, id FROM u)
 SELECT k, mode() WITHIN GROUP (ORDER BY v) AS m FROM u GROUP BY k => SELECT k, mode(v ORDER BY v) AS m FROM u GROUP BY k
 SELECT id, ntile(3) OVER (PARTITION BY k ORDER BY id) AS a, percent_rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS b, cume_dist() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS c FROM u
 SELECT id, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS r FROM u => SELECT id, rank() OVER (PARTITION BY k ORDER BY v NULLS FIRST) AS r FROM u

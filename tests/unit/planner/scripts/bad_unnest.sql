@@ -148,7 +148,7 @@ SELECT posexplode(array(1)) AS x FROM bid
 error[SQL-1046]: one name is given for 2 columns
   1 | SELECT posexplode(array(1)) AS x FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: leave the alias out, the columns are pos, col; or name them with LATERAL VIEW posexplode(..) u AS pos, col
+hint: leave the alias out, the columns are pos, col; or name them all: posexplode(..) AS (pos, col)
 ====
 SELECT auction FROM bid WHERE explode(array(1)) > 3
 ---
