@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engine.api.arrow_numpy import array_of, is_true
+from penstock.engine.api.cached_property import cached_property
 from penstock.engine.api.row_pieces import LIMITS, copies_at_once, cut_pairs, row_sizes, widest_row
 
 # before any watermark, and the end of time
@@ -39,7 +40,7 @@ class Batch:
         """The number of (weighted) rows."""
         return self.rows.num_rows
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """About how much memory the rows take, exact unless they are a slice of less than 64 bytes a row;
         measured once.
@@ -47,14 +48,8 @@ class Batch:
         A slice shares its columns with others: only where those look too large for it is the slow exact
         measure worth its time.
         """
-        # The library's cached_property has one lock for all objects of a class, until Python 3.12: a slot
-        # that measures a batch would make the other slots wait.
-        size: int | None = self.__dict__.get("_size_bytes")
-        if size is None:
-            size = self.rows.get_total_buffer_size()
-            size = size if size <= 4096 + 64 * self.rows.num_rows else self.rows.nbytes
-            self.__dict__["_size_bytes"] = size
-        return size
+        size = self.rows.get_total_buffer_size()
+        return size if size <= 4096 + 64 * self.rows.num_rows else self.rows.nbytes
 
     def with_rows(self, rows: pa.RecordBatch) -> Batch:
         """Return the batch with other columns for the same rows."""

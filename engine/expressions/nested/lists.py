@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.api import arrow_numpy
+from penstock.engine.api.cached_property import cached_property
 from penstock.engine.expressions.datum import Datum, nulls_of, repeated
 from penstock.engine.expressions.evaluation_errors import check_sizes, over_capacity
 from penstock.engine.kernels.arrow_views import words
