@@ -467,10 +467,7 @@ class Cursor:
 
 def _refuse_updates(result: Result) -> None:
     """Refuse to return rows one by one where later ones replace them."""
-    if result.shape.updating and not result.shape.finite:
-        why = "rows of this endless result are updated later, and a row alone does not say what it replaces"
-        if result.shape.insert_only:
-            why = "rows that come later have their places between those of this endless result"
+    if (why := result.shape.why_not_by_row) is not None:
         raise NotSupportedError(
             "CLI-6009",
             why,

@@ -66,6 +66,15 @@ class Shape:
         return not self.insert_only or (bool(self.order) and not self.finite)
 
     @property
+    def why_not_by_row(self) -> str | None:
+        """Why rows that are read one by one would not be the result; None where they are."""
+        if self.finite or not self.updating:
+            return None
+        if self.insert_only:
+            return "rows that come later have their places between those of this endless result"
+        return "rows of this endless result are updated later, and a row alone does not say what it replaces"
+
+    @property
     def change_mode(self) -> str:
         """``append``, ``upsert`` (changes with a key) or ``retract``."""
         return "append" if self.insert_only else "retract" if self.upsert_key is None else "upsert"

@@ -107,13 +107,8 @@ class RowReader:
 
 def refuse_updates(result: Result) -> None:
     """Refuse an endless result whose rows are updated later. A row alone does not say what it replaces."""
-    if result.shape.updating and not result.shape.finite:
+    if (why := result.shape.why_not_by_row) is not None:
         result.cancel()
-        why = (
-            "rows that come later have their places between those of this endless result"
-            if result.shape.insert_only
-            else "rows of this endless result are updated later, and PostgreSQL's rows cannot say so"
-        )
         raise PenstockError(
             "CLI-6224",
             why,

@@ -91,6 +91,40 @@ def test_a_failure_leaves_the_old_files(
     assert rows(session) == before and [path.name for path in tmp_path.iterdir()] == ["t"]
 
 
+class Died(BaseException):
+    """The end of a process."""
+
+
+@pytest.mark.parametrize(("step", "values"), [("before", ["a", "None"]), ("behind", ["x", "x"])])
+def test_a_program_that_dies_at_the_exchange(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, values: list[str]
+) -> None:
+    declare(session, tmp_path / "t", "csv")
+    session.execute("INSERT INTO t VALUES (1, 'a', NULL), (2, NULL, NULL)")
+    put = overwrite._put
+
+    def dies(staged: Path, target: Path) -> None:
+        if step == "behind":
+            put(staged, target)
+        raise Died
+
+    def leaves(directory: ReplacementDirectory) -> None:
+        # a process that dies deletes nothing, and its lock is free
+        if directory._lock is not None:
+            os.close(directory._lock)
+            directory._lock = None
+
+    with monkeypatch.context() as patched, pytest.raises(Died):
+        # the version is read by another one, which finds no writer
+        patched.setattr(overwrite, "_put", dies)
+        patched.setattr(ReplacementDirectory, "discard", leaves)
+        session.execute("UPDATE t SET n = 'x'")
+    assert rows(session) == [f"{number} {value} None" for number, value in enumerate(values, 1)]
+    session.execute("UPDATE t SET n = 'y'")
+    assert rows(session) == ["1 y None", "2 y None"]
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
 def test_what_another_writer_adds_is_not_lost(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,5 +164,13 @@ def test_in_a_bucket(kind: str, tmp_path: Path) -> None:
         session.execute("INSERT OVERWRITE t PARTITION (n = 1) SELECT id + 1 FROM t WHERE n = 1")
         found = session.execute("SELECT * FROM t").final_rows(PATIENCE_S).to_pylist()
         assert sorted(tuple(row.values()) for row in found) == [(2, 1), (7, 0)]
+        assert session.execute("UPDATE t SET n = 2 WHERE id = 7").rowcount == 1
+        merged = session.execute(
+            "MERGE INTO t USING (SELECT 9 AS id) AS s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, n) "
+            "VALUES (s.id, 1) WHEN NOT MATCHED BY SOURCE AND t.id = 2 THEN DELETE"
+        )
+        assert merged.note == "1 row deleted, 1 inserted"
+        found = session.execute("SELECT * FROM t").final_rows(PATIENCE_S).to_pylist()
+        assert sorted(tuple(row.values()) for row in found) == [(7, 2), (9, 1)]
     finally:
         session.close()
