@@ -138,6 +138,11 @@ def _candidates(root: Expression) -> list[Expression]:
     return found
 
 
+def has_one_value(expression: Expression) -> bool:
+    """Return whether equal expressions have equal values in each row of a batch."""
+    return all(map(_has_one_value, expression.walk()))
+
+
 def _has_one_value(node: Expression) -> bool:
     """Return whether equal nodes have equal values in each row of a batch."""
     match node:

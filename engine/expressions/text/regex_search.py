@@ -216,9 +216,9 @@ class RegexSearch:
         self._rows += len(column)
         if self._rows < FIRST_ROWS or self._failures >= _MOST_FAILURES or column.type != _TEXT:
             return None
-        form = self._runs
-        if form is None or (form.of_ascii and not _is_ascii(column)):
-            form = self._tables
+        runs = self._runs
+        is_usable = runs is not None and (not runs.of_ascii or _is_ascii(column))
+        form: RegexRuns | RegexTables | None = runs if is_usable else self._tables
         if form is None:
             return None
         found = _search(form, column, self._most)
@@ -255,8 +255,11 @@ def _search(
     offsets, data = string_parts(column)
     counts = np.zeros(len(column) + 1, np.int64)
     room = 2 * (len(column) if most == 1 else 4 * len(column) + 16)
-    search = _search_runs if isinstance(form, RegexRuns) else _search_tables
-    spans, groups = search(form, (offsets, data, validity(column)), most, counts, room)
+    parts = offsets, data, validity(column)
+    if isinstance(form, RegexRuns):
+        spans, groups = _search_runs(form, parts, most, counts, room)
+    else:
+        spans, groups = _search_tables(form, parts, most, counts, room)
     if (counts < 0).any():
         return None
     return counts[:-1], spans.reshape(-1, 2), groups

@@ -14,7 +14,7 @@ from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.row_pieces import LIMITS, TooLarge
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.aggregates.accumulator import Part, SlotTable, TablePart, gathered
-from penstock.engine.state.aggregates.aggregate_inputs import aggregate_input
+from penstock.engine.state.aggregates.aggregate_inputs import Evaluated, aggregate_input
 from penstock.engine.state.aggregates.distinct import Distinct
 from penstock.engine.state.aggregates.min_max import BestString
 from penstock.engine.state.aggregates.registry import family, new_part, result
@@ -157,10 +157,10 @@ class Accumulators:
         if self._insert_only and weights is not None and (weights < 0).any():
             message = "a retraction reached an aggregate that was planned for inserts only"
             raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
-        # A filter of several aggregates is evaluated once for a batch.
-        masks: dict[Expression, np.ndarray] = {}
+        # A filter or an argument of several aggregates is evaluated once for a batch.
+        evaluated = Evaluated()
         inputs = [
-            (part, *source.rows(slots, batch, signed, masks))
+            (part, *source.rows(slots, batch, signed, evaluated))
             for part, source in zip(self._parts, self._inputs, strict=True)
         ]
         # Only several parts in a large shared table gain from pieces; small batches are one piece anyway.

@@ -7,6 +7,7 @@ An argument that is a bare column costs nothing and does not load the expression
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +37,16 @@ def reader(expression: Expression, zone: str) -> Reader:
     return compile_expression(expression, EvaluationContext(zone))
 
 
-Masks = dict[Expression, np.ndarray]
-"""The masks of a batch by filter, so that a filter of several aggregates is evaluated once."""
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What is known of one batch: the masks of filters, and the columns of arguments. Several aggregates may
+    have the same: it is evaluated once.
+    """
+
+    masks: dict[Expression, np.ndarray] = field(default_factory=dict)
+    columns: dict[Expression, pa.Array] = field(default_factory=dict)
+
+
 Rows = tuple[np.ndarray, pa.Array | None, np.ndarray]
 """Slots, values and weights."""
 
@@ -49,12 +58,41 @@ class AggregateFilter:
     expression: Expression
     keep: Reader
 
-    def mask(self, batch: pa.RecordBatch, masks: Masks) -> np.ndarray:
+    def mask(self, batch: pa.RecordBatch, masks: dict[Expression, np.ndarray]) -> np.ndarray:
         """Return which rows of a batch the filter accepts."""
         # TRUE only: FALSE and NULL drop the row.
         if self.expression not in masks:
             masks[self.expression] = is_true(self.keep(batch))
         return masks[self.expression]
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """An argument of an aggregate. ``shared``: it is computed, and has one value for a row however often it
+    is evaluated.
+    """
+
+    expression: Expression
+    read: Reader
+    shared: bool
+
+    @classmethod
+    def of(cls, expression: Expression, zone: str) -> Argument:
+        """Return the argument of an expression."""
+        if isinstance(expression, Column):
+            return cls(expression, reader(expression, zone), shared=False)
+        # as for the compiler: only computed arguments need it
+        from penstock.engine.expressions.shared_subexpressions import has_one_value
+
+        return cls(expression, reader(expression, zone), has_one_value(expression))
+
+    def column(self, batch: pa.RecordBatch, columns: dict[Expression, pa.Array]) -> pa.Array:
+        """Return the argument's values; ``columns`` are those that the batch was asked for before."""
+        if not self.shared:
+            return self.read(batch)
+        if self.expression not in columns:
+            columns[self.expression] = self.read(batch)
+        return columns[self.expression]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +105,7 @@ class AggregateInput:
     so rows that do not count stay with a weight of 0.
     """
 
-    arguments: tuple[Reader, ...]
+    arguments: tuple[Argument, ...]
     needed: tuple[int, ...]
     kind: pa.DataType | None
     filters: tuple[AggregateFilter | None, ...]
@@ -75,14 +113,14 @@ class AggregateInput:
     counts: bool
 
     def rows(
-        self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, filter_masks: Masks
+        self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, evaluated: Evaluated
     ) -> Rows:
         """Return the rows that some filter accepts and whose needed arguments are not NULL. A count keeps the
         other rows, with weight 0.
         """
-        columns = [argument(batch) for argument in self.arguments]
+        columns = [argument.column(batch, evaluated.columns) for argument in self.arguments]
         # None as a filter: all rows.
-        masks = [None if one is None else one.mask(batch, filter_masks) for one in self.filters]
+        masks = [None if one is None else one.mask(batch, evaluated.masks) for one in self.filters]
         mask = _any(masks)
         # A needed argument that is NULL drops the row, as SQL ignores NULLs in aggregates.
         for column in (columns[i] for i in self.needed if i < len(columns)):
@@ -118,7 +156,7 @@ def aggregate_input(call: AggregateCall, filters: Sequence[Expression | None], z
         None if one is None else AggregateFilter(one, reader(one, zone)) for one in filters
     )
     return AggregateInput(
-        tuple(reader(arg, zone) for arg in input_arguments(call)),
+        tuple(Argument.of(arg, zone) for arg in input_arguments(call)),
         needs_value(call),
         input_type(call),
         aggregate_filters,
@@ -156,17 +194,22 @@ class RowPartials:
 
     def __init__(self, calls: Sequence[AggregateCall], zone: str) -> None:
         self._calls = tuple(calls)
-        self._arguments = [reader(call.args[0], zone) if call.args else None for call in calls]
+        self._arguments = [Argument.of(call.args[0], zone) if call.args else None for call in calls]
         self._filters = [None if call.filter is None else reader(call.filter, zone) for call in calls]
 
     def columns(self, rows: pa.RecordBatch) -> list[pa.Array]:
         """Return one column per aggregate, of exactly its Arrow type."""
-        return [self._column(index, rows) for index in range(len(self._calls))]
+        evaluated = Evaluated()
+        return [self._column(index, rows, evaluated) for index in range(len(self._calls))]
 
-    def _column(self, index: int, rows: pa.RecordBatch) -> pa.Array:
+    def _column(self, index: int, rows: pa.RecordBatch, evaluated: Evaluated) -> pa.Array:
         call, argument, keep = self._calls[index], self._arguments[index], self._filters[index]
         # COUNT(*) counts ones.
-        values = array_of(np.ones(rows.num_rows, np.int64)) if argument is None else argument(rows)
+        values = (
+            array_of(np.ones(rows.num_rows, np.int64))
+            if argument is None
+            else argument.column(rows, evaluated.columns)
+        )
         if keep is not None:
             # A row that the filter rejects is NULL, which the aggregate ignores.
             values = pc.if_else(keep(rows).fill_null(False), values, pa.scalar(None, values.type))

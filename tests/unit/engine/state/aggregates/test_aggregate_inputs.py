@@ -9,10 +9,17 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT
+from penstock.engine.expressions import compiler
+from penstock.engine.expressions.kernel_factory import EvaluationContext
 from penstock.engine.kernels import arrow_views as col
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.aggregates.aggregate_inputs import Masks, RowPartials, aggregate_input, reader
-from penstock.planner.expressions.nodes import AggregateCall, Cast, Column, Expression
+from penstock.engine.state.aggregates.aggregate_inputs import (
+    Evaluated,
+    RowPartials,
+    aggregate_input,
+    reader,
+)
+from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Column, Expression, Literal
 
 V, F, G = Column(INT, True, index=0), Column(BOOLEAN, True, index=1), Column(BOOLEAN, True, index=2)
 ROWS: list[tuple[int | None, bool | None, bool | None]] = [
@@ -35,7 +42,7 @@ def test_rows_that_the_filter_rejects_or_without_a_value_are_no_input(
     accept: Column | None, weighted: bool
 ) -> None:
     one = aggregate_input(AggregateCall("sum", (V,), BIGINT, filter=accept), [accept], "UTC")
-    slots, values, weights = one.rows(SLOTS, BATCH, WEIGHTS if weighted else col.NO_WORDS, {})
+    slots, values, weights = one.rows(SLOTS, BATCH, WEIGHTS if weighted else col.NO_WORDS, Evaluated())
     accepted = [i for i, row in enumerate(ROWS) if row[0] is not None and (accept is None or row[1] is True)]
     assert slots.tolist() == SLOTS[accepted].tolist()
     assert values is not None and values.to_pylist() == [ROWS[i][0] for i in accepted]
@@ -46,7 +53,7 @@ def test_rows_that_the_filter_rejects_or_without_a_value_are_no_input(
 def test_a_distinct_aggregate_has_a_row_of_weights_for_each_filter(weighted: bool) -> None:
     call = AggregateCall("count", (V,), BIGINT, False, True)
     one = aggregate_input(call, [F, G], "UTC")
-    slots, values, weights = one.rows(SLOTS, BATCH, WEIGHTS if weighted else col.NO_WORDS, {})
+    slots, values, weights = one.rows(SLOTS, BATCH, WEIGHTS if weighted else col.NO_WORDS, Evaluated())
     accepted = [i for i, row in enumerate(ROWS) if row[0] is not None and (row[1] is True or row[2] is True)]
     assert slots.tolist() == SLOTS[accepted].tolist()
     assert values is not None and values.to_pylist() == [ROWS[i][0] for i in accepted]
@@ -57,7 +64,7 @@ def test_a_distinct_aggregate_has_a_row_of_weights_for_each_filter(weighted: boo
 
 def test_one_filter_among_all_rows_takes_all_rows() -> None:
     one = aggregate_input(AggregateCall("count", (V,), BIGINT, False, True), [F, None], "UTC")
-    slots, _, weights = one.rows(SLOTS, BATCH, col.NO_WORDS, {})
+    slots, _, weights = one.rows(SLOTS, BATCH, col.NO_WORDS, Evaluated())
     accepted = [i for i, row in enumerate(ROWS) if row[0] is not None]
     assert slots.tolist() == SLOTS[accepted].tolist()
     assert weights.tolist() == [[int(ROWS[i][1] is True) for i in accepted], [1] * len(accepted)]
@@ -65,14 +72,14 @@ def test_one_filter_among_all_rows_takes_all_rows() -> None:
 
 def test_count_of_rows_takes_rows_without_a_value() -> None:
     slots, values, weights = aggregate_input(AggregateCall("count", (), BIGINT), [None], "UTC").rows(
-        SLOTS, BATCH, WEIGHTS, {}
+        SLOTS, BATCH, WEIGHTS, Evaluated()
     )
     assert slots is SLOTS and values is None and weights is WEIGHTS, "nothing is copied"
 
 
 def test_several_arguments_are_a_struct_of_which_each_must_have_a_value() -> None:
     call = AggregateCall("corr", (Cast(DOUBLE, True, arg=V), Cast(DOUBLE, True, arg=V)), DOUBLE)
-    _, values, _ = aggregate_input(call, [None], "UTC").rows(SLOTS, BATCH, col.NO_WORDS, {})
+    _, values, _ = aggregate_input(call, [None], "UTC").rows(SLOTS, BATCH, col.NO_WORDS, Evaluated())
     assert values is not None
     assert values.to_pylist() == [
         {"v0": float(row[0]), "v1": float(row[0])} for row in ROWS if row[0] is not None
@@ -81,12 +88,39 @@ def test_several_arguments_are_a_struct_of_which_each_must_have_a_value() -> Non
 
 def test_a_filter_of_several_aggregates_is_evaluated_once() -> None:
     inputs = [aggregate_input(AggregateCall(f, (V,), BIGINT, filter=F), [F], "UTC") for f in ("sum", "min")]
-    masks: Masks = {}
-    first, second = (one.rows(SLOTS, BATCH, col.NO_WORDS, masks)[0] for one in inputs)
-    assert first.tolist() == second.tolist() and list(masks) == [F]
+    evaluated = Evaluated()
+    first, second = (one.rows(SLOTS, BATCH, col.NO_WORDS, evaluated)[0] for one in inputs)
+    assert first.tolist() == second.tolist() and list(evaluated.masks) == [F]
     # the mask of the other aggregate is what counts, not another evaluation
-    masks[F] = np.zeros(len(ROWS), np.bool_)
-    assert not inputs[0].rows(SLOTS, BATCH, col.NO_WORDS, masks)[0].size
+    evaluated.masks[F] = np.zeros(len(ROWS), np.bool_)
+    assert not inputs[0].rows(SLOTS, BATCH, col.NO_WORDS, evaluated)[0].size
+
+
+def test_an_argument_of_several_aggregates_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = Call(DOUBLE, True, "divide", (Cast(DOUBLE, True, arg=V), Literal(DOUBLE, False, value=2.0)))
+    # equals the same with 0.0, which has other values
+    below_zero = Call(
+        DOUBLE, True, "multiply", (Cast(DOUBLE, True, arg=V), Literal(DOUBLE, False, value=-0.0))
+    )
+    calls = [AggregateCall(name, (arg,), DOUBLE) for arg in (half, below_zero) for name in ("sum", "max")]
+    compiled = compiler.compile_expression
+    evaluations: list[Expression] = []
+
+    def counted(expression: Expression, context: EvaluationContext) -> object:
+        run = compiled(expression, context)
+        return lambda batch: evaluations.append(expression) or run(batch)
+
+    monkeypatch.setattr(compiler, "compile_expression", counted)
+    rows = BATCH.take(pa.array([0, 1, 2, 0]))
+    for add in (Accumulators(calls, True), RowPartials(calls, "UTC")):
+        evaluations.clear()
+        for batches in (1, 2):
+            if isinstance(add, RowPartials):
+                add.columns(rows)
+            else:
+                add.reserve(4)
+                add.add(np.arange(4), rows)
+            assert evaluations.count(half) == batches and evaluations.count(below_zero) == 2 * batches
 
 
 def test_a_bare_column_is_read_as_it_is() -> None:
