@@ -182,4 +182,6 @@ def test_names_and_determinism() -> None:
 def test_every_scalar_function_has_a_kernel_or_is_bound_away() -> None:
     declared = {function.name for family in SCALAR_FAMILIES.values() for function in family}
     bound_away = {"and", "or", "coalesce", "nullif", "if", "nvl2", "zeroifnull", "nullifzero"}
-    assert declared - bound_away == set(KERNELS) | set(CLOCK_FUNCTIONS) | set(LAMBDA_KERNELS)
+    # the binder alone makes these calls
+    undeclared = {"single_value"}
+    assert (declared - bound_away) | undeclared == set(KERNELS) | set(CLOCK_FUNCTIONS) | set(LAMBDA_KERNELS)
