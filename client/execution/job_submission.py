@@ -192,17 +192,14 @@ def _start_notes(query: PlannedQuery, options: JobOptions, job_id: str | None) -
     """Return notes for the start of a job: other jobs that have written to its tables, where it has no state;
     another time zone than before, where it has.
     """
+    # a savepoint says which state the job resumes from; without a directory there are no other jobs
+    if options.state_dir is None or job_id is None or options.savepoint is not None:
+        return ()
     # it reads checkpoints: the engine is not loaded before a job starts
     from penstock.client.execution.recorded_jobs import changed_zone, unfinished_writers
     from penstock.engine.storage.locations import exists
 
-    if (
-        # a savepoint says which state the job resumes from; without a directory there are no other jobs
-        options.state_dir is None
-        or job_id is None
-        or options.savepoint is not None
-        or not exists(options.state_dir)
-    ):
+    if not exists(options.state_dir):
         return ()
     tables = [table.name.lower() for table in sink_tables(query.plan)]
     writers = unfinished_writers(options.state_dir, job_id, options.name, tables)
