@@ -16,6 +16,9 @@ _CHEAP: dict[str, dict[str, str]] = {
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.adaptive.enabled": "false",
         "spark.ui.enabled": "false",
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
     },
 }
 
