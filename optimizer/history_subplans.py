@@ -129,10 +129,12 @@ def _timing(node: LogicalPlan) -> LogicalPlan | None:
 
 def _refuse(plan: LogicalPlan, history: HistoryOption) -> None:
     for node in plan.walk():
-        if node.no_history is not None:
+        arrival = isinstance(node, PartitionTop) and node.arrival
+        what = "the order of arrival" if arrival else node.no_history
+        if what is not None:
             raise _refusal(
                 history,
-                f"{node.no_history} has no history that a backend computes",
+                f"{what} has no history that a backend computes",
                 "leave WITH HISTORY out: the query reads everything as a stream",
             )
         if isinstance(node, Scan):

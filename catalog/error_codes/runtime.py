@@ -147,6 +147,10 @@ RUNTIME: dict[str, tuple[str, str]] = {
         "A subquery that is used as a value has several rows.",
         "Aggregate it, or add ORDER BY .. LIMIT 1.",
     ),
+    "RUN-2027": (
+        "Several rows have one primary key, and the statement says ON CONFLICT DO ERROR.",
+        "Write DO NOTHING, DO DEDUPLICATE, or GROUP BY the key.",
+    ),
     "RUN-2900": (
         "An exception that nobody expected ended a job or a lookup.",
         "Read the message; report a defect when it is not the data's or the database's.",

@@ -55,6 +55,10 @@ TABLES: dict[str, tuple[str, str]] = {
         "MATCH_RECOGNIZE reads rows that are updated.",
         "Match before aggregation, or over windows.",
     ),
+    "SQL-1317": (
+        "ON CONFLICT is written, and the table does not replace rows by a primary key.",
+        "Leave ON CONFLICT out, or give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'.",
+    ),
     "SQL-1319": (
         "Changes of one key come from several subtasks, so their order is not known.",
         "SET 'parallelism.default' = '1', or GROUP BY the key last.",

@@ -79,7 +79,8 @@ INTERNAL_NAMES = frozenset(
 )
 
 # single_value(x, rows) is x, the value of a scalar subquery; it raises where rows, their number, is over 1
-_FALLIBLE_INTERNALS = frozenset({"single_value"})
+# unique_row(x, rows) is the same for the rows of one primary key, of ON CONFLICT DO ERROR
+_FALLIBLE_INTERNALS = frozenset({"single_value", "unique_row"})
 
 
 @dataclass(frozen=True)

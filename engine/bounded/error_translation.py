@@ -23,6 +23,7 @@ from penstock.engine.expressions.evaluation_errors import (
     Fault,
     bad_argument,
     bad_cast,
+    conflicting_rows,
     division_by_zero,
     out_of_range,
     several_rows,
@@ -32,7 +33,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Expres
 from penstock.planner.expressions.python_calls import PythonAggregateCall, PythonCall
 from penstock.planner.logical.plan import LogicalPlan
 from penstock.planner.logical.recursive_query import RecursiveQuery
-from penstock.planner.sql_generator.dialect import SEVERAL_ROWS, TOO_MANY_ITERATIONS
+from penstock.planner.sql_generator.dialect import CONFLICTING_ROWS, SEVERAL_ROWS, TOO_MANY_ITERATIONS
 from penstock.planner.sql_generator.query import ScannedTable
 
 Suspect = Callable[[Expression | AggregateCall], bool]
@@ -230,6 +231,10 @@ def _several(match: re.Match[str]) -> tuple[Fault, Suspect]:
     return several_rows(), lambda part: isinstance(part, Call) and part.function == "single_value"
 
 
+def _conflicting(match: re.Match[str]) -> tuple[Fault, Suspect]:
+    return conflicting_rows(), lambda part: isinstance(part, Call) and part.function == "unique_row"
+
+
 def _python(name: str) -> Suspect:
     return lambda part: isinstance(part, PythonCall | PythonAggregateCall) and part.body.name == name
 
@@ -244,6 +249,7 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     ),
     (rf"{TOO_MANY_ITERATIONS} (?P<most>\d+)", _endless),
     (SEVERAL_ROWS, _several),
+    (CONFLICTING_ROWS, _conflicting),
     # Spark's conditions; our DuckDB macros raise under the same names
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),

@@ -134,6 +134,16 @@ def several_rows() -> Fault:
     )
 
 
+def conflicting_rows() -> Fault:
+    """Return the fault of ON CONFLICT DO ERROR: several rows have one primary key."""
+    return Fault(
+        "RUN-2027",
+        "23505",
+        "several rows have one primary key, and the statement says ON CONFLICT DO ERROR",
+        "write DO NOTHING for the first row of each key, DO DEDUPLICATE for the last, or GROUP BY the key",
+    )
+
+
 def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
     """Check the size of a function's result against ``MOST``. ``sizes`` (int64) has the elements or bytes
     (``unit``) of each row. Raise Fault RUN-2006 when one row, or all rows of the batch together, exceed the

@@ -358,6 +358,8 @@ class PartitionTop(PassThroughNode, ParallelNode):
     emitted once, when their window closes.
 
     ``ttl_ms`` is a hint: the time to live of a partition since its last row, in milliseconds (0: for ever).
+    ``arrival`` 1: rows equal in the order are in that of their arrival, -1: in its reverse. A row that is
+    updated arrives anew.
     """
 
     no_history = None
@@ -369,6 +371,7 @@ class PartitionTop(PassThroughNode, ParallelNode):
     rank_name: str | None = None
     window: AttachedWindow | None = None
     ttl_ms: int | None = None
+    arrival: int | None = None
 
     def __post_init__(self) -> None:
         demand(self.rank in RANKS and self.limit >= 1, "the first rows by no rank")
@@ -380,7 +383,8 @@ class PartitionTop(PassThroughNode, ParallelNode):
 
     def text(self) -> str:
         shown = "" if self.rank_name is None else f" AS {self.rank_name}"
-        return f"PartitionTop {self.rank}{shown} <= {self.limit}{_specification(self)}"
+        arrived = {None: "", 1: ", first to arrive", -1: ", last to arrive"}[self.arrival]
+        return f"PartitionTop {self.rank}{shown} <= {self.limit}{_specification(self)}{arrived}"
 
     def operator_name(self) -> str:
         return f"top {self.limit}{keys_text(' per', self.partition, self.input.schema)}"
@@ -389,6 +393,11 @@ class PartitionTop(PassThroughNode, ParallelNode):
     def breaks_ties(self) -> bool:
         """Whether the result depends on the order of peers, and therefore on the columns that break ties."""
         return self.rank == "row_number"
+
+    @property
+    def only_ours(self) -> bool:
+        # a table of a backend has no order of arrival
+        return self.arrival is not None
 
     @property
     def shows_rank(self) -> bool:
@@ -402,7 +411,7 @@ class PartitionTop(PassThroughNode, ParallelNode):
         return PartitionFacts(
             (derived.insert_only(self.input),),
             derived.ttl_ms(self),
-            derived.arrival_order(self.input, self.order),
+            self.arrival or derived.arrival_order(self.input, self.order),
         )
 
     def digest(self, inputs: tuple[Digest, ...], texts: ExactTexts) -> Digest:
@@ -410,7 +419,15 @@ class PartitionTop(PassThroughNode, ParallelNode):
         order = (texts.sort(key, columns) for key in self.order)
         ties = texts.ties(columns) if self.breaks_ties else ()
         # within windows rows are emitted once, at the end: another state
-        head = ("partition top", below.rows, self.rank, str(self.limit), str(self.window is not None))
+        arrival = () if self.arrival is None else (f"arrival {self.arrival}",)
+        head = (
+            "partition top",
+            below.rows,
+            self.rank,
+            str(self.limit),
+            str(self.window is not None),
+            *arrival,
+        )
         rows = hash_parts(*head, *(columns[key] for key in self.partition), "by", *order, "ties", *ties)
         return Digest(rows, columns if self.rank_name is None else (*columns, hash_parts("rank", rows)))
 

@@ -281,7 +281,12 @@ _QUERIES = (
         "write it in Python: CREATE FUNCTION f AS 'module.f' LANGUAGE PYTHON",
     ),
     _Rule("STREAM *", "FROM", "leave STREAM out: a query over a stream is one"),
-    _Rule("<any>", "ON CONFLICT", "leave it out: a table with a PRIMARY KEY keeps the last row of a key"),
+    _Rule(
+        "<any>",
+        "ON CONFLICT",
+        "write ON CONFLICT DO NOTHING, DO DEDUPLICATE or DO ERROR behind the query of an INSERT: the key is "
+        "the table's PRIMARY KEY",
+    ),
     _Rule("MULTISET [ <any>", ",", "write ARRAY[1, 2, 3]"),
     _Rule(
         "<any>", "WITH CONDITIONAL", "leave WITH CONDITIONAL ARRAY WRAPPER out: the value is JSON as it is"

@@ -20,6 +20,7 @@ TOO_MANY_ITERATIONS = "RECURSION_HAS_NO_END"
 follows.
 """
 SEVERAL_ROWS = "SCALAR_SUBQUERY_HAS_SEVERAL_ROWS"
+CONFLICTING_ROWS = "SEVERAL_ROWS_HAVE_ONE_PRIMARY_KEY"
 """A backend's error about a scalar subquery with more than one row."""
 Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
 Filtered = Callable[[exp.Expr], exp.Expr]
@@ -221,14 +222,16 @@ def when(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
 
 
-def single_value(raising: str) -> Spelling:
-    """Return the spelling of the value of the only row, by the function that raises its argument."""
+def single_value(raising: str, message: str) -> Spelling:
+    """Return the spelling of the value of the only row, by the function that raises its argument where there
+    are several.
+    """
 
     def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
         value, rows = args
         return when(
             exp.GT(this=rows, expression=integer(1)),
-            function(raising, text(SEVERAL_ROWS)),
+            function(raising, text(message)),
             value,
         )
 

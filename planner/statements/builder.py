@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 from lark import Token, Transformer
 
@@ -418,7 +418,8 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
         # INSERT INTO t /*+ OPTIONS(..) */ (a, b) SELECT ..
         first = min(part.span.start for part in (query, *columns, *(p.column for p in partition)))
         options = table_options(self.sql, target.span.end, first)
-        return nodes.Insert(target, query, columns, partition, overwrites, options, span=span)
+        action = next((a for a in get_args(nodes.ConflictAction) if _has(children, f"conflict_{a}")), None)
+        return nodes.Insert(target, query, columns, partition, overwrites, options, action, span=span)
 
     def row_change(self, children: list[Any]) -> nodes.ChangeRows:
         return parse_row_change(self.sql, children[0].start_pos, children[0].end_pos)

@@ -201,11 +201,15 @@ def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) ->
 
 
 def _query_end(tokens: list[Token], index: int) -> int:
-    """Return the index behind a query. In VERIFY the last AGAINST BATCH ends the query."""
+    """Return the index behind a query. ON CONFLICT DO of an INSERT ends it, and in VERIFY the last AGAINST
+    BATCH.
+    """
     end = _region(tokens, index, (TokenType.SEMICOLON,))
-    if index == 0 or tokens[index - 1].text.upper() != "VERIFY":
-        return end
     words = [token.text.upper() for token in tokens[:end]]
+    if words[max(0, end - 4) : end - 1] == ["ON", "CONFLICT", "DO"]:
+        return end - 4
+    if index == 0 or words[index - 1] != "VERIFY":
+        return end
     return next((at for at in range(end - 2, index, -1) if words[at : at + 2] == ["AGAINST", "BATCH"]), end)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import StrEnum
+from typing import Literal
 
 from sqlglot import exp
 
@@ -201,6 +202,10 @@ class PartitionValue:
     value: str | None = None
 
 
+# what is done where several rows of an INSERT have one primary key
+ConflictAction = Literal["error", "nothing", "deduplicate"]
+
+
 @dataclass(frozen=True)
 class Insert(Statement):
     """INSERT INTO, or INSERT OVERWRITE. No ``columns`` means all physical columns in declared order, without
@@ -213,6 +218,7 @@ class Insert(Statement):
     partition: tuple[PartitionValue, ...] = ()
     overwrite: bool = False
     options: tuple[OptionEntry, ...] = ()
+    on_conflict: ConflictAction | None = None
 
 
 @dataclass(frozen=True)

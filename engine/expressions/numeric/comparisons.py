@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from penstock.catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
 from penstock.engine.api import arrow_numpy
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
-from penstock.engine.expressions.evaluation_errors import several_rows
+from penstock.engine.expressions.evaluation_errors import conflicting_rows, several_rows
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.nested.comparison import nested_comparison, order_of
 
@@ -195,6 +195,12 @@ def _single_value(value: Datum, rows: Datum) -> Datum:
     return value
 
 
+def _unique_row(value: Datum, rows: Datum) -> Datum:
+    if pc.any(pc.greater(aligned(rows)[0], 1)).as_py():
+        raise conflicting_rows()
+    return value
+
+
 COMPARISONS: dict[str, Factory] = {
     **{operator: _comparison(operator) for operator in _PLAIN},
     "null_safe_equal": _null_safe_equal,
@@ -205,6 +211,7 @@ COMPARISONS: dict[str, Factory] = {
     "is_false": plain(lambda a: pc.fill_null(pc.invert(a), False)),
     "in": _in,
     "single_value": plain(_single_value),
+    "unique_row": plain(_unique_row),
     "greatest": _extreme(largest=True),
     "least": _extreme(largest=False),
 }

@@ -12,6 +12,7 @@ from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.tables import CatalogTable, MaterializedView
 from penstock.catalog.types import STRING, DataType, Null, String, Variant
+from penstock.planner.binder.ddl.conflicts import resolve_conflicts
 from penstock.planner.binder.expressions.time_precision import cut_cast
 from penstock.planner.binder.scope import Relation
 from penstock.planner.expressions.implicit_casts import coerced
@@ -63,8 +64,11 @@ def sink_for(statement: Insert, table: CatalogTable, relation: Relation) -> Sink
             expressions.append(_missing(field, statement, table))
         else:
             expressions.append(_stored(index, field, relation, statement))
+    rows = _projected(relation.plan, expressions, [field.name for field in table.physical_fields])
+    if statement.on_conflict is not None:
+        rows = resolve_conflicts(rows, statement.on_conflict, table, statement.target.span)
     return Sink(
-        _projected(relation.plan, expressions, [field.name for field in table.physical_fields]),
+        rows,
         table,
         statement.target.span,
         overwrite=_overwritten(statement, table) if statement.overwrite else None,

@@ -22,7 +22,9 @@ from penstock.catalog.types import (
 )
 from penstock.planner.expressions.nodes import Call, Expression
 from penstock.planner.sql_generator.dialect import (
+    CONFLICTING_ROWS,
     OPERATORS,
+    SEVERAL_ROWS,
     Spelling,
     binary,
     cast,
@@ -350,7 +352,8 @@ NUMBERS: dict[str, Spelling] = {
     "is_true": is_truth(True),
     "is_false": is_truth(False),
     "if": conditional,
-    "single_value": single_value("error"),
+    "single_value": single_value("error", SEVERAL_ROWS),
+    "unique_row": single_value("error", CONFLICTING_ROWS),
     "nvl2": nvl2,
     "coalesce": named("coalesce"),
     "nullif": named("nullif"),

@@ -16,7 +16,9 @@ from penstock.catalog.types import (
 )
 from penstock.planner.expressions.nodes import Call, Literal
 from penstock.planner.sql_generator.dialect import (
+    CONFLICTING_ROWS,
     OPERATORS,
+    SEVERAL_ROWS,
     Spelling,
     binary,
     cast,
@@ -200,7 +202,8 @@ FUNCTIONS: dict[str, Spelling] = {
     "like": like(exp.Like),
     "ilike": like(exp.ILike),
     "if": conditional,
-    "single_value": single_value("raise_error"),
+    "single_value": single_value("raise_error", SEVERAL_ROWS),
+    "unique_row": single_value("raise_error", CONFLICTING_ROWS),
     "nvl2": nvl2,
     "sign": named("sign"),
     "is_nan": named("isnan"),

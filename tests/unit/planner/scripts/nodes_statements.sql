@@ -15,18 +15,18 @@ AlterTable(span=Span(start=0, end=29), name=Name(text='t', span=Span(start=12, e
 ====
 INSERT INTO t (a, b) VALUES (1, 2); INSERT INTO TABLE t (SELECT 1)
 ---
-Insert(span=Span(start=12, end=34), target=Name(text='t', span=Span(start=12, end=13), quoted=False), query=Query(span=Span(start=21, end=34), text='VALUES (1, 2)'), columns=(Name(text='a', span=Span(start=15, end=16), quoted=False), Name(text='b', span=Span(start=18, end=19), quoted=False)), partition=(), overwrite=False, options=())
-Insert(span=Span(start=18, end=30), target=Name(text='t', span=Span(start=18, end=19), quoted=False), query=Query(span=Span(start=20, end=30), text='(SELECT 1)'), columns=(), partition=(), overwrite=False, options=())
+Insert(span=Span(start=12, end=34), target=Name(text='t', span=Span(start=12, end=13), quoted=False), query=Query(span=Span(start=21, end=34), text='VALUES (1, 2)'), columns=(Name(text='a', span=Span(start=15, end=16), quoted=False), Name(text='b', span=Span(start=18, end=19), quoted=False)), partition=(), overwrite=False, options=(), on_conflict=None)
+Insert(span=Span(start=18, end=30), target=Name(text='t', span=Span(start=18, end=19), quoted=False), query=Query(span=Span(start=20, end=30), text='(SELECT 1)'), columns=(), partition=(), overwrite=False, options=(), on_conflict=None)
 ====
 BEGIN STATEMENT SET; INSERT INTO a SELECT CASE WHEN TRUE THEN 1 END; INSERT INTO b SELECT 2; END;
 ---
-ExecuteStatementSet(span=Span(start=0, end=96), inserts=(Insert(span=Span(start=33, end=67), target=Name(text='a', span=Span(start=33, end=34), quoted=False), query=Query(span=Span(start=35, end=67), text='SELECT CASE WHEN TRUE THEN 1 END'), columns=(), partition=(), overwrite=False, options=()), Insert(span=Span(start=81, end=91), target=Name(text='b', span=Span(start=81, end=82), quoted=False), query=Query(span=Span(start=83, end=91), text='SELECT 2'), columns=(), partition=(), overwrite=False, options=())))
+ExecuteStatementSet(span=Span(start=0, end=96), inserts=(Insert(span=Span(start=33, end=67), target=Name(text='a', span=Span(start=33, end=34), quoted=False), query=Query(span=Span(start=35, end=67), text='SELECT CASE WHEN TRUE THEN 1 END'), columns=(), partition=(), overwrite=False, options=(), on_conflict=None), Insert(span=Span(start=81, end=91), target=Name(text='b', span=Span(start=81, end=82), quoted=False), query=Query(span=Span(start=83, end=91), text='SELECT 2'), columns=(), partition=(), overwrite=False, options=(), on_conflict=None)))
 ====
 EXPLAIN SELECT 1; EXPLAIN PLAN FOR SELECT 1; EXPLAIN OPTIMIZED, CHANGELOG_MODE, JSON INSERT INTO t SELECT 1
 ---
 Explain(span=Span(start=0, end=16), stages=(), statement=Query(span=Span(start=8, end=16), text='SELECT 1'))
 Explain(span=Span(start=0, end=25), stages=(), statement=Query(span=Span(start=17, end=25), text='SELECT 1'))
-Explain(span=Span(start=0, end=62), stages=(<ExplainStage.OPTIMIZED: 'optimized'>, <ExplainStage.CHANGELOG_MODE: 'changelog_mode'>, <ExplainStage.JSON: 'json'>), statement=Insert(span=Span(start=52, end=62), target=Name(text='t', span=Span(start=52, end=53), quoted=False), query=Query(span=Span(start=54, end=62), text='SELECT 1'), columns=(), partition=(), overwrite=False, options=()))
+Explain(span=Span(start=0, end=62), stages=(<ExplainStage.OPTIMIZED: 'optimized'>, <ExplainStage.CHANGELOG_MODE: 'changelog_mode'>, <ExplainStage.JSON: 'json'>), statement=Insert(span=Span(start=52, end=62), target=Name(text='t', span=Span(start=52, end=53), quoted=False), query=Query(span=Span(start=54, end=62), text='SELECT 1'), columns=(), partition=(), overwrite=False, options=(), on_conflict=None))
 ====
 SET; SET 'a'; SET 'a' = 'b c'; SET execution.runtime-mode = batch; RESET; RESET 'a'; RESET parallelism.default
 ---
