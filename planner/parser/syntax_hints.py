@@ -158,7 +158,7 @@ _TABLES = (
     _Rule(
         "<string> ,", "<word>", "keys and values are texts in single quotes: '{here}' = '..'", first="CREATE"
     ),
-    _Rule("<string> =", "<number>|<word>", "a value is a text in single quotes: '{here}'"),
+    _Rule("=", "<number>|<word>", "a value is a text in single quotes: '{here}'", first="CREATE"),
     _Rule("<string>", ":", "write = between the key and the value"),
     _Rule(
         "<any>",

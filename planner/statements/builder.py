@@ -213,7 +213,7 @@ class StatementBuilder(NamespaceBuilder, AlterationBuilder):
     def option(self, children: list[Any]) -> OptionEntry:
         # keys are case-insensitive, except those of Spark: spark.sql.shuffle.partitions
         key, value = children
-        written = _text(key)
+        written = self._setting(key)
         folded = written.lower()
         return OptionEntry(
             written if folded.startswith(SETTING_PREFIX) else folded, _text(value), _span(key), _span(value)

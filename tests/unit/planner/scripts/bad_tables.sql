@@ -298,12 +298,12 @@ error[SQL-1307]: option 'connector' is given twice
   1 | CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'connector' = 'print')
     |                                                       ^^^^^^^^^^^
 ====
-CREATE TABLE t (a INT) WITH (connector = 'datagen')
+CREATE TABLE t (a INT) WITH (connector = datagen)
 ---
-error[SQL-1001]: unexpected "connector": ")" or a text in single quotes was expected
-  1 | CREATE TABLE t (a INT) WITH (connector = 'datagen')
-    |                              ^^^^^^^^^
-hint: keys and values are texts in single quotes: 'connector' = '..'
+error[SQL-1001]: unexpected "datagen": a text in single quotes was expected
+  1 | CREATE TABLE t (a INT) WITH (connector = datagen)
+    |                                          ^^^^^^^
+hint: a value is a text in single quotes: 'datagen'
 ====
 CREATE TABLE t (a INT) WITH ('connector' = 5)
 ---
