@@ -69,6 +69,9 @@ def explain_why(state: SessionState, pipeline: QueryPipeline, node: nodes.Explai
         if more:
             notes.append(f"{rows.table}: {more:,} more input row{'' if more == 1 else 's'}")
     shown = pa.concat_tables(parts) if parts else Schema(_COLUMNS).to_arrow().empty_table()
+    # SELECT explode(ARRAY[1, 2])
+    if not shown.num_rows:
+        notes.append("the query makes the row of constants: no input row is in it")
     notes += [
         f"EXPLAIN WHY ROW (..) OF VIEW {name} has the rows that made rows of the view"
         for name in sorted(_views_read(query.plan))

@@ -175,3 +175,8 @@ EXPLAIN WHY ROW (n = 2) FOR WITH RECURSIVE r (n) AS (SELECT id FROM orders UNION
 ---
 orders | path /orders/a.csv, row 0 | 1 | {"id":1,"customer":7,"amount":10,"ts":"2024-01-01 00:00:01.000000"}
 orders | path /orders/a.csv, row 1 | 1 | {"id":2,"customer":7,"amount":20,"ts":"2024-01-01 00:00:05.000000"}
+====
+# constants
+EXPLAIN WHY ROW (x = 2) FOR SELECT explode(ARRAY[1, 2, 3]) AS x
+---
+-- the query makes the row of constants: no input row is in it
