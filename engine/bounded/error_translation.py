@@ -228,11 +228,11 @@ def _endless(match: re.Match[str]) -> tuple[Fault, Suspect]:
 
 
 def _several(match: re.Match[str]) -> tuple[Fault, Suspect]:
-    return several_rows(), lambda part: isinstance(part, Call) and part.function == "single_value"
+    return several_rows(), _calls("single_value")
 
 
 def _conflicting(match: re.Match[str]) -> tuple[Fault, Suspect]:
-    return conflicting_rows(), lambda part: isinstance(part, Call) and part.function == "unique_row"
+    return conflicting_rows(), _calls("unique_row")
 
 
 def _python(name: str) -> Suspect:

@@ -10,6 +10,7 @@ Slots with rows to catch up on take no turns: their batches are large, and their
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -34,6 +35,10 @@ class InterpreterTurns:
 
     def __init__(self, most_s: float = TURN_S) -> None:
         self._most_s = most_s
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all turns and who waits for one: nobody runs."""
         self._lock = threading.Lock()
         self._waiting: deque[_Waiter] = deque()
         # turns are numbered: the newest, and whether it has been given back
@@ -76,3 +81,5 @@ class InterpreterTurns:
 
 PROCESS_TURNS = InterpreterTurns()
 """The turns of this process: its jobs share the interpreter too."""
+# A program may fork while slots run. In the child none of them runs, and one may have held the lock.
+os.register_at_fork(after_in_child=PROCESS_TURNS.begin)

@@ -17,26 +17,26 @@ Ctes = list[tuple[str, exp.Expr]]
 _DEEPEST = 40
 
 
-def nested(ctes: Sequence[tuple[str, exp.Expr]], select: exp.Expr) -> tuple[Ctes, exp.Expr]:
+def nest_ctes(ctes: Sequence[tuple[str, exp.Expr]], select: exp.Expr) -> tuple[Ctes, exp.Expr]:
     """Return the CTEs that are still needed, and the select, where each CTE that is read once is a subquery.
 
     The trees are changed. What is read within WITH RECURSIVE stays a CTE.
     """
-    reads = Counter(name for cte, body in (*ctes, ("", select)) for name in _weighed(cte, body))
+    reads = Counter(name for cte, body in (*ctes, ("", select)) for name in _count_reads(cte, body))
     # by name: a body that waits for its reader, and how many levels it has
     waiting: dict[str, tuple[exp.Expr, int]] = {}
     kept: Ctes = []
     for name, body in ctes:
-        depth = 1 + _filled(body, waiting)
+        depth = 1 + _fill(body, waiting)
         if reads[name] == 1 and depth < _DEEPEST and not _is_recursive(name, body):
             waiting[name] = body, depth
         else:
             kept.append((name, body))
-    _filled(select, waiting)
+    _fill(select, waiting)
     return kept, select
 
 
-def _weighed(name: str, body: exp.Expr) -> list[str]:
+def _count_reads(name: str, body: exp.Expr) -> list[str]:
     """The relations a body reads; twice those that a recursive one reads."""
     read = [table.name for table in body.find_all(exp.Table)]
     return read * 2 if _is_recursive(name, body) else read
@@ -47,7 +47,7 @@ def _is_recursive(name: str, body: exp.Expr) -> bool:
     return any(table.name == name for table in body.find_all(exp.Table))
 
 
-def _filled(body: exp.Expr, waiting: dict[str, tuple[exp.Expr, int]]) -> int:
+def _fill(body: exp.Expr, waiting: dict[str, tuple[exp.Expr, int]]) -> int:
     """Write the bodies that a body reads into it; return how many levels the deepest of them has."""
     deepest = 0
     for table in list(body.find_all(exp.Table)):

@@ -40,7 +40,7 @@ from penstock.planner.sql_generator import windows
 from penstock.planner.sql_generator.dialect import Flavour
 from penstock.planner.sql_generator.expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
 from penstock.planner.sql_generator.nearest_join import nearest_select
-from penstock.planner.sql_generator.nested_selects import nested
+from penstock.planner.sql_generator.nested_selects import nest_ctes
 from penstock.planner.sql_generator.over import over_select, top_select, with_ties
 from penstock.planner.sql_generator.unnest import unnest_select
 from penstock.planner.sql_generator.windows import ROWS, aliased, column, named
@@ -86,7 +86,7 @@ class BoundedQuery:
         """The whole query."""
         dialect, ctes, select = self.flavour.dialect, list(self.ctes), self.select
         if self.flavour.nests_selects:
-            ctes, select = nested(ctes, select)
+            ctes, select = nest_ctes(ctes, select)
         if not ctes:
             return select.sql(dialect)
         listed = ",\n".join(f"{name} AS ({body.sql(dialect)})" for name, body in ctes)

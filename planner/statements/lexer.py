@@ -205,11 +205,13 @@ def _query_end(tokens: list[Token], index: int) -> int:
     BATCH.
     """
     end = _region(tokens, index, (TokenType.SEMICOLON,))
-    words = [token.text.upper() for token in tokens[:end]]
-    if words[max(0, end - 4) : end - 1] == ["ON", "CONFLICT", "DO"]:
+    # ON CONFLICT DO NOTHING: the last words alone are read, for VALUES may have a million
+    last = [token.text.upper() for token in tokens[max(index, end - 4) : end - 1]]
+    if last == ["ON", "CONFLICT", "DO"]:
         return end - 4
-    if index == 0 or words[index - 1] != "VERIFY":
+    if index == 0 or tokens[index - 1].text.upper() != "VERIFY":
         return end
+    words = [token.text.upper() for token in tokens[:end]]
     return next((at for at in range(end - 2, index, -1) if words[at : at + 2] == ["AGAINST", "BATCH"]), end)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from penstock.catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
 from penstock.engine.api import arrow_numpy
 from penstock.engine.expressions.datum import Datum, Kernel, aligned
-from penstock.engine.expressions.evaluation_errors import conflicting_rows, several_rows
+from penstock.engine.expressions.evaluation_errors import Fault, conflicting_rows, several_rows
 from penstock.engine.expressions.kernel_factory import BoundCall, Factory, plain
 from penstock.engine.expressions.nested.comparison import nested_comparison, order_of
 
@@ -188,17 +189,16 @@ def _extreme(largest: bool) -> Factory:
     return factory
 
 
-def _single_value(value: Datum, rows: Datum) -> Datum:
-    # a padded row has no count
-    if pc.any(pc.greater(aligned(rows)[0], 1)).as_py():
-        raise several_rows()
-    return value
+def _only_row(fault: Callable[[], Fault]) -> Factory:
+    """Return the function of a value and a number of rows that raises a fault where there are several."""
 
+    def only(value: Datum, rows: Datum) -> Datum:
+        # a padded row has no count
+        if pc.any(pc.greater(aligned(rows)[0], 1)).as_py():
+            raise fault()
+        return value
 
-def _unique_row(value: Datum, rows: Datum) -> Datum:
-    if pc.any(pc.greater(aligned(rows)[0], 1)).as_py():
-        raise conflicting_rows()
-    return value
+    return plain(only)
 
 
 COMPARISONS: dict[str, Factory] = {
@@ -210,8 +210,8 @@ COMPARISONS: dict[str, Factory] = {
     "is_true": plain(lambda a: pc.fill_null(a, False)),
     "is_false": plain(lambda a: pc.fill_null(pc.invert(a), False)),
     "in": _in,
-    "single_value": plain(_single_value),
-    "unique_row": plain(_unique_row),
+    "single_value": _only_row(several_rows),
+    "unique_row": _only_row(conflicting_rows),
     "greatest": _extreme(largest=True),
     "least": _extreme(largest=False),
 }

@@ -4,6 +4,8 @@ database, keeps nobody from running.
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import pytest
 from penstock.engine.api.clock import ManualClock
 from penstock.engine.task.messages import TaskFailed
 from penstock.engine.task.task import WORKED, Did, StepResult
-from penstock.engine.task_manager.interpreter_turns import InterpreterTurns
+from penstock.engine.task_manager.interpreter_turns import PROCESS_TURNS, InterpreterTurns
 from penstock.engine.task_manager.task_manager import Slot
 
 # longer than any step of these tests, on a slow machine too
@@ -128,3 +130,14 @@ def test_a_pass_that_fails_gives_its_turn_back() -> None:
     with pytest.raises(Broken):
         slot._take_turn()
     assert turns.acquire() == 2
+
+
+def test_a_forked_process_does_not_wait_for_slots_that_it_does_not_have() -> None:
+    """The lock is held while the program forks: without a new one the child would wait for ever."""
+    with PROCESS_TURNS._lock:
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            PROCESS_TURNS.release(PROCESS_TURNS.acquire())
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
