@@ -11,36 +11,25 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.schema import Role
 from penstock.catalog.types import BOOLEAN
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
-    Context,
-    KeyedState,
-    ListState,
-    Operator,
+    KeyGroups,
     Output,
     PendingOutput,
     emit_batch,
-    start_output,
 )
-from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.expressions.compiler import compile_expression
 from penstock.engine.expressions.kernel_factory import EvaluationContext
+from penstock.engine.operators.event_time_buffer import EventTimeBufferOperator
 from penstock.engine.operators.match.nfa_search import Matches, MatchSearch, Parts, earlier
 from penstock.engine.operators.over.over_frames import OverFrames
 from penstock.engine.operators.over.partitions import Partitions, PeerGroups, partitioned
-from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.partition_accumulators import PartitionLives, PartitionTotals
-from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.rows.match_buffer import BEFORE, MatchRows
-from penstock.engine.state.rows.total_order import RowOrder
-from penstock.engine.state.time_to_live import EXPIRED
-from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
 from penstock.planner.expressions.nodes import Column
 from penstock.planner.logical.match_recognize import (
     Fact,
@@ -62,82 +51,42 @@ _FRESH = 2**62
 _RUNNING = Frame(FrameUnit.ROWS, None, 0)
 
 
-class MatchRecognizeOperator(Operator):
+class MatchRecognizeOperator(EventTimeBufferOperator[MatchRows]):
     """Emits a match once no later row can change it: no preferred alternative is open any more.
 
     The state is the rows of each partition's unfinished match with their transitions, and the rows before it
     that PREV reads. The number of matches is stored where MATCH_NUMBER needs it. If the time of matches is
-    used above, the watermark waits for the matches that may still be emitted. Rows without a time, and late
-    rows, are dropped and counted.
+    used above, the watermark waits for the matches that may still be emitted.
     """
 
+    _node: MatchRecognize
+
     def __init__(self, spec: OperatorSpec[MatchRecognize, PartitionFacts], options: JobOptions) -> None:
-        self._spec, self._node, self._facts = spec, spec.node, spec.facts
-        self._input = spec.node.input.schema.to_arrow()
-        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
-        key = spec.node.order[0].expression
-        assert isinstance(key, Column)
-        self._time_column = key.index
-        # window_time is one millisecond before the window's end, so such rows pass that much later
-        self._slack_us = (
-            WINDOW_TIME_US - 1 if spec.node.input.schema[key.index].role is Role.WINDOW_TIME else 0
-        )
+        super().__init__(spec, options)
         self._search = MatchSearch(spec, options.time_zone)
         self._values = MatchMeasures(
             spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone
         )
-        self._distinct = DistinctSlots()
-        self._watermark_us = MIN_WATERMARK_US
         # by slot of the partition: the earliest time of a match still to come, MAX_WATERMARK_US without one
         self._delayed_us = np.zeros(0, np.int64)
         # at the first watermark after a restore all unfinished matches are searched again
         self._restored = True
 
-    def open(self, context: Context) -> None:
-        self._metrics = context.metrics
-        types = [self._input.field(key).type for key in self._node.partition]
-        groups = context.key_groups
-        self._keys = KeyIndex(types)
-        self._lives = PartitionLives(self._facts.ttl_ms, context.clock)
-        writes = self._lives.writes
-        columns, steps, numbered = (
+    def _buffer(self, groups: KeyGroups) -> MatchRows:
+        return MatchRows(
+            self._input,
             self._node.partition,
-            self._search.transitions,
-            self._facts.arrival != 0,
-        )
-        self._rows = MatchRows(
-            self._input, columns, self._time_column, self._keys, groups, steps, writes, numbered=numbered
-        )
-        self._totals = PartitionTotals(
-            types, self._keys, Accumulators([], True), groups.max_parallelism, writes
-        )
-
-    def keyed_states(self) -> dict[str, KeyedState]:
-        return {"rows": self._rows, "totals": self._totals}
-
-    def list_states(self) -> dict[str, ListState]:
-        return {"passed": self._rows.passed_time}
-
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = drop_late_and_null_times(
-            batch,
             self._time_column,
-            max(self._watermark_us, self._rows.passed_us),
-            self._slack_us,
-            self._metrics,
+            self._keys,
+            groups,
+            self._search.transitions,
+            self._lives.writes,
+            numbered=self._facts.arrival != 0,
         )
-        # a row of weight 2 is two rows of the pattern
-        for rows in batch.single_rows():
-            self._rows.hold(rows.rows)
-        self._metrics.state_entries = len(self._rows)
-
-    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
-        return start_output(self._pass_time(time_us, out))
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         """Resume the search where rows have passed, and where time ends an unfinished match."""
-        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
-        due = self._rows.due(passed_us)
+        due = self._rows.due(self._watermark_us)
         # partitions with new rows, and those whose match ends because of time alone (WITHIN)
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
         if slots.size:
@@ -151,20 +100,9 @@ class MatchRecognizeOperator(Operator):
                     yield from emit_batch(matched_rows, out)
         self._metrics.state_entries = len(self._rows)
 
-    @property
-    def wants_ticks(self) -> bool:
-        return self._facts.ttl_ms > 0
-
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Expire the unfinished matches of partitions without a row for long enough, and their other
-        state.
-        """
-        expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
-        if expired.size:
-            self._delayed_us[expired[expired < self._delayed_us.size]] = MAX_WATERMARK_US
-            self._free(expired)
-            self._metrics.count(EXPIRED, int(expired.size))
-            self._metrics.state_entries = len(self._rows)
+    def _clear(self, expired: np.ndarray) -> None:
+        self._delayed_us[expired[expired < self._delayed_us.size]] = MAX_WATERMARK_US
+        self._free(expired)
 
     def passes_on(self, time_us: int) -> int:
         delayed_us = int(self._delayed_us.min(initial=MAX_WATERMARK_US))
@@ -273,9 +211,7 @@ class MatchRecognizeOperator(Operator):
 
     def _free(self, slots: np.ndarray) -> None:
         """Drop the partitions among these slots that have no row left."""
-        used = np.zeros(self._keys.capacity, np.bool_)
-        used[self._rows.slots(self._rows.store.live_ids())] = True
-        unused = slots[~used[slots]]
+        unused = self._unused(slots)
         if unused.size:
             self._keys.remove(unused)
 

@@ -4,44 +4,34 @@ Over changes partitions are recomputed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog.schema import Role
 from penstock.engine.api.arrow_numpy import array_of
 from penstock.engine.api.job_options import JobOptions
 from penstock.engine.api.operator import (
-    Context,
-    KeyedState,
-    ListState,
-    Operator,
+    KeyGroups,
     Output,
     PendingOutput,
     emit_batch,
-    start_output,
 )
-from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels import arrow_views as col
+from penstock.engine.operators.event_time_buffer import EventTimeBufferOperator
 from penstock.engine.operators.over.over_frames import Before, OverFrames
 from penstock.engine.operators.over.partition_recompute import PartitionRecompute, columns_of
 from penstock.engine.operators.over.partitions import Partitions, PeerGroups, partitioned
-from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
-from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups.partition_accumulators import PartitionLives, PartitionTotals
-from penstock.engine.state.index.key_index import KeyIndex
-from penstock.engine.state.index.slot_sets import DistinctSlots
 from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
-from penstock.engine.state.rows.total_order import RowOrder
-from penstock.engine.state.time_to_live import EXPIRED, PartitionEnds
-from penstock.engine.windowing.late_row_filter import drop_late_and_null_times
-from penstock.planner.expressions.nodes import Column
+from penstock.engine.state.time_to_live import PartitionEnds
+from penstock.planner.expressions.nodes import AggregateCall
 from penstock.planner.logical.over import PLACES, RANKS, FrameUnit, Over, OverFacts
 from penstock.planner.physical.operator_specs import OperatorSpec
 
 
-class EventTimeOverOperator(Operator):
-    """Emits each row with its values when the watermark has passed its time. Rows of one time pass together,
-    so peers are never separated. Rows without a time, and late rows, are dropped and counted.
+class EventTimeOverOperator(EventTimeBufferOperator[TimedRows]):
+    """Emits each row with its values when the watermark has passed its time.
 
     Of passed rows the state has those within a RANGE distance of the watermark, and the last rows that ROWS,
     GROUPS and LAG reach. For FIRST_VALUE it has the first row, for ranks and frames that start with the
@@ -49,21 +39,14 @@ class EventTimeOverOperator(Operator):
     Partitions within windows are dropped when their window ends.
     """
 
+    _node: Over
+
     def __init__(self, spec: OperatorSpec[Over, OverFacts], options: JobOptions) -> None:
-        self._node, self._facts = spec.node, spec.facts
-        self._input = spec.node.input.schema.to_arrow()
+        super().__init__(spec, options)
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.node.order, self._input, options.time_zone, spec.facts.arrival)
         self._values = OverFrames(spec.node.calls, spec.node.order, spec.node.frame, options.time_zone)
-        key = spec.node.order[0].expression
-        assert isinstance(key, Column)
-        self._time_column = key.index
-        # window_time is one millisecond before the window's end, so such rows pass that much later
-        of_window = spec.node.input.schema[key.index].role is Role.WINDOW_TIME
-        self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
         # UNBOUNDED PRECEDING: aggregates of all earlier rows are stored, not the rows
         running = spec.node.frame.start is None
-        self._zone = options.time_zone
         self._running = [call for call in spec.node.calls if running and call.function not in RANKS | PLACES]
         self._keeps_totals = bool(self._running) or spec.node.numbers
         # FIRST_VALUE, LAG(x) IGNORE NULLS: rows that may be any time ago
@@ -78,58 +61,27 @@ class EventTimeOverOperator(Operator):
             if spec.node.frame.unit is FrameUnit.RANGE and spec.node.frame.start is not None
             else None
         )
-        self._distinct = DistinctSlots()
-        self._watermark_us = MIN_WATERMARK_US
+        self._ends: PartitionEnds | None = None
 
-    def open(self, context: Context) -> None:
-        self._metrics = context.metrics
-        types = [self._input.field(key).type for key in self._node.partition]
-        groups = context.key_groups
-        self._keys = KeyIndex(types)
-        self._lives = PartitionLives(self._facts.ttl_ms, context.clock)
-        writes = self._lives.writes
-        numbered = self._facts.arrival != 0
-        self._rows = TimedRows(
+    def _buffer(self, groups: KeyGroups) -> TimedRows:
+        return TimedRows(
             self._input,
             self._node.partition,
             self._time_column,
             self._keys,
             groups,
-            writes,
-            numbered=numbered,
+            self._lives.writes,
+            numbered=self._facts.arrival != 0,
         )
-        self._totals = PartitionTotals(
-            types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism, writes
-        )
-        self._ends: PartitionEnds | None = None
 
-    def keyed_states(self) -> dict[str, KeyedState]:
-        return {"rows": self._rows, "totals": self._totals}
-
-    def list_states(self) -> dict[str, ListState]:
-        return {"passed": self._rows.passed_time}
-
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = drop_late_and_null_times(
-            batch,
-            self._time_column,
-            max(self._watermark_us, self._rows.passed_us),
-            self._slack_us,
-            self._metrics,
-        )
-        # a row of weight 2 is two rows with two numbers
-        for rows in batch.single_rows():
-            self._rows.hold(rows.rows)
-        self._metrics.state_entries = len(self._rows)
-
-    def on_watermark(self, time_us: int, out: Output) -> PendingOutput | None:
-        return start_output(self._pass_time(time_us, out))
+    def _total_calls(self) -> Sequence[AggregateCall]:
+        return self._running
 
     def _pass_time(self, time_us: int, out: Output) -> PendingOutput:
         """Process the rows the watermark has passed. Rows of a window wait until the watermark has reached
         its end, which is later than their time.
         """
-        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        passed_us = self._watermark_us
         # every row of a time is there once the watermark is past it, so all peers come together
         due = self._rows.due(passed_us)
         if due.size:
@@ -144,17 +96,8 @@ class EventTimeOverOperator(Operator):
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
 
-    @property
-    def wants_ticks(self) -> bool:
-        return self._facts.ttl_ms > 0
-
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        """Expire the state of partitions without a row for long enough."""
-        expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
-        if expired.size:
-            self._free(self._unused(expired))
-            self._metrics.count(EXPIRED, int(expired.size))
-            self._metrics.state_entries = len(self._rows)
+    def _clear(self, expired: np.ndarray) -> None:
+        self._free(self._unused(expired))
 
     def _passed(self, touched: np.ndarray, due: np.ndarray, time_us: int) -> Batch:
         """Return the due rows of some partitions with their values, and store what later rows need."""
@@ -212,12 +155,6 @@ class EventTimeOverOperator(Operator):
         if self._range_us:
             self._rows.forget(linked[self._rows.times(linked) < time_us - self._range_us], linked[:0])
         self._free(self._unused(self._keys.live_slots()))
-
-    def _unused(self, slots: np.ndarray) -> np.ndarray:
-        """Return the slots that have no row."""
-        used = np.zeros(self._keys.capacity, np.bool_)
-        used[self._rows.slots(self._rows.store.live_ids())] = True
-        return slots[~used[slots]]
 
     def _close(self, time_us: int) -> None:
         """Drop the partitions whose window has ended."""
