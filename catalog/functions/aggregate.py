@@ -359,8 +359,8 @@ AGGREGATES: tuple[Function, ...] = (
     ),
     Function(
         "json_arrayagg",
-        "json_arrayagg(x [ORDER BY k] [ABSENT ON NULL])",
-        "The values but NULLs as a JSON array: by ORDER BY, else sorted.",
+        "json_arrayagg(x [ORDER BY k] [NULL | ABSENT ON NULL])",
+        "The values as a JSON array, NULLs only with NULL ON NULL: by ORDER BY, else sorted.",
         constant_result(STRING),
         (1, 1),
         nullable=False,

@@ -13,6 +13,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, DOUBLE, INT, DataType, Decimal, Null, is_integer, is_numeric
 from penstock.planner.binder.expressions.conditionals import case_of
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.lambdas import unpacked
 from penstock.planner.expressions.nodes import Cast, Expression, Literal
 from penstock.planner.logical.over import COMPOSED_RANKS
 from penstock.planner.parser.syntax_nodes import CastTo, FunctionCall, OverClause, set_span, span_of
@@ -142,18 +143,14 @@ def _json(call: FunctionCall, name: str, binder: ExpressionBinder, add: Add) -> 
     """Return JSON_ARRAYAGG and JSON_OBJECTAGG as TO_JSON of a list or of a map."""
     nulls, span = call.args.get("nulls"), span_of(call)
     if name == "json_arrayagg":
-        if nulls == "NULL":
-            hint = "write ABSENT ON NULL, or wrap the value in COALESCE"
-            raise PenstockError(
-                "SQL-1601", "JSON_ARRAYAGG with NULL ON NULL is not supported yet", span=span, hint=hint
-            )
-        values = add(_changed(call, "collect_list", call.expressions, nulls=None))
-        return binder.call("to_json", [values], span)
+        if nulls != "NULL":
+            values = add(_changed(call, "collect_list", call.expressions, nulls=None))
+            return binder.call("to_json", [values], span)
+        rows = [_row(call, value=item) for item in call.expressions]
+        listed = add(_changed(call, "collect_list", rows, nulls=None))
+        return binder.call("to_json", [unpacked(listed, span)], span)
     key, value = call.expressions
-    names = [_at(exp.Literal.string(text), call) for text in ("key", "value")]
-    pair = _at(
-        FunctionCall(this="named_struct", expressions=[names[0], key.copy(), names[1], value.copy()]), call
-    )
+    pair = _row(call, key=key, value=value)
     keep = call.args.get("filter")
     if nulls == "ABSENT":
         known = _at(
@@ -162,6 +159,13 @@ def _json(call: FunctionCall, name: str, binder: ExpressionBinder, add: Add) -> 
         keep = known if keep is None else _at(exp.And(this=keep.copy(), expression=known), call)
     pairs = add(_changed(call, "collect_list", [pair], nulls=None, filter=keep))
     return binder.call("to_json", [binder.call("map_from_entries", [pairs], span)], span)
+
+
+def _row(call: FunctionCall, **fields: exp.Expr) -> exp.Expr:
+    parts = []
+    for name, value in fields.items():
+        parts += [_at(exp.Literal.string(name), call), value.copy()]
+    return _at(FunctionCall(this="named_struct", expressions=parts), call)
 
 
 def _percentile(call: FunctionCall, name: str, binder: ExpressionBinder, add: Add) -> Expression | None:

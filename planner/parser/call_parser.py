@@ -456,10 +456,11 @@ class CallParser:
         return self._json_aggregate(begin, "json_objectagg", list(self._json_field()), [])
 
     def _json_arrayagg(self, begin: int) -> exp.Expr:
-        # JSON_ARRAYAGG(x ORDER BY y ABSENT ON NULL)
+        # JSON_ARRAYAGG(DISTINCT x ORDER BY y ABSENT ON NULL)
+        distinct = self._tokens.take_words("DISTINCT")
         items = [self._context.scalar()]
         order = self._sort_items() if self._tokens.at_words("ORDER", "BY") else []
-        return self._json_aggregate(begin, "json_arrayagg", items, order)
+        return self._json_aggregate(begin, "json_arrayagg", items, order, distinct=distinct)
 
     def _json_value(self, begin: int, node: exp.Expr) -> exp.Expr:
         """Parse ``RETURNING type NULL ON EMPTY NULL ON ERROR`` of JSON_VALUE: a value that does not fit is
@@ -490,11 +491,18 @@ class CallParser:
         return returned
 
     def _json_aggregate(
-        self, begin: int, name: str, items: list[exp.Expr], order: list[exp.Expr]
+        self,
+        begin: int,
+        name: str,
+        items: list[exp.Expr],
+        order: list[exp.Expr],
+        *,
+        distinct: bool = False,
     ) -> exp.Expr:
         nulls = self._json_nulls()
         self._tokens.need(TokenType.R_PAREN, ")")
-        node = self._after_call(begin, FunctionCall(this=name, expressions=items, order=order))
+        call = FunctionCall(this=name, expressions=items, order=order, distinct=distinct)
+        node = self._after_call(begin, call)
         node.set("nulls", nulls)
         return node
 

@@ -11,9 +11,9 @@ from penstock.catalog.coercion import common_type, is_orderable
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.functions.nested import LAMBDA_NAMES
 from penstock.catalog.other_dialects import FUNCTION_HINTS
-from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
+from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null, Row
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Call, Expression, Lambda, LambdaVariable
+from penstock.planner.expressions.nodes import Call, Expression, Lambda, LambdaVariable, Literal
 from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, span_of
 
 _OF_MAPS = ("map_filter", "transform_keys", "transform_values")
@@ -204,3 +204,15 @@ def _misplaced(message: str, span: Span | None, hint: str | None = None) -> Pens
 def refuse_lambda(binder: BodyBinder, tree: exp.Expr) -> Expression:
     """Raise SQL-1113 for a lambda outside of a call."""
     raise _misplaced(f"a function cannot be used in {binder.clause} by itself", span_of(tree))
+
+
+def unpacked(rows: Expression, span: Span | None) -> Expression:
+    """Return the first fields of a list of rows. A list that an aggregate collects leaves NULLs out, but no
+    row whose field is NULL.
+    """
+    assert isinstance(rows.type, Array) and isinstance(rows.type.element, Row)
+    element = LambdaVariable(rows.type.element, False, name="x")
+    kind = rows.type.element.fields[0][1]
+    field = Call(kind, True, function="field", args=(element, Literal(INT, False, value=0)))
+    body = Lambda(kind, True, parameters=(element,), body=field)
+    return Call(Array(kind), False, function="transform", args=(rows, body), span=span)

@@ -13,9 +13,10 @@ from sqlglot import exp
 from penstock.catalog.coercion import is_orderable
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.frozen_dataclass import dataclass
-from penstock.catalog.types import BIGINT, BOOLEAN, INT, Array, Map, Row
+from penstock.catalog.types import BIGINT, BOOLEAN, Array, Map, Row
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.lambdas import unpacked
 from penstock.planner.binder.expressions.nested_access import orderable
 from penstock.planner.binder.group_by import AggregateList, AggregateResult
 from penstock.planner.binder.relations.join_conditions import key_pair, with_keys
@@ -53,8 +54,6 @@ from penstock.planner.expressions.nodes import (
     Column,
     Direction,
     Expression,
-    Lambda,
-    LambdaVariable,
     Literal,
 )
 from penstock.planner.logical.aggregate import Aggregate
@@ -320,13 +319,9 @@ class SubqueryValues:
         packed = Row((("col1", value.type),))
         row = Call(packed, False, function="struct", args=(value,))
         listed = AggregateCall("collect_list", (row, *order), Array(packed), False, order=tuple(directions))
-        element = LambdaVariable(packed, False, name="x")
-        first = Literal(INT, False, value=0)
-        part = Call(value.type, value.nullable, function="field", args=(element, first))
-        unpacked = Lambda(part.type, part.nullable, parameters=(element,), body=part)
 
         def array(result: Column) -> Expression:
-            some = Call(Array(value.type), False, function="transform", args=(result, unpacked), span=span)
+            some = unpacked(result, span)
             none = Call(some.type, False, function="array", args=())
             missing = logical("is_null", result)
             return Case(some.type, False, whens=((missing, none),), default=some) if result.nullable else some

@@ -7,8 +7,6 @@ SELECT COUNT(*) FROM TUMBLE(TABLE last_bid, DESCRIPTOR(at), INTERVAL '1' MINUTE)
 SELECT COUNT(*) FROM SESSION(TABLE bid, DESCRIPTOR(at), INTERVAL '1' MINUTE) GROUP BY window_start, window_end;
 SELECT time_bucket(INTERVAL '1' MINUTE, t) AS w, COUNT(*) FROM (SELECT b.at AS t FROM bid AS b JOIN auction AS a ON a.id = b.auction) GROUP BY w;
 SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction ORDER BY at, 100 ROWS) GROUP BY window_index;
-SELECT JSON_ARRAYAGG(item ABSENT ON NULL) FROM bid;
-SELECT JSON_ARRAYAGG(COALESCE(item, 'null')) FROM bid;
 SELECT DISTINCT item FROM bid;
 PIVOT bid ON item IN ('pen', 'ink') USING SUM(price);
 SELECT COLUMNS(* EXCLUDE (at, p)), COLUMNS('^price$'), COLUMNS(['item']) FROM bid;

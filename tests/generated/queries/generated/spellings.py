@@ -160,10 +160,12 @@ class Spellings:
         pairs = """'{' || coalesce(string_agg('"' || k || '":' || v, ',' ORDER BY k), '') || '}'"""
         whole = pairs.replace("|| v,", "|| coalesce(v::VARCHAR, 'null'),")
         items = "'[' || coalesce(string_agg(v::VARCHAR, ',' ORDER BY v), '') || ']'"
+        every = "'[' || string_agg(coalesce(v::VARCHAR, 'null'), ',' ORDER BY v NULLS FIRST) || ']'"
         ways = {
             "object": (absent, pairs),
             "object with nulls": ("json_objectagg(KEY k VALUE v)", whole),
             "array": ("json_arrayagg(v ORDER BY v)", items),
+            "array with nulls": ("json_arrayagg(v ORDER BY v NULL ON NULL)", every),
         }
         ours, theirs = self.dice.feature("json", {way: lambda pair=pair: pair for way, pair in ways.items()})
         return self._pair(text.replace("{call}", ours), text.replace("{call}", theirs))
