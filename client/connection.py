@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -70,6 +71,7 @@ class Connection:
         # weak: a cursor that the program has dropped is not kept in memory by its connection
         self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
         self._closed = False
+        self._process = os.getpid()
 
     def cursor(self) -> Cursor:
         """Return a new cursor."""
@@ -181,9 +183,10 @@ class Connection:
         Release the engine. On a server only the queries are stopped.
 
         May be called by any thread. A program that does not close its connections has them closed when it
-        ends (not by ``os._exit`` or a signal that kills).
+        ends (not by ``os._exit`` or a signal that kills). In a process forked from the one that opened it
+        nothing is stopped.
         """
-        if not self._closed:
+        if not self._closed and self._process == os.getpid():
             # before the stop, which takes time: another thread gets no new cursor meanwhile
             self._closed = True
             cursors = list(self._cursors)
@@ -220,3 +223,10 @@ class Connection:
     def _check_open(self) -> None:
         if self._closed:
             raise dbapi_errors.InterfaceError("CLI-6002", "the connection is closed", sqlstate="08003")
+        if self._process != os.getpid():
+            raise dbapi_errors.InterfaceError(
+                "CLI-6012",
+                "the connection belongs to the process that this one was forked from",
+                hint="call penstock.connect in this process, or start it by spawn",
+                sqlstate="08003",
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -74,6 +75,7 @@ class Cursor:
         self._taken = 0
         self._rowcount = -1
         self._closed = False
+        self._process = os.getpid()
         self._clock = SystemClock()
 
     # -- execute
@@ -324,13 +326,13 @@ class Cursor:
         """
         # read once: execute may set it to None between a test and the call
         waiting = self._waiting
-        if waiting is not None:
+        if waiting is not None and self._process == os.getpid():
             waiting.cancel()
         self.stop_query()
 
     def stop_query(self) -> None:
         """Stop the query only; an INSERT that is waited for is stopped by its session."""
-        if self._result is not None:
+        if self._result is not None and self._process == os.getpid():
             self._result.cancel()
 
     def close(self, *, leaves_jobs: bool = False) -> None:
@@ -411,6 +413,13 @@ class Cursor:
     def _check_open(self) -> None:
         if self._closed:
             raise NoResultError("CLI-6002", "the cursor is closed", hint="open another", sqlstate="24000")
+        if self._process != os.getpid():
+            raise NoResultError(
+                "CLI-6012",
+                "the cursor belongs to the process that this one was forked from",
+                hint="call penstock.connect in this process, or start it by spawn",
+                sqlstate="24000",
+            )
 
     def _renew(self) -> None:
         self._check_open()

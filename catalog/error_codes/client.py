@@ -29,6 +29,10 @@ CLIENT: dict[str, tuple[str, str]] = {
         "A value is beyond what Python's datetime can hold.",
         "Call fetch_arrow_table, or CAST the column to STRING.",
     ),
+    "CLI-6012": (
+        "A connection is used in a process that was forked from the one that opened it.",
+        "Connect in the new process, or start processes by spawn.",
+    ),
     "CLI-6014": (
         "A text is no UTF-8, so it is no str of Python.",
         "Call fetch_arrow_table, which returns its bytes.",

@@ -218,6 +218,11 @@ DATA: dict[str, tuple[str, str]] = {
         "Rows in parquet or arrow are written to a terminal.",
         "Send them into a file: penstock -c '..' > rows.parquet.",
     ),
+    "DAT-4632": (
+        "Stdout cannot be written: its disk is full or fails.",
+        "Send it elsewhere, and start the job again.",
+    ),
+    "DAT-4633": ("The program that reads stdout has ended.", "Start the job again with a new reader."),
     "DAT-4630": (
         "After an UPDATE or MERGE two rows of a table would have the same PRIMARY KEY.",
         "Give each row a key of its own, or leave such rows out.",

@@ -6,12 +6,15 @@ thread is made here. Before the end of the process, what drives threads is close
 
 ``atexit`` does that: it runs when main and all threads that are no daemons have ended. So a program whose own
 threads still use a connection can use it to their end. ``threading``'s own hook would run too early.
+
+A process that is forked from the program has none of its threads. It closes only what it opens itself.
 """
 
 from __future__ import annotations
 
 import _imp
 import atexit
+import os
 import sys
 import threading
 import time
@@ -92,3 +95,12 @@ def _end() -> None:
         except Exception as error:  # noqa: BLE001  there is nobody left to raise it to
             sys.stderr.write(f"penstock: closing at exit failed: {type(error).__name__}: {error}\n")
     join_all(JOIN_S)
+
+
+def _begin_in_child() -> None:
+    """Forget what the process before the fork has to close: its jobs, files and workers are not ours."""
+    _closings.clear()
+    _started.clear()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

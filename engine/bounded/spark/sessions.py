@@ -58,6 +58,7 @@ class SparkSessions:
         self.settings: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._application: SparkApplication | None = None
+        self._process = os.getpid()
         self._started_with: Mapping[str, str] = {}
 
     @property
@@ -103,11 +104,12 @@ class SparkSessions:
 
     def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkApplication:
         with self._lock:
-            # the virtual machine died after an earlier query: start another
-            if self._application is not None and not self._application.alive:
+            # it is that of the process before a fork, or died after an earlier query: start another
+            if self._application is not None and not (self._is_own and self._application.alive):
                 self._forget()
             if self._application is None:
                 self._application = _within_timeout("start", lambda: self._start(settings, additions))
+                self._process = os.getpid()
                 atexit.register(self.close)
             return self._application
 
@@ -150,7 +152,13 @@ class SparkSessions:
         application, self._application = self._application, None
         if application is not None:
             atexit.unregister(self.close)
-            application.close()
+            if self._is_own:
+                application.close()
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether this process has started it: a fork leaves the Spark of the process before it alone."""
+        return self._process == os.getpid()
 
 
 def _nothing(settings: Mapping[str, str]) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import os
 import shutil
 import tempfile
 import zipfile
@@ -60,5 +61,11 @@ def shipped() -> Path:
     only, and removed with the process.
     """
     directory = Path(tempfile.mkdtemp(prefix="penstock-shipped-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    atexit.register(_remove, directory, os.getpid())
     return write_archive(directory)
+
+
+def _remove(directory: Path, process: int) -> None:
+    # a process that was forked meanwhile ends before the one whose Spark reads the archive
+    if process == os.getpid():
+        shutil.rmtree(directory, ignore_errors=True)
