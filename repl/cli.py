@@ -23,13 +23,15 @@ from penstock.repl.launch.arguments import (
     test_parser,
 )
 from penstock.repl.launch.job_arguments import JOB_COMMANDS
-from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK
+from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY
 from penstock.repl.launch.user_arguments import user_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        _open_standard_streams()
     try:
         if os.environ.get("PENSTOCK_FAILPOINTS"):
             from penstock.engine.job.failpoint_arming import warn_of_failpoints
@@ -45,6 +47,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         silence_broken_pipe()
         return EXIT_OK
+    except OSError as error:
+        # a file has a name: what has none here is stdout
+        if argv is not None or error.filename is not None:
+            raise
+        return _report_stdout(error)
+
+
+def _open_standard_streams() -> None:
+    """Open what the program was started without, as by ``>&-``: a file of ours would take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            # it gets the least free number, which is that of the stream
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+
+
+def _report_stdout(error: OSError) -> int:
+    from penstock.engine.api.print_stream import unwritable_stdout
+    from penstock.repl.output.printer import silence_broken_pipe
+
+    silence_broken_pipe()
+    sys.stderr.write(f"{unwritable_stdout(error).render()}\n")
+    return EXIT_QUERY
 
 
 def _dispatch(words: list[str], *, own_process: bool) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.execution.engine_jobs import CANCEL_S, check_end
+from penstock.engine.api.print_stream import READER_ENDED
 from penstock.engine.api.slow_steps import SLOW_STEPS, SlowStep
 from penstock.repl.launch.interrupts import is_postponed
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK
@@ -136,6 +137,7 @@ class JobWaiter:
             self._messages.note(f"job {job.job_id}: {job.state.lower()}")
             raise
         if job.error is not None:
+            _end_with_reader(job.error)
             raise JobFailed(job.error)
         text = followed.summary()
         # a stopped job has no error, but the script must not run its next statement
@@ -257,6 +259,7 @@ class FollowedJob:
             return False
         self._notices.report()
         if self.job.error is not None:
+            _end_with_reader(self.job.error)
             self._messages.error(self.job.error)
         self._messages.note(self.summary())
         return True
@@ -275,6 +278,12 @@ class FollowedJob:
         if self.job.finished_before:
             return f"job {self.job.job_id}: had finished before, nothing was written"
         return summary(self.job, time.monotonic() - self._started)
+
+
+def _end_with_reader(error: PenstockError) -> None:
+    """Raise BrokenPipeError for a job that printed to a reader which has enough, as for a SELECT."""
+    if error.code == READER_ENDED:
+        raise BrokenPipeError from error
 
 
 def summary(job: Job, elapsed_s: float) -> str:

@@ -14,7 +14,7 @@ from penstock.catalog.connectors.registry import file_format, option, takes_chan
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.types import STRING, DataType
 from penstock.engine.api.arrow_numpy import array_of
-from penstock.engine.api.print_stream import PrintStream, to_stdout
+from penstock.engine.api.print_stream import PrintStream, to_stdout, unwritable_stdout
 from penstock.engine.api.sink import DirectSink, SinkRequest
 from penstock.engine.api.stream_elements import Batch
 from penstock.engine.changelog.row_kinds import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
@@ -116,7 +116,10 @@ class _Unclosed:
     closed = False
 
     def write(self, data: Any) -> int:
-        return sys.stdout.buffer.write(data)
+        try:
+            return sys.stdout.buffer.write(data)
+        except OSError as error:
+            raise unwritable_stdout(error) from error
 
     def flush(self) -> None:
         sys.stdout.buffer.flush()

@@ -367,10 +367,17 @@ class ProcessWorkers:
             case _:
                 if isinstance(body, ResultRows):
                     self._count_delivered(underway, member, body)
-                identity = underway.id
-                underway.stores.take(
-                    member.process.number, body, lambda answer: member.process.send(ToTasks(identity, answer))
-                )
+                self._serve(underway, member, body)
+
+    def _serve(self, underway: Underway, member: Member, body: Any) -> None:
+        identity = underway.id
+        try:
+            underway.stores.take(
+                member.process.number, body, lambda answer: member.process.send(ToTasks(identity, answer))
+            )
+        # lines of a print sink for a stdout that takes none: the worker has done its part
+        except PenstockError as error:
+            self._post(TaskFailed(identity.attempt, _task_of(underway, member), error))
 
     def _count_delivered(self, underway: Underway, member: Member, body: ResultRows) -> None:
         """Rows that reached the client count from here on, even if the worker dies before it reports them."""
@@ -404,13 +411,12 @@ class ProcessWorkers:
             if underway is None or member is None or member.released:
                 return
             member.released = True
-            # one failure per lost worker; which of its tasks is named does not matter
+            # one failure per lost worker
             if not underway.releasing:
                 error = process.error or PenstockError(
                     "RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000"
                 )
-                task = next(task for task in underway.tasks if task.subtask in member.slots)
-                self._post(TaskFailed(underway.id.attempt, task, error))
+                self._post(TaskFailed(underway.id.attempt, _task_of(underway, member), error))
             self._end_when_released(underway)
 
     def _send_tasks(self, underway: Underway) -> None:
@@ -458,6 +464,11 @@ class ProcessWorkers:
         ):
             self._underway = None
             self._post(TasksReleased(underway.id.attempt))
+
+
+def _task_of(underway: Underway, member: Member) -> TaskId:
+    """Return a task of a worker for a failure of it: which one is named does not matter."""
+    return next(task for task in underway.tasks if task.subtask in member.slots)
 
 
 def _sent(options: JobOptions) -> JobOptions:
