@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.types import DayTimeInterval, YearMonthInterval
+from penstock.catalog.types import INT, DayTimeInterval, Row, YearMonthInterval
 from penstock.planner.binder.expressions.conditionals import case_of
-from penstock.planner.expressions.nodes import Caller, Expression, Literal
-from penstock.planner.parser.syntax_nodes import span_of
+from penstock.planner.expressions.nodes import Call, Caller, Expression, Literal
+from penstock.planner.parser.syntax_nodes import AllColumns, span_of
 
 Binder = Callable[[exp.Expr], Expression]
 """Binds one part."""
@@ -78,24 +78,67 @@ def _period(tree: exp.Expr, bind: Binder, call: Caller, span: Span | None) -> tu
 
 
 def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expression]]:
-    # (a, b) = 1
     for side, other in ((left, right), (right, left)):
-        if not isinstance(side, exp.Tuple):
-            count = len(other.expressions)
-            hint = f"write {count} values in parentheses"
-            if isinstance(side, exp.Subquery):
-                hint = f"write IN (SELECT ..) in place of the comparison, with {count} columns in the list"
+        if not isinstance(side, exp.Tuple | exp.Subquery):
+            # (a, b) = 1
             raise PenstockError(
                 "SQL-1114",
                 "a row of values is compared with one value",
                 span=span_of(side),
-                hint=hint,
+                hint=f"write {len(other.expressions)} values in parentheses",
                 sqlstate="42804",
             )
-    if len(left.expressions) != len(right.expressions):
-        message = f"a row of {len(left.expressions)} values is compared with one of {len(right.expressions)}"
+    parts, others = (_values_of(side) for side in (left, right))
+    if len(parts) != len(others):
+        message = f"a row of {len(parts)} values is compared with one of {len(others)}"
         raise PenstockError("SQL-1114", message, span=span_of(right), sqlstate="42804")
-    return [[bind(a), bind(b)] for a, b in zip(left.expressions, right.expressions, strict=True)]
+    first, second = (_bound(side, bind) for side in (left, right))
+    return [list(pair) for pair in zip(first, second, strict=True)]
+
+
+def _bound(side: exp.Expr, bind: Binder) -> list[Expression]:
+    if not isinstance(side, exp.Subquery):
+        return [bind(part) for part in side.expressions]
+    # (SELECT x, y ..) is bound as (SELECT ROW(x, y) ..), a scalar subquery
+    packed = side.copy()
+    row = exp.Tuple(expressions=_values_of(packed))
+    row.meta.update(side.meta)
+    packed.this.set("expressions", [row])
+    return row_parts(bind(packed))
+
+
+def _values_of(side: exp.Expr) -> list[exp.Expr]:
+    """Return the parts of a row, or what a subquery lists. Raises SQL-1114 where that is not known before it
+    is bound, or its ORDER BY may name it.
+    """
+    if not isinstance(side, exp.Subquery):
+        return list(side.expressions)
+    query = side.this
+    listed = query.expressions if isinstance(query, exp.Select) else []
+    order = [item.this for item in query.args["order"].expressions] if query.args.get("order") else []
+    has_names = any(isinstance(item, exp.Alias) for item in listed)
+    # ORDER BY 1, and ORDER BY total for sum(x) AS total
+    names_list = any(has_names or isinstance(key, exp.Literal) for key in order)
+    if not listed or names_list or any(isinstance(item, AllColumns) for item in listed):
+        raise PenstockError(
+            "SQL-1114",
+            "the list of this subquery cannot be compared as a row",
+            span=span_of(side),
+            hint="list its columns one by one without AS, and order by columns of its tables",
+            sqlstate="42804",
+        )
+    return [item.this if isinstance(item, exp.Alias) else item for item in listed]
+
+
+def row_parts(row: Expression) -> list[Expression]:
+    """Return the fields of a row, as they were written where it is written out."""
+    assert isinstance(row.type, Row)
+    if isinstance(row, Call) and row.function in ("row", "struct"):
+        return list(row.args)
+    return [
+        Call(kind, True, function="field", args=(row, Literal(INT, False, value=i)), span=row.span)
+        for i, (_, kind) in enumerate(row.type.fields)
+    ]
 
 
 def _joined(connective: str, tests: list[Expression], call: Caller, span: Span | None) -> Expression:

@@ -13,6 +13,7 @@ from penstock.catalog.functions.table import is_table_function
 from penstock.catalog.types import Row
 from penstock.planner.binder.context import BindContext
 from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.row_values import row_parts
 from penstock.planner.binder.group_by import has_aggregate
 from penstock.planner.binder.relations.join_conditions import Roles, key_pair, time_roles
 from penstock.planner.binder.relations.joins import bind_from, push_time_conditions
@@ -64,12 +65,13 @@ class InnerRows:
         """Return each tested value with the listed one, both cast to one type. Raises SQL-1085 for lists of
         unequal length.
         """
+        # ROW(a, b) IN (SELECT x, y ..)
+        if len(values) == 1 < len(self.items) and isinstance(values[0].type, Row):
+            values = row_parts(values[0])
         if len(values) != len(self.items):
             many = f"{len(values)} value{'s' if len(values) != 1 else ''}"
             message = f"IN compares {many} with {len(self.items)} column{'s' if len(self.items) != 1 else ''}"
             hint = f"list {many} in the subquery"
-            if len(values) == 1 and isinstance(values[0].type, Row):
-                hint = "write (a, b) IN (SELECT ..), without ROW"
             raise PenstockError(
                 "SQL-1085", message, span=span_of(tree.args["query"]), hint=hint, sqlstate="42601"
             )

@@ -64,3 +64,17 @@ error[SQL-1601]: uuid is not supported: each call returns another value, so a re
   1 | SELECT uuid(), auction FROM bid
     |        ^^^^^^
 hint: let the source add such a value to each row; pmod(xxhash64(key), 100) < 5 keeps 5 of 100
+====
+SELECT auction FROM bid WHERE (auction, bidder) = (SELECT * FROM auction)
+---
+error[SQL-1114]: the list of this subquery cannot be compared as a row
+  1 | SELECT auction FROM bid WHERE (auction, bidder) = (SELECT * FROM auction)
+    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^
+hint: list its columns one by one without AS, and order by columns of its tables
+====
+SELECT auction FROM bid WHERE (auction, bidder) > (SELECT MAX(auction) AS m, bidder FROM bid GROUP BY bidder ORDER BY m LIMIT 1)
+---
+error[SQL-1114]: the list of this subquery cannot be compared as a row
+  1 | on FROM bid WHERE (auction, bidder) > (SELECT MAX(auction) AS m, bidder FROM bid GROUP BY bidder ORDER BY m LIMIT 
+    |                                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: list its columns one by one without AS, and order by columns of its tables
