@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal as PyDecimal
 
 from sqlglot import exp
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import (
+    BIGINT,
     TIMESTAMP,
     BigInt,
     Date,
     DayTimeInterval,
+    Decimal,
     Int,
     SmallInt,
     Timestamp,
@@ -22,7 +25,7 @@ from penstock.catalog.types import (
 )
 from penstock.planner.binder.expressions import literals
 from penstock.planner.expressions.implicit_casts import coerced
-from penstock.planner.expressions.nodes import Literal, SortKey
+from penstock.planner.expressions.nodes import Caller, Literal, SortKey
 from penstock.planner.logical.over import (
     COMPOSED_RANKS,
     NEIGHBOURS,
@@ -38,19 +41,41 @@ from penstock.planner.parser.syntax_nodes import FrameBound, IntervalLiteral, Ov
 FRAMELESS = RANKS | NEIGHBOURS
 """These look at neighbours or peers in the partition, so a frame has no effect on them."""
 _MICROSECOND = timedelta(microseconds=1)
+# A BIGINT holds every number of so many digits.
+_BIGINT_DIGITS = 18
+_FURTHEST = 1 << 62
+"""No two such numbers are so far from one another."""
 
 
-def order_with_distances(order: tuple[SortKey, ...], clause: OverClause) -> tuple[SortKey, ...]:
-    """Return an order whose key has distances: a DATE key of a RANGE distance is a TIMESTAMP."""
+def order_with_distances(
+    order: tuple[SortKey, ...], clause: OverClause, call: Caller
+) -> tuple[tuple[SortKey, ...], int | None]:
+    """Return an order whose key has distances, and the scale of a DECIMAL key, else None.
+
+    Of a RANGE distance a DATE key is a TIMESTAMP. A DECIMAL of scale s is the BIGINT 10^s times as large, if
+    that holds its digits.
+    """
     bounds = [bound for bound in (clause.args.get("first"), clause.args.get("last")) if bound is not None]
     distance = clause.args.get("unit") == "RANGE" and any(bound.this is not None for bound in bounds)
-    if not distance or len(order) != 1 or not isinstance(order[0].expression.type, Date):
-        return order
-    return (replace(order[0], expression=coerced(order[0].expression, TIMESTAMP)),)
+    if not distance or len(order) != 1:
+        return order, None
+    key = order[0].expression
+    if isinstance(key.type, Date):
+        return (replace(order[0], expression=coerced(key, TIMESTAMP)),), None
+    if isinstance(key.type, Decimal) and key.type.precision <= _BIGINT_DIGITS:
+        scale = key.type.scale
+        power = Literal(Decimal(scale + 1, 0), False, value=PyDecimal(10**scale))
+        scaled = coerced(call("multiply", [key, power], key.span), BIGINT)
+        return (replace(order[0], expression=scaled),), scale
+    return order, None
 
 
-def bind_frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame | None:
-    """Return the frame of a function, None for one that no frame changes. Raises SQL-1066."""
+def bind_frame(
+    clause: OverClause, order: Sequence[SortKey], function: str, scale: int | None = None
+) -> Frame | None:
+    """Return the frame of a function, None for one that no frame changes. ``scale``: that of a
+    DECIMAL key, see ``order_with_distances``. Raises SQL-1066.
+    """
     # SQL's default frame: up to the current row with ORDER BY, the whole partition without.
     if function in FRAMELESS:
         return None
@@ -67,9 +92,9 @@ def bind_frame(clause: OverClause, order: Sequence[SortKey], function: str) -> F
             hint="rows equal in the ORDER BY are a group",
             sqlstate="42P20",
         )
-    start = _distance(first, unit, order, is_end=False)
+    start = _distance(first, unit, order, scale, is_end=False)
     # A frame without BETWEEN ends at the current row.
-    end = 0 if last is None else _distance(last, unit, order, is_end=True)
+    end = 0 if last is None else _distance(last, unit, order, scale, is_end=True)
     # BETWEEN 1 FOLLOWING AND 2 PRECEDING; None is unbounded and never crosses
     if start is not None and end is not None and start > end:
         raise PenstockError(
@@ -99,7 +124,9 @@ def check_frame_of_rank(clause: OverClause, function: str) -> None:
         )
 
 
-def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, is_end: bool) -> int | None:
+def _distance(
+    bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], scale: int | None, *, is_end: bool
+) -> int | None:
     # CURRENT ROW
     if bound.args.get("current"):
         return 0
@@ -110,11 +137,11 @@ def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, i
             raise PenstockError("SQL-1066", f"a frame cannot {word}", span=span_of(bound), sqlstate="42P20")
         return None
     # n PRECEDING is negative, n FOLLOWING positive.
-    size = _size(bound.this, unit, order)
+    size = _size(bound.this, unit, order, scale)
     return size if bound.args.get("following") else -size
 
 
-def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
+def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey], scale: int | None) -> int:
     # anything but a literal has no value here, and is refused below with what its unit takes
     literal = None
     if isinstance(tree, IntervalLiteral):
@@ -156,14 +183,19 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
         if value >= timedelta(0):
             return value // _MICROSECOND
     # RANGE 10 PRECEDING over an integer key: rows whose key is at most 10 less
+    elif scale is not None and isinstance(value, int | PyDecimal):
+        # 0.125 is as far as 0.12 between keys of two decimals
+        numerator, denominator = value.as_integer_ratio()
+        return min(numerator * 10**scale // denominator, _FURTHEST)
     elif isinstance(kind, TinyInt | SmallInt | Int | BigInt) and isinstance(value, int):
         return value
     hint = (
-        "TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS"
+        "TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10, DECIMAL keys of up to 18 digits "
+        "take 0.5; order by one of these, or use ROWS"
     )
     raise PenstockError(
         "SQL-1066",
-        f"this is no RANGE distance of a {kind} key",
+        f"this is no RANGE distance of a key of type {kind}",
         span=span_of(tree),
         hint=hint,
         sqlstate="42P20",

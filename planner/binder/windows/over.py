@@ -136,7 +136,8 @@ class OverList:
                     span=span_of(node),
                     sqlstate="42804",
                 )
-        order = order_with_distances(tuple(_sort_key(node, inner) for node in clause.args["order"]), clause)
+        keys = tuple(_sort_key(node, inner) for node in clause.args["order"])
+        order, scale = order_with_distances(keys, clause, inner.call)
         bound = _call(call, inner)
         # Ranks and neighbours are defined by the order alone; ROW_NUMBER breaks its ties by all columns.
         if bound.function in FRAMELESS - {"row_number"} and not order:
@@ -148,7 +149,7 @@ class OverList:
                 hint=hint,
                 sqlstate="42P20",
             )
-        frame = bind_frame(clause, order, bound.function)
+        frame = bind_frame(clause, order, bound.function, scale)
         placed = OverCall(bound, partition, order, frame)
         # Equal calls share one column.
         if placed not in self.calls:

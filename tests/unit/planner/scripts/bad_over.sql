@@ -80,12 +80,12 @@ error[SQL-1066]: a frame cannot begin at UNBOUNDED FOLLOWING
   1 | SELECT SUM(price) OVER (ORDER BY price ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW) FROM bid
     |                                                     ^^^^^^^^^^^^^^^^^^^
 ====
-SELECT SUM(price) OVER (ORDER BY price RANGE 3 PRECEDING) FROM bid
+SELECT SUM(price) OVER (ORDER BY price * 1E0 RANGE 3 PRECEDING) FROM bid
 ---
-error[SQL-1066]: this is no RANGE distance of a DECIMAL(10, 2) key
-  1 | SELECT SUM(price) OVER (ORDER BY price RANGE 3 PRECEDING) FROM bid
-    |                                              ^
-hint: TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS
+error[SQL-1066]: this is no RANGE distance of a key of type DOUBLE
+  1 | SELECT SUM(price) OVER (ORDER BY price * 1E0 RANGE 3 PRECEDING) FROM bid
+    |                                                    ^
+hint: TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10, DECIMAL keys of up to 18 digits take 0.5; order by one of these, or use ROWS
 ====
 SELECT SUM(price) OVER (ORDER BY ts, price RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
 ---
