@@ -86,6 +86,8 @@ def like(local: pa.Array, before: pa.Array, zone: str) -> pa.Array:
 
 DAY_US = 86_400_000_000
 _INT32 = np.iinfo(np.int32)
+# whole days whose every microsecond is within 64 bits
+_TIMESTAMP_DAYS = np.iinfo(np.int64).max // DAY_US - 1
 
 
 def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
@@ -96,16 +98,24 @@ def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
         moved = shift_months(
             defined_values(dates).astype(np.int64), sign * defined_values(months).astype(np.int64)
         )
+        _check_days(moved, _INT32.max, kind)
         return array_of(moved, nulls_of_any(dates, months), arrow)
 
     def of_timestamp(times: pa.Array, months: pa.Array) -> pa.Array:
         local = local_view(times, zone)
         # the time of day stays, the date moves
         days, within = np.divmod(defined_values(local), DAY_US)
-        moved = shift_months(days, sign * defined_values(months).astype(np.int64)) * DAY_US + within
-        return like(array_of(moved, nulls_of_any(times, months), LOCAL), times, zone)
+        moved = shift_months(days, sign * defined_values(months).astype(np.int64))
+        _check_days(moved, _TIMESTAMP_DAYS, kind)
+        return like(array_of(moved * DAY_US + within, nulls_of_any(times, months), LOCAL), times, zone)
 
     return columnwise(of_date if isinstance(kind, Date) else of_timestamp)
+
+
+def _check_days(days: np.ndarray, most: int, kind: object) -> None:
+    """Fail where days are further than ``most`` from 1970: they would come out on the other side of it."""
+    if days.size and (days.max() > most or days.min() < -most - 1):
+        raise out_of_range(kind)
 
 
 def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
@@ -142,8 +152,7 @@ def add_days_kernel(sign: int, *, in_microseconds: bool) -> Kernel:
         by = defined_values(days).astype(np.int64)
         moved = defined_values(dates).astype(np.int64) + sign * (by // DAY_US if in_microseconds else by)
         # a DATE is days in 32 bits
-        if ((moved < _INT32.min) | (moved > _INT32.max)).any():
-            raise out_of_range("DATE")
+        _check_days(moved, _INT32.max, "DATE")
         return array_of(moved, missing, pa.date32())
 
     return kernel
