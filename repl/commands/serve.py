@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from queue import SimpleQueue
-from types import FrameType
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.client.execution.access_control import AccessControl
@@ -39,6 +37,8 @@ from penstock.repl.launch.arguments import key_values
 from penstock.repl.launch.parser import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser
 from penstock.repl.launch.session_factory import messages_for, refusal_code
 
+# What the thread that reads signals reads last: no signal has this number.
+_NO_SIGNAL = b"\0"
 _PORT_FLAGS = {"flight": "flight_port", "postgres": "postgres_port", "web": "http_port"}
 
 
@@ -143,37 +143,41 @@ def is_loopback(host: str) -> bool:
 def handling_signals(server: Server, log: ServerLog) -> Iterator[None]:
     """End in order at the first SIGTERM or Ctrl-C, at once at the second; begin a log file at SIGHUP.
 
-    A handler interrupts the main thread anywhere, also where it holds the lock of an Event. It would wait for
-    that lock for ever. So handlers only put into a SimpleQueue, which a thread reads.
+    A handler in Python runs in the main thread. One that comes just before this thread waits for an Event is
+    noticed when the wait is over, that is never; one that interrupts it in the lock of an Event must not wait
+    for that lock. So the interpreter writes the numbers of signals into a socket, which another thread reads.
     """
-    requests: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-    asked: list[int] = []
-
-    def end(signum: int, frame: FrameType | None) -> None:
-        if asked or server.is_stopping:
-            # the state is as after a kill, from which every job resumes
-            os._exit(EXIT_INTERRUPTED)
-        asked.append(signum)
-        requests.put(stop)
-
-    def stop() -> None:
-        notify_systemd("STOPPING=1")
-        server.stop()
-
-    def act() -> None:
-        while (request := requests.get()) is not None:
-            request()
-
-    thread = EngineThread(act, "penstock-signals")
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    thread = EngineThread(lambda: _act_on_signals(receiver, server, log), "penstock-signals")
     thread.start()
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
-    signal.signal(signal.SIGHUP, lambda signum, frame: requests.put(log.rotate))
+    former = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    # without a handler in Python the interpreter writes nothing, and the signal ends the process
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    handlers = {number: signal.signal(number, lambda signum, frame: None) for number in numbers}
     try:
         yield
     finally:
-        requests.put(None)
+        # the former handlers are restored: a program may call the command line as a function
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(former)
+        sender.send(_NO_SIGNAL)
         thread.join()
+        receiver.close()
+        sender.close()
+
+
+def _act_on_signals(receiver: socket.socket, server: Server, log: ServerLog) -> None:
+    while (number := receiver.recv(1)) != _NO_SIGNAL:
+        if number[0] == signal.SIGHUP:
+            log.rotate()
+        elif server.is_stopping:
+            # the state is as after a kill, from which every job resumes
+            os._exit(EXIT_INTERRUPTED)
+        else:
+            notify_systemd("STOPPING=1")
+            server.stop()
 
 
 def announce(addresses: Mapping[str, str]) -> None:

@@ -65,36 +65,70 @@ def test_systemd_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert out.getvalue() == "penstock serves: flight 127.0.0.1:8815\n"
 
 
+class Signalled:
+    """A server and its log: ``stopping`` is set by the first signal."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self.rotated = 0
+        self.lock = threading.Lock()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.stopping.is_set()
+
+    def stop(self) -> None:
+        with self.lock:
+            self.stopping.set()
+
+    def rotate(self) -> None:
+        with self.lock:
+            self.rotated += 1
+
+
 def test_the_first_signal_ends_in_order_and_the_second_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Named:
-        is_stopping = False
-        rotated = 0
-        lock = threading.Lock()
-
-        def stop(self) -> None:
-            with self.lock:
-                self.is_stopping = True
-
-        def rotate(self) -> None:
-            with self.lock:
-                self.rotated += 1
-
-    handlers, exits, named = {}, [], Named()
-    monkeypatch.setattr(serve.signal, "signal", handlers.__setitem__)
+    exits: list[int] = []
+    server = Signalled()
     monkeypatch.setattr(serve.os, "_exit", exits.append)
-    with serve.handling_signals(named, named):
+    with serve.handling_signals(server, server):
         # each interrupts this thread while it has the lock: a handler that waited for it would wait for ever
-        with named.lock:
-            handlers[signal.SIGHUP](signal.SIGHUP, None)
-        await_that(lambda: named.rotated)
-        assert not named.is_stopping
-        with named.lock:
-            handlers[signal.SIGTERM](signal.SIGTERM, None)
-            assert exits == []
-            # the server has not got the first one yet
-            handlers[signal.SIGINT](signal.SIGINT, None)
-            assert exits == [130]
-        await_that(lambda: named.is_stopping)
+        with server.lock:
+            signal.raise_signal(signal.SIGHUP)
+        await_that(lambda: server.rotated)
+        assert not server.is_stopping
+        with server.lock:
+            signal.raise_signal(signal.SIGTERM)
+        await_that(lambda: server.is_stopping)
+        assert exits == []
+        signal.raise_signal(signal.SIGINT)
+        await_that(lambda: exits)
+    assert exits == [130]
+
+
+def test_a_signal_is_acted_on_while_the_main_thread_waits() -> None:
+    """A handler in Python would run when the wait is over: the signal does not interrupt it, for another thread
+    gets it. So it is with one that comes just before the wait.
+    """
+    server = Signalled()
+    handled: list[int] = []
+    seen: list[list[int]] = []
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+    with serve.handling_signals(server, server):
+        threading.Timer(0.05, interrupt).start()
+        assert server.stopping.wait(30)
+    # a negative control: a handler in Python waits until the main thread does
+    before = signal.signal(signal.SIGTERM, lambda number, frame: handled.append(number))
+    try:
+        threading.Timer(0.05, interrupt).start()
+        threading.Timer(0.2, lambda: seen.append(list(handled))).start()
+        threading.Event().wait(0.4)
+        await_that(lambda: handled and seen)
+        assert seen == [[]]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_users_and_what_they_reach(tmp_path: Path) -> None:
