@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import selectors
 import ssl
 from collections import deque
 from typing import Any
@@ -143,16 +144,37 @@ class MqttConnection:
     def _await(self, client: Any, answered: Any) -> bool:
         for _ in range(max(1, round(self.timeout_s / _LOOK_S))):
             # an error ends the connection, and an answer with a refusal was read before
-            if client.loop(_LOOK_S) or answered():
+            if self._exchange(client) or answered():
                 break
         return bool(answered())
+
+    def _exchange(self, client: Any) -> int:
+        """Wait a short while for the broker, read and write what can be. Return the library's error, or 0.
+
+        The library's own ``loop`` waits with ``select()``, which refuses descriptors from 1024 on.
+        """
+        connection = client.socket()
+        if connection is None:
+            return int(self._library.MQTT_ERR_NO_CONN)
+        # bytes that TLS has decrypted already make no descriptor ready
+        pending = isinstance(connection, ssl.SSLSocket) and connection.pending() > 0
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if client.want_write() else 0)
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, events)
+            ready = selector.select(0 if pending else _LOOK_S)
+        readable = pending or any(mask & selectors.EVENT_READ for _, mask in ready)
+        ended = client.loop_read() if readable else 0
+        # what was read may have queued answers
+        if not ended and client.want_write():
+            ended = client.loop_write()
+        return int(ended or client.loop_misc())
 
     def receive(self, most: int) -> list[Arrived]:
         """Return what has come, at most about ``most``; nothing after a short while. DAT-6001 when the
         connection broke.
         """
         self._send_acknowledgements()
-        ended = self.client.loop(_LOOK_S)
+        ended = self._exchange(self.client)
         count = -1
         # the library reads one packet a call
         while not ended and count < len(self._arrived) < most:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from tests.harness.patience import await_that
 from tests.unit.engine.connectors.mqtt.topics import add, opened, taken
 
 pytestmark = pytest.mark.xdist_group("mqtt")
+
+SELECT_LIMIT = 1024
 
 
 def test_a_broker_that_goes_away(tmp_path: Path) -> None:
@@ -71,3 +75,15 @@ def test_a_broker_with_tls(tmp_path: Path) -> None:
 def test_a_broker_of_another_version(tmp_path: Path) -> None:
     with mqtt_broker(tmp_path) as own, pytest.raises(PenstockError, match=r"DAT-600[12]"):
         opened(own, "a", url=own.url_5, timeout="500 ms")
+
+
+def test_a_reader_opened_beside_many_files(tmp_path: Path) -> None:
+    """Its connection has a number from 1024 on, which ``select()`` refuses."""
+    with mqtt_broker(tmp_path / "own") as own:
+        with contextlib.ExitStack() as files:
+            while files.enter_context(open(os.devnull)).fileno() < SELECT_LIMIT:
+                pass
+            reader = opened(own, "many")
+        add(own, "many", 1, 2)
+        assert taken(reader, 2) == [1, 2]
+        reader.close()
