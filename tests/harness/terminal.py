@@ -86,7 +86,10 @@ class Terminal:
     def wait(self, wait_s: float) -> None:
         """Read what is written for a time, and answer as a terminal does."""
         deadline = time.monotonic() + wait_s
-        while select.select([self._terminal], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        # select() refuses descriptors from 1024 on
+        poller = select.poll()
+        poller.register(self._terminal, select.POLLIN)
+        while poller.poll(max(0.0, deadline - time.monotonic()) * 1e3):
             try:
                 text = self._decoder.decode(os.read(self._terminal, 65536))
             # the program has ended

@@ -86,13 +86,16 @@ class Terminal:
             os.environ.update(QUIET, TERM="xterm")
             os.execv(sys.executable, [sys.executable, "-m", "penstock.repl.cli"])
         self.text = ""
+        # select() refuses descriptors from 1024 on, which a run of all tests in one process comes to
+        self._poller = select.poll()
+        self._poller.register(self.fd, select.POLLIN)
 
     def wait_for(self, *words: str) -> str:
         """Read until one of some words comes; return it, and forget what was read."""
         deadline = time.monotonic() + PATIENCE_S
         while not (found := [word for word in words if word in self.text]):
             assert time.monotonic() < deadline, f"{words!r} is not in {self.text!r}"
-            if select.select([self.fd], [], [], 0.5)[0]:
+            if self._poller.poll(500):
                 self.text += os.read(self.fd, 65_536).decode(errors="replace")
                 # the editor asks where the cursor is, as it would any terminal
                 if self.text.endswith("\x1b[6n"):
