@@ -68,7 +68,25 @@ class MiniBatch:
 
     def take(self) -> list[Batch]:
         """Return what is buffered, and empty the buffer."""
-        batches, rows = self._batches, self._rows
-        self._batches, self._rows, self._bytes, self.until_ms = [], 0, 0, None
+        self._rows, self.until_ms = 0, None
+        return self._take()
+
+    def take_early(self) -> list[Batch]:
+        """Return what is buffered if it makes a batch that is not small, else nothing. Its rows still count
+        until ``take``.
+        """
+        rows = sum(batch.num_rows for batch in self._batches)
+        return self._take() if rows >= self._full // _SMALL else []
+
+    def extend(self, ms: float) -> None:
+        """Buffer so much longer: the time in which rows of ``take_early`` were processed. They would be
+        processed behind the timeout otherwise, so none is later for it.
+        """
+        if self.until_ms is not None:
+            self.until_ms += ms
+
+    def _take(self) -> list[Batch]:
+        batches, self._batches, self._bytes = self._batches, [], 0
         # small batches become one; full ones are not worth the copy
-        return concat_batches(batches) if len(batches) > 1 and rows <= self._full else batches
+        small = len(batches) > 1 and sum(batch.num_rows for batch in batches) <= self._full
+        return concat_batches(batches) if small else batches

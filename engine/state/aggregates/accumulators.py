@@ -249,6 +249,11 @@ class Accumulators:
         return part, part.state(slots) if isinstance(part, TablePart) else slots
 
     @property
+    def is_near(self) -> bool:
+        """Whether all state is a table that stays in the nearer cache."""
+        return not self._others and self._table.rows.nbytes <= _NEAR_BYTES
+
+    @property
     def keeps_values(self) -> bool:
         """Whether some aggregate stores all values of a slot: the larger a slot is, the longer its result
         takes.

@@ -23,22 +23,31 @@ class DistinctSlots(Mapped):
         # By slot: the number of the last batch that had it. Counting up replaces clearing the array.
         self._marks = np.zeros(0, np.int64)
         self._epoch = 0
+        # Distinct slots of this batch so far.
+        self._seen = 0
 
     def of(self, slots: np.ndarray, capacity: int) -> np.ndarray:
         """Return each of the slots (all below ``capacity``) once, in the order of their first occurrence."""
-        return self.of_all([slots], capacity, capacity)
+        self.begin()
+        return self.unseen([slots], capacity, capacity)
 
-    def of_all(self, pieces: Sequence[np.ndarray], capacity: int, most: int) -> np.ndarray:
-        """As ``of``, of the slots of several pieces, which have ``most`` distinct ones: once these were seen
-        nothing more is read.
+    def begin(self) -> None:
+        """Begin a batch of several pieces: no slot was seen."""
+        self._epoch += 1
+        self._seen = 0
+
+    def unseen(self, pieces: Sequence[np.ndarray], capacity: int, most: int) -> np.ndarray:
+        """As ``of``, of several pieces, but only the slots that no earlier piece of the batch had. The batch
+        has at most ``most`` distinct ones: once these were seen nothing more is read.
         """
         if capacity > self._marks.size:
             self._marks = grown(self._marks, capacity)
-        self._epoch += 1
         # There cannot be more distinct slots than rows.
-        out, count = np.empty(min(sum(slots.size for slots in pieces), most), np.int64), 0
+        rows = sum(slots.size for slots in pieces)
+        out, count = np.empty(min(rows, most - self._seen), np.int64), 0
         for slots in pieces:
             count = kernel.distinct(slots, self._epoch, self._marks, out, count)
+        self._seen += count
         return out[:count]
 
 

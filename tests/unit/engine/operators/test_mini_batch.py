@@ -67,6 +67,27 @@ def test_fewer_batches_of_wide_rows_go_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert not waiting.add(rows(FULL)), "its bytes are counted anew"
 
 
+def test_rows_taken_early_count_until_the_rest_is_taken() -> None:
+    waiting, _ = buffer()
+    assert not waiting.add(rows(SMALL), behind=True) and len(waiting.take_early()) == 1
+    assert not waiting.add(rows(SMALL - 1), behind=True) and not waiting.take_early()
+    assert not waiting.add(rows(1), behind=True)
+    assert [batch.num_rows for batch in waiting.take_early()] == [SMALL], "small ones become one"
+    for _ in range(BATCHES_AT_ONCE - 1):
+        assert not waiting.add(rows(FULL), behind=True) and waiting.take_early()
+    assert waiting.add(rows(FULL - 2 * SMALL), behind=True)
+
+
+def test_the_time_in_which_rows_are_processed_early_is_no_wait() -> None:
+    waiting, clock = buffer()
+    start_ms = clock.monotonic_ms()
+    waiting.extend(10)
+    assert waiting.until_ms is None, "nothing is buffered"
+    waiting.add(rows(FULL)), waiting.take_early()
+    waiting.extend(10)
+    assert waiting.until_ms == start_ms + 60
+
+
 @pytest.mark.parametrize("timeout_ms", [0, 100])
 def test_a_small_batch_is_processed_at_once_unless_more_is_ready_behind_it(timeout_ms: int) -> None:
     waiting, clock = buffer(timeout_ms)

@@ -4,6 +4,7 @@ import random
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -168,6 +169,33 @@ def test_upserts_are_the_new_rows_and_the_deletions(keys, insert_only, counted, 
             operators = rescaled(operators, make, parallelism)
 
 
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
+@given(st.sampled_from([(0,), (0, 1), ()]), st.booleans(), st.booleans(), st.data())
+def test_mini_batches_of_several_pieces_are_like_a_dict(keys, counted, upserts, data):
+    # each row is a batch that is not small, so it is added before the mini-batch ends
+    options = replace(OPTIONS, batch_max_rows=8)
+    calls = COUNTED if counted else CALLS
+    operator = opened(build_operator(spec(keys, calls, upserts=upserts), options))
+    whole = opened(build_operator(spec(keys, calls, upserts=upserts), OPTIONS))
+    outs = [Replaced(len(keys)), Replaced(len(keys))] if upserts else [Folded(), Folded()]
+    table = Counter()
+    for barrier in range(data.draw(st.integers(1, 3))):
+        for _ in range(data.draw(st.integers(1, 5))):
+            rows = [(row, 1) for row in data.draw(st.lists(ROW, min_size=1, max_size=4))]
+            rows += [(row, -weight) for row, weight in table.items() if data.draw(st.booleans())]
+            for row, weight in rows:
+                table[row] += weight
+            table = +table
+            batch = batch_of(INPUT.to_arrow(), [row for row, _ in rows], [weight for _, weight in rows])
+            operator.on_batch(batch, 0, outs[0])
+            whole.on_batch(batch, 0, outs[1])
+        for each, out in zip((operator, whole), outs, strict=True):
+            each.before_barrier(barrier, out)
+        assert outs[0].rows == outs[1].rows
+        groups = [each.keyed_states()["groups"] for each in (operator, whole)]
+        assert len(groups[0]) == len(groups[1])
+
+
 def test_an_update_is_one_row_where_the_reader_replaces_rows():
     for insert_only, calls in ((True, COUNTED), (False, COUNTED), (True, CALLS)):
         operator = opened(build_operator(spec((0,), calls, insert_only, upserts=True), OPTIONS))
@@ -329,6 +357,19 @@ def test_full_batches_are_taken_together():
     operator.before_barrier(1, out)
     rows = 16 * (BATCHES_AT_ONCE + 2)
     assert out.rows == {("a", rows, rows, "a", 1): 1}
+
+
+def test_rows_are_added_as_they_come_and_what_they_change_is_emitted_together():
+    options = replace(OPTIONS, batch_max_rows=16)
+    operator, out = opened(GroupAggregateOperator(spec((0,), COUNTED), options)), Folded()
+    for number in range(3):
+        operator.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, number)] * 16), 0, out)
+        groups = operator.keyed_states()["groups"]
+        assert not out.batches and groups.accumulators.results(np.array([0]))[0].to_pylist() == [
+            16 * (number + 1)
+        ]
+    operator.release(out)
+    assert [batch.num_rows for batch in out.batches] == [1]
 
 
 def test_fewer_batches_are_taken_together_where_each_row_is_a_group():

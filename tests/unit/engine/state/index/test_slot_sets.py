@@ -32,8 +32,12 @@ def test_each_slot_of_several_pieces_once(batches: list[list[list[int]]]) -> Non
         once = list(dict.fromkeys(slot for slots in pieces for slot in slots))
         # as many as there are keys, or more
         for most in (len(once), 10):
-            found = distinct.of_all([np.array(slots, np.int64) for slots in pieces], 10, most)
-            assert found.tolist() == once
+            arrays = [np.array(slots, np.int64) for slots in pieces]
+            distinct.begin()
+            assert distinct.unseen(arrays, 10, most).tolist() == once
+            # as well one after another: none is named again
+            distinct.begin()
+            assert [slot for one in arrays for slot in distinct.unseen([one], 10, most).tolist()] == once
 
 
 @settings(max_examples=examples(25), deadline=None, derandomize=True)
