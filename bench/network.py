@@ -1,5 +1,5 @@
 """``python -m bench.network``: what the data plane carries between two processes over loopback, and how
-long a small batch takes there and back. With ``--local-peers`` they are worker processes of one session.
+long a small batch takes there and back.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from penstock.engine.network.handshake import Identity
 TOKEN = "bench"
 
 
-def _plane(name: str, local_peers: bool) -> DataPlane:
+def _plane(name: str) -> DataPlane:
     def lost(peer: str, cause: Exception) -> None:
         print(f"{name} lost {peer}: {cause}", file=sys.stderr, flush=True)
 
-    return DataPlane(Identity(name, "bench", 1, 1, TOKEN), SystemClock(), lost, local_peers=local_peers)
+    return DataPlane(Identity(name, "bench", 1, 1, TOKEN), SystemClock(), lost)
 
 
 def _rows(count: int) -> pa.RecordBatch:
@@ -56,9 +56,9 @@ def _put(channel: Any, room: threading.Event, element: Any) -> None:
     channel.put(element)
 
 
-def consume(port: int, local_peers: bool) -> None:
+def consume(port: int) -> None:
     """The other process: takes everything of ``stream``, answers every element of ``ask`` on ``answer``."""
-    plane = _plane("a", local_peers)
+    plane = _plane("a")
     there = threading.Event()
     stream, ask, answer = (
         plane.receiver("stream", 16, there.set),
@@ -74,14 +74,13 @@ def consume(port: int, local_peers: bool) -> None:
     plane.close()
 
 
-def report(seconds: float, local_peers: bool) -> None:
+def report(seconds: float = 3.0) -> None:
     """Print a table: batch size, rows/s, MB/s of payload; then the round trip of batches of one row."""
-    plane = _plane("b", local_peers)
+    plane = _plane("b")
     room, there = threading.Event(), threading.Event()
     stream, ask = plane.sender("stream", "a", room.set), plane.sender("ask", "a", room.set)
     answer = plane.receiver("answer", 16, there.set)
-    consumer = [sys.executable, "-m", "bench.network", "--consume", str(plane.address[1])]
-    peer = subprocess.Popen([*consumer, *(["--local-peers"] if local_peers else [])])
+    peer = subprocess.Popen([sys.executable, "-m", "bench.network", "--consume", str(plane.address[1])])
     print(
         f"{'data plane, two processes, loopback':38} {'rows/s':>14} {'MB/s':>9} {'batches/s':>11}", flush=True
     )
@@ -119,12 +118,9 @@ def report(seconds: float, local_peers: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="how long each size is measured (3)")
-    parser.add_argument(
-        "--local-peers", action="store_true", help="no sums of payloads, no validation of values"
-    )
     parser.add_argument("--consume", type=int, default=0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.consume:
-        consume(arguments.consume, arguments.local_peers)
+        consume(arguments.consume)
     else:
-        report(arguments.seconds, arguments.local_peers)
+        report(arguments.seconds)

@@ -54,14 +54,11 @@ class DataPlane:
         listening: Listening = LOOPBACK,
         limits: LinkLimits | None = None,
         checksum: bool = True,
-        local_peers: bool = False,
         refused: Counter[str] | None = None,
         faults: Counter[str] | None = None,
     ) -> None:
-        """``local_peers``: all peers are processes that this session has started on this machine. What they
-        send stays in its memory, so payloads have no checksum and values are not validated.
-
-        ``refused``, ``faults``: counters of strangers and accept errors, which successive planes may share.
+        """``refused``, ``faults``: counters of strangers and accept errors, which successive planes may
+        share.
         """
         self._identity = identity
         self._clock = clock
@@ -69,7 +66,6 @@ class DataPlane:
         self._tls = tls = listening.tls
         self._limits = limits or LinkLimits()
         self._checksum = checksum
-        self._local_peers = local_peers
         self._secure_accepted: Secure | None = None
         if tls is not None:
             self._secure_accepted = lambda plain: tls.server.wrap_socket(
@@ -262,15 +258,7 @@ class DataPlane:
         sock.setblocking(False)
         with contextlib.suppress(OSError):  # gone again already: reading it tells
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Link(
-            self._identity,
-            self._links,
-            self._limits,
-            now_ms,
-            expected=peer,
-            checksum=self._checksum,
-            local_peers=self._local_peers,
-        )
+        link = Link(self._identity, self._links, self._limits, now_ms, expected=peer, checksum=self._checksum)
         one = LinkSocket(sock, link, connecting=peer is not None, secure=secure, took=self._links.received)
         self._selector.register(one, selectors.EVENT_READ | (selectors.EVENT_WRITE if peer else 0), one)
         self._links.began(one, peer)

@@ -38,12 +38,9 @@ class NetworkFrame:
 
 
 class FrameWriter:
-    """Encodes the frames of one direction of a connection, numbered from 0. ``payload_checksum=False`` is for
-    a reader that says so too.
-    """
+    """Encodes the frames of one direction of a connection, numbered from 0."""
 
-    def __init__(self, *, payload_checksum: bool = True) -> None:
-        self._payload_checksum = payload_checksum
+    def __init__(self) -> None:
         self._sequence = 0
 
     def encode(
@@ -68,7 +65,7 @@ class FrameWriter:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         # over header and payload: a payload behind another header does not pass
         crc = zlib.crc32(head)
-        for view in views if self._payload_checksum else ():
+        for view in views:
             crc = zlib.crc32(view, crc)
         return [memoryview(head + _CRC.pack(crc)), *views]
 
@@ -78,17 +75,13 @@ class FrameReader:
 
     ``receive`` accepts bytes. Large payloads need no copy: write into ``writable()``, then report the count
     to ``received(n)``. ``max_payload`` (bytes) may be raised once the peer is authenticated; a longer frame
-    is refused before anything is allocated for it. ``payload_checksum=False`` checks headers alone: the
-    bytes never leave this machine's memory. ``checksum=False`` is for tests that show what the checksum
-    detects. After an error the reader must not be used again.
+    is refused before anything is allocated for it. ``checksum=False`` is for tests that show what the
+    checksum detects. After an error the reader must not be used again.
     """
 
-    def __init__(
-        self, max_payload: int = MAX_PAYLOAD_BYTES, *, checksum: bool = True, payload_checksum: bool = True
-    ) -> None:
+    def __init__(self, max_payload: int = MAX_PAYLOAD_BYTES, *, checksum: bool = True) -> None:
         self.max_payload = max_payload
         self._checksum = checksum
-        self._payload_checksum = payload_checksum
         self._sequence = 0
         self._stage = memoryview(bytearray(STAGE_BYTES))
         self._staged = 0
@@ -183,8 +176,7 @@ class FrameReader:
         assert self._head is not None
         kind, flags, channel, crc = self._head
         payload, self._payload, self._head, self._filled = self._payload, memoryview(b""), None, 0
-        summed = payload if self._payload_checksum else b""
-        if self._checksum and zlib.crc32(summed, zlib.crc32(self._head_bytes)) != crc:
+        if self._checksum and zlib.crc32(payload, zlib.crc32(self._head_bytes)) != crc:
             raise network_error(CHECKSUM, "a message was changed in transit: its checksum is wrong")
         return NetworkFrame(kind, flags, channel, payload.toreadonly())
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import struct
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.catalog.errors import PenstockError
@@ -85,8 +85,8 @@ class Incoming:
 
     key: str
     number: int
-    decoder: ElementDecoder
     channel: CreditedChannel | None = None
+    decoder: ElementDecoder = field(default_factory=ElementDecoder)
     granted: int = 0
     granted_bytes: int = 0
     received: int = 0
@@ -99,7 +99,7 @@ class Link:
     connection.
 
     The side that dials names the peer it expects. A producer has no credit until its channel has a consumer,
-    so no elements are buffered here. ``local_peers``: see ``DataPlane``.
+    so no elements are buffered here.
     """
 
     def __init__(
@@ -111,7 +111,6 @@ class Link:
         *,
         expected: str | None = None,
         checksum: bool = True,
-        local_peers: bool = False,
     ) -> None:
         self.peer: str | None = expected
         self.is_open = False
@@ -121,9 +120,8 @@ class Link:
         self._host = host
         self._limits = limits
         # until the peer is authenticated, nothing longer than a hello
-        self._reader = FrameReader(HELLO_BYTES_MAX, checksum=checksum, payload_checksum=not local_peers)
-        self._writer = FrameWriter(payload_checksum=not local_peers)
-        self._local_peers = local_peers
+        self._reader = FrameReader(HELLO_BYTES_MAX, checksum=checksum)
+        self._writer = FrameWriter()
         self._out: deque[memoryview] = deque()
         self._began_ms = self._heard_ms = self._spoke_ms = now_ms
         # by the peer's number of the channel
@@ -341,9 +339,7 @@ class Link:
             raise network_error(PAYLOAD, f"{self.peer} opened a channel whose key cannot be read") from None
         if key in self._waiting:
             raise network_error(UNEXPECTED, f"{self.peer} opened channel {key} twice")
-        incoming = self._incoming[frame.channel] = Incoming(
-            key, frame.channel, ElementDecoder(trusted=self._local_peers)
-        )
+        incoming = self._incoming[frame.channel] = Incoming(key, frame.channel)
         channel = self._host.claim(key)
         # the consumer's task is not deployed yet; attach() grants the first credit
         if channel is None:

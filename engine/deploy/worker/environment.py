@@ -91,14 +91,11 @@ class WorkerMeans(Protocol):
 
 
 class ProcessMeans:
-    """The environment in a process: a thread for each slot and one for I/O, sockets, a directory.
-    ``local_peers``: see ``DataPlane``.
-    """
+    """The environment in a process: a thread for each slot and one for I/O, sockets, a directory."""
 
-    def __init__(self, clock: Clock, listening: Listening = LOOPBACK, *, local_peers: bool = False) -> None:
+    def __init__(self, clock: Clock, listening: Listening = LOOPBACK) -> None:
         self._clock = clock
         self._listening = listening
-        self._local_peers = local_peers
         # counted over all deployments of the process
         self._refused: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
@@ -118,7 +115,6 @@ class ProcessMeans:
             self._clock,
             link_lost,
             listening=self._listening,
-            local_peers=self._local_peers,
             refused=self._refused,
             faults=self._faults,
         )

@@ -179,8 +179,7 @@ def main() -> None:
     connection = ControlConnection(connected, "worker-control")
     connection.send(Hello(orders["worker"], VERSION, orders["token"]))
     clock = SystemClock()
-    # a session starts all workers of a job this way, or none
-    Worker(connection, clock, ProcessMeans(clock, local_peers=True)).run()
+    Worker(connection, clock, ProcessMeans(clock)).run()
     leave()
 
 

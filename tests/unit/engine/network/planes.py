@@ -63,19 +63,14 @@ class Outcome:
 
 
 def stream(
-    count: int,
-    *faults: Fault,
-    checksum: bool = True,
-    local_peers: bool = False,
-    tls: TlsContexts | None = None,
-    capacity: int = 4,
+    count: int, *faults: Fault, checksum: bool = True, tls: TlsContexts | None = None, capacity: int = 4
 ) -> Outcome:
     """Send ``count`` numbered elements through a proxy with faults, until all have come or a loss was
     reported.
     """
     outcome, lost = Outcome(), list[tuple[str, str, PenstockError]]()
-    options = {"checksum": checksum, "local_peers": local_peers, "listening": Listening(tls=tls)}
-    a, b = plane("a", lost, **options), plane("b", lost, **options)
+    a = plane("a", lost, checksum=checksum, listening=Listening(tls=tls))
+    b = plane("b", lost, checksum=checksum, listening=Listening(tls=tls))
     wake_producer, wake_consumer = threading.Event(), threading.Event()
     try:
         with FaultProxy(b.address, *faults) as proxy:

@@ -71,18 +71,6 @@ def test_without_the_checksum_a_corrupted_byte_gets_through() -> None:
     assert wrong
 
 
-def test_local_peers_get_all_rows() -> None:
-    outcome = stream(COUNT, local_peers=True)
-    assert outcome.complete and not outcome.lost and outcome.numbers == list(range(COUNT))
-
-
-@pytest.mark.parametrize("what", ["reset", "half-close", "close", "blackhole"])
-def test_a_local_peer_that_dies_inside_a_message_is_reported(what: str) -> None:
-    outcome = stream(COUNT, Fault(what, UP, 20_000), local_peers=True)
-    assert not outcome.complete and {name for name, _, _ in outcome.lost} == {"a", "b"}
-    assert outcome.numbers == list(range(len(outcome.numbers)))
-
-
 def test_a_peer_that_cannot_be_reached_is_reported_once() -> None:
     lost: list[tuple[str, str, PenstockError]] = []
     a, gone = plane("a", lost), plane("b", lost)

@@ -202,14 +202,6 @@ def test_bad_offsets_of_strings_are_refused() -> None:
         assert changed != rows[1] and refused(decoder, kinds.BATCH, changed), (place, value)
 
 
-def test_of_local_peers_only_lengths_are_checked() -> None:
-    rows = Batch(pa.record_batch({"s": ["x", "yy", None]}))
-    (schema, first), (kind, payload) = payloads(ElementEncoder(), rows)
-    decoder = ElementDecoder(trusted=True)
-    assert not refused(decoder, schema, first) and not refused(decoder, kind, payload)
-    assert refused(decoder, kind, payload[:-64])
-
-
 def test_payloads_changed_anywhere_are_refused_or_are_other_valid_rows() -> None:
     """None may raise anything but NET-5006, nor crash."""
     chance = random.Random(7)
