@@ -18,7 +18,7 @@ from penstock.engine.state.frozen_arrays import FrozenViews
 from penstock.engine.state.index.key_index import KeyIndex
 from penstock.engine.state.index.multi_index import MultiIndex
 from penstock.engine.state.index.slot_sets import DistinctSlots
-from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.index.word_index import at_least, grown
 from penstock.engine.state.mapped_arrays import Mapped
 from penstock.engine.state.state_snapshot import whole
 
@@ -28,7 +28,7 @@ class SessionWindowState(TrackedState, Mapped):
     greatest end.
     """
 
-    MAPPED = ("_starts", "_key_slots", "_ends", "_cursors")
+    MAPPED = ("_starts", "_key_slots", "_ends", "_free", "_cursors")
 
     def __init__(
         self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int
@@ -44,11 +44,11 @@ class SessionWindowState(TrackedState, Mapped):
         self._distinct = DistinctSlots()
         # By key slot: zeros between two batches.
         self._cursors = np.zeros(0, np.int64)
-        # By session number (dense, reused): start, end (microseconds) and key slot; ``_free`` is a stack of
-        # free numbers.
+        # By session number (dense, reused), of those below ``_allocated``: start, end (microseconds; the
+        # greatest of a free number) and key slot. The first ``_free_numbers`` of ``_free`` are free again.
+        self._allocated = self._free_numbers = 0
         self._free = np.zeros(0, np.int64)
-        self._starts, self._key_slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self._ends = np.full(0, MAX_WATERMARK_US)
+        self._starts, self._key_slots, self._ends = (np.zeros(0, np.int64) for _ in range(3))
 
     def __len__(self) -> int:
         return len(self._of_key)
@@ -176,20 +176,21 @@ class SessionWindowState(TrackedState, Mapped):
         self.accumulators.save(sessions)
 
     def _take(self, count: int) -> np.ndarray:
-        if count > self._free.size:
-            # Free numbers at hand are used before the arrays grow.
-            size_before = self._ends.size
-            # doubling: the cost of copying is linear in the number of sessions
-            size = max(size_before + count, 2 * size_before, 64)
+        left = max(0, self._free_numbers - count)
+        # the number freed last comes first, new numbers ascend
+        reused = self._free[left : self._free_numbers][::-1]
+        self._free_numbers = left
+        fresh = np.arange(self._allocated, self._allocated + count - reused.size)
+        self._allocated += fresh.size
+        if self._allocated > self._ends.size:
+            # doubling: small arrays are copied, at a cost that is linear in the number of sessions
+            size = max(self._allocated, 2 * self._ends.size, 64)
             self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
             self._ends = grown(self._ends, size)
-            self._ends[size_before:] = MAX_WATERMARK_US
-            self._free = np.concatenate([np.arange(size_before, size)[::-1], self._free])
             self.accumulators.reserve(size)
-        # The top of the stack: the number freed last comes first, new numbers ascend.
-        ids = self._free[self._free.size - count :][::-1]
-        self._free = self._free[: self._free.size - count]
-        return ids
+        # until a session is written there, as where no number was ever taken
+        self._ends[fresh] = MAX_WATERMARK_US
+        return np.concatenate([reused, fresh])
 
     def _release(self, sessions: np.ndarray) -> np.ndarray:
         """Free distinct sessions; return the keys that have none left."""
@@ -197,12 +198,15 @@ class SessionWindowState(TrackedState, Mapped):
         self.accumulators.clear(sessions)
         self._ends[sessions] = MAX_WATERMARK_US
         self.changes.mark(sessions, self._ends.size)
-        self._free = np.concatenate([self._free, sessions])
+        free = self._free_numbers + sessions.size
+        self._free = at_least(self._free, free)
+        self._free[self._free_numbers : free] = sessions
+        self._free_numbers = free
         return self._of_key.unlink(sessions)
 
     def ended(self, time_us: int) -> np.ndarray:
         """Return the sessions with end < ``time_us``, by end, then start, then age of the key."""
-        sessions = np.flatnonzero(self._ends < time_us)
+        sessions = np.flatnonzero(self._ends[: self._allocated] < time_us)
         # lexsort's last key decides first: end, then start, then key
         return sessions[np.lexsort((self._key_slots[sessions], self._starts[sessions], self._ends[sessions]))]
 
@@ -234,10 +238,10 @@ class SessionWindowState(TrackedState, Mapped):
     def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """All is copied later, by the thread that makes the table; what changes before is saved."""
         frozen_keys = self.keys.freeze()
-        frozen = self._views.freeze([self._ends, self._starts, self._key_slots], self._ends.size)
-        frozen_accumulators = self.accumulators.freeze(self._ends.size)
+        frozen = self._views.freeze([self._ends, self._starts, self._key_slots], self._allocated)
+        frozen_accumulators = self.accumulators.freeze(self._allocated)
         # a session may have been tracked while there were more of them
-        asked = None if slots is None else slots[slots < self._ends.size]
+        asked = None if slots is None else slots[slots < self._allocated]
 
         def pieces() -> Iterator[pa.Table]:
             ends, starts, key_slots = frozen.copies(asked)
