@@ -8,6 +8,7 @@ from penstock.engine.kernels.kernel import (
     I64,
     IN_I64,
     IN_U64,
+    OUT_I32,
     OUT_I64,
     SLOTS_I64,
     TABLE_I64,
@@ -20,7 +21,7 @@ from penstock.engine.kernels.kernel import (
 _BLOCK = 64
 
 
-@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64, I64), interpreted_by=(0,))
+@kernel(I64(IN_I64, I64, OUT_I32, OUT_I64, I64), interpreted_by=(0,))
 def distinct(slots, epoch, marks, out, count):
     """Write each slot once behind the ``count`` first ones, in the order of first occurrence; return how many
     there are then. ``marks`` by slot has ``epoch`` for those only. It ends when ``out`` is full.
@@ -39,14 +40,14 @@ def distinct(slots, epoch, marks, out, count):
     return count
 
 
-@kernel(VOID(IN_I64, OUT_I64))
+@kernel(VOID(IN_I64, OUT_I32))
 def retain(slots, uses):
     """Increment the use count of each slot, once per occurrence."""
     for i in range(slots.size):
         uses[slots[i]] += 1
 
 
-@kernel(I64(IN_I64, OUT_I64, OUT_I64))
+@kernel(I64(IN_I64, OUT_I32, OUT_I64))
 def release(slots, uses, out):
     """Decrement the use count of each slot, once per occurrence. Write the slots whose count became 0; return
     their number.

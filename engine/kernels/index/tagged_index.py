@@ -1,8 +1,9 @@
 """Open-addressing hash table over keys stored outside of it: rows of int64 words, or strings in an arena.
 
 ``table`` int64[2**bits] has entries ``tag << 32 | slot + 1``; 0 is empty. The tag is the top 32 bits of the
-key's hash. An entry's home is the top ``bits`` bits of its tag, so growing and removing never read keys.
-``tags`` int64 has each slot's tag. ``state`` int64[9] has, in this order:
+key's hash. An entry's home is the top ``bits`` bits of its tag, so growing never reads keys.
+
+``state`` int64[9] has, in this order:
 
 - the number of live keys, of slots ever allocated, and of free slots in ``free``;
 - slot + 1 of the NULL key;
@@ -82,14 +83,15 @@ def _row_tag(rows, i):
 
 @njit(nogil=True)
 def _likely(tags, count, table, bits, old, state, likely):
-    """Write the slot in the home of each tag, 0 where that is empty."""
+    """Write the slot in the home of each tag, 0 where none has that tag: new keys touch no others."""
     for i in range(count):
         home = tags[i] >> (32 - bits)
         if old.size and is_in_old(home, bits, state):
             entry = old[home >> 1]
         else:
             entry = table[home]
-        likely[i] = max((entry & _SLOT) - 1, 0)
+        # an empty entry has tag 0, and no slot
+        likely[i] = max((entry & _SLOT) - 1, 0) if (entry >> 32) & _SLOT == tags[i] else 0
 
 
 @njit(nogil=True, inline="always")
@@ -140,10 +142,10 @@ def _look_ahead_rows(rows, others, count, table, bits, old, state, keys, tags, s
 
 
 @kernel(
-    I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
+    I64(TABLE_I64, I64, OUT_I64, I64, OUT_I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
     interpreted_by=(0,),
 )
-def insert_rows(rows, start, table, bits, old, keys, tags, free, state, recent, insert, out):
+def insert_rows(rows, start, table, bits, old, keys, free, state, recent, insert, out):
     """Write the slot of every row from ``start`` on; return the number of rows done. A new key gets a slot if
     ``insert`` is set, else -1.
 
@@ -182,14 +184,13 @@ def insert_rows(rows, start, table, bits, old, keys, tags, free, state, recent, 
                         out[i] = -1
                         break
                     # No slot left: the caller grows the table and calls again from this row.
-                    if state[FREE] == 0 and state[ALLOCATED] == tags.size:
+                    if state[FREE] == 0 and state[ALLOCATED] == keys.shape[0]:
                         return i
                     slot = take_slot(free, state)
                     if in_old:
                         old[at] = (tag << 32) | (slot + 1)
                     else:
                         table[at] = (tag << 32) | (slot + 1)
-                    tags[slot] = tag
                     for k in range(width):
                         keys[slot, k] = rows[i, k]
                     out[i] = -2 - slot
@@ -219,6 +220,11 @@ def forget_recent(slots, keys, recent):
             recent[place] = 0
 
 
+@njit(nogil=True, inline="always")
+def _text_tag(data, first, end):
+    return np.int64(mix(hash_bytes(data, first, end)) >> np.uint64(32))
+
+
 @njit(nogil=True)
 def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena, tags, seen):
     """Write the tags of strings, and prefetch the memory that comparisons will read. Each kind has its own
@@ -226,7 +232,7 @@ def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena
     """
     for i in range(start, end):
         first = I64(offsets[i])
-        tags[i - start] = np.int64(mix(hash_bytes(data, first, I64(offsets[i + 1]))) >> np.uint64(32))
+        tags[i - start] = _text_tag(data, first, I64(offsets[i + 1]))
     likely = np.empty(end - start, np.int64)
     _likely(tags, end - start, table, bits, old, state, likely)
     for i in range(end - start):
@@ -248,15 +254,12 @@ def _look_ahead(offsets, data, start, end, table, bits, old, state, spans, arena
         TABLE_I64,
         OUT_I64,
         OUT_I64,
-        OUT_I64,
         I64,
         OUT_I64,
     ),
     interpreted_by=(0, 1),
 )
-def insert_strings(
-    offsets, data, valid, start, table, bits, old, arena, spans, tags, free, state, insert, out
-):
+def insert_strings(offsets, data, valid, start, table, bits, old, arena, spans, free, state, insert, out):
     """Write the slot of every string from ``start`` on. Return the number done, fewer when slots or the arena
     ran out.
 
@@ -272,7 +275,7 @@ def insert_strings(
         # NULL has a slot of its own outside the table.
         if valid.size and not valid[i]:
             if state[NULL] == 0 and insert:
-                if state[FREE] == 0 and state[ALLOCATED] == tags.size:
+                if state[FREE] == 0 and state[ALLOCATED] == spans.shape[0]:
                     return i
                 state[NULL] = take_slot(free, state) + 1
                 spans[state[NULL] - 1, 1] = 0
@@ -292,14 +295,15 @@ def insert_strings(
                 if not insert:
                     out[i] = -1
                     break
-                if (state[FREE] == 0 and state[ALLOCATED] == tags.size) or state[USED] + length > arena.size:
+                if (state[FREE] == 0 and state[ALLOCATED] == spans.shape[0]) or state[
+                    USED
+                ] + length > arena.size:
                     return i
                 slot = take_slot(free, state)
                 if in_old:
                     old[at] = (tag << 32) | (slot + 1)
                 else:
                     table[at] = (tag << 32) | (slot + 1)
-                tags[slot] = tag
                 spans[slot, 0] = state[USED]
                 spans[slot, 1] = length
                 copy_span(arena, state[USED], data, first, length)
@@ -384,12 +388,27 @@ def _remove_slot(entries, bits, tag, slot):
     entries[hole] = 0
 
 
+@kernel(VOID(IN_I64, TABLE_I64, OUT_I64))
+def tag_rows(slots, keys, tags):
+    """Write the tags of the rows of slots."""
+    for i in range(slots.size):
+        tags[i] = _row_tag(keys, slots[i])
+
+
+@kernel(VOID(IN_I64, TABLE_I64, OUT_U8, OUT_I64))
+def tag_strings(slots, spans, arena, tags):
+    """Write the tags of the strings of slots."""
+    for i in range(slots.size):
+        first = spans[slots[i], 0]
+        tags[i] = _text_tag(arena, first, first + spans[slots[i], 1])
+
+
 @kernel(VOID(IN_I64, IN_I64, OUT_I64, I64, OUT_I64, OUT_I64))
 def remove(slots, tags, table, bits, old, state):
-    """Remove the entries of live slots from the tables, one by one."""
+    """Remove the entries of live slots, which have these tags, from the tables, one by one."""
     growing = old.size > 0
     for i in range(slots.size):
-        tag = tags[slots[i]]
+        tag = tags[i]
         if growing and is_in_old(tag >> (32 - bits), bits, state):
             _remove_slot(old, bits - 1, tag, slots[i])
         else:

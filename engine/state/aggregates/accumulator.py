@@ -14,7 +14,7 @@ from penstock.engine.state import mapped_arrays
 from penstock.engine.state.frozen_arrays import Columns, FrozenColumns, FrozenViews
 from penstock.engine.state.index.word_index import emptied, grown
 from penstock.engine.state.mapped_arrays import Mapped
-from penstock.engine.storage.reserved_memory import LEAST_BYTES
+from penstock.engine.storage.reserved_memory import GROWN_LEAST_BYTES
 from penstock.engine.storage.spill_files import SpillFiles, pages_of
 
 
@@ -166,7 +166,7 @@ class SlotTable:
             return False
         # New rows are zeros, which is empty.
         wide = padded(self.width)
-        if pages_of(self.rows) is None and 8 * capacity * wide < LEAST_BYTES:
+        if pages_of(self.rows) is None and 8 * capacity * wide < GROWN_LEAST_BYTES:
             wider = line_aligned(capacity, wide)
             wider[: len(self.rows)] = self.rows
             self.rows = wider

@@ -2,8 +2,8 @@
 StringIndex.
 
 Several columns become rows of words. A string or nested value goes through an index of its own: its slot is
-the word, counted so that it can be freed. Fixed-width columns contribute their words. One word of bits marks
-which of those are NULL.
+the word, counted so that it can be freed. Fixed-width columns contribute their words. Bits mark which of
+those are NULL: in the high half of the first slot's word, or in words of their own where there is no room.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ from penstock.engine.state.index.word_index import SlotsInSteps, Words, slots_at
 
 # Of an int64 word, for sizes.
 _WORD_BYTES = 8
+
+
+# Of a word that has a slot: an index assigns fewer slots than 2**32.
+_SLOT_BITS = 32
+_SLOT = (1 << _SLOT_BITS) - 1
+# NULL bits above them; the sign stays 0, for a word of -1 is no slot.
+_NULL_BITS_MOST = 31
 
 
 class KeyIndex:
@@ -238,24 +245,30 @@ class _Interned:
 
 
 class _RowKeys:
-    """Several columns, or one wide decimal or nested one: a row of words per key, the NULL bits last."""
+    """Several columns, or one wide decimal or nested one: a row of words per key."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = list(types)
-        # The layout of a row: one word a column (two for a wide decimal), then one bit a column that says
-        # NULL, 64 a word.
+        # The layout of a row: one word a column, two for a wide decimal.
         self._first_word: list[int] = []
         width = 0
         for kind in types:
             self._first_word.append(width)
             width += 2 if col.is_wide(kind) else 1
-        self._mask = width
         self._strings = {
             i: _Interned(kind)
             for i, kind in enumerate(types)
             if col.is_bytes(kind) or pa.types.is_nested(kind)
         }
-        self.slots = RowIndex(width + (len(self._types) + 63) // 64)
+        # By fixed-width column: the word with its bit that says NULL, and which bit.
+        fixed = [i for i in range(len(types)) if i not in self._strings]
+        if self._strings and len(fixed) <= _NULL_BITS_MOST:
+            word = self._first_word[min(self._strings)]
+            self._null_bits = {i: (word, _SLOT_BITS + n) for n, i in enumerate(fixed)}
+        else:
+            self._null_bits = {i: (width + n // 64, n % 64) for n, i in enumerate(fixed)}
+            width += (len(fixed) + 63) // 64
+        self.slots = RowIndex(width)
         self._views = FrozenViews()
 
     def _rows(self, columns: Sequence[pa.Array], num_rows: int, insert: bool) -> np.ndarray:
@@ -264,7 +277,7 @@ class _RowKeys:
             if i in self._strings:
                 values = self._strings[i].values
                 # A string that is no value gives -1, which no stored row has: the row is unknown then.
-                rows[:, first] = values.lookup_or_insert(column) if insert else values.lookup(column)
+                rows[:, first] |= values.lookup_or_insert(column) if insert else values.lookup(column)
                 continue
             valid = col.validity(column)
             parts = col.wide_words(column) if col.is_wide(column.type) else (col.words(column),)
@@ -272,7 +285,8 @@ class _RowKeys:
                 # NULL is word 0 with its bit set, so that NULL equals NULL and differs from 0.
                 rows[:, first + k] = part if valid.size == 0 else np.where(valid, part, 0)
             if valid.size:
-                rows[:, self._mask + i // 64] |= (valid == 0).astype(np.int64) << (i % 64)
+                word, bit = self._null_bits[i]
+                rows[:, word] |= (valid == 0).astype(np.int64) << bit
         return rows
 
     def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
@@ -280,7 +294,7 @@ class _RowKeys:
         slots, fresh = self.slots.lookup_or_insert(rows)
         for i, interned in self._strings.items():
             # Each key counts as one use of its values; rows of known keys add none.
-            interned.retain(rows[fresh, self._first_word[i]])
+            interned.retain(rows[fresh, self._first_word[i]] & _SLOT)
         return slots
 
     def lookup(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
@@ -290,7 +304,7 @@ class _RowKeys:
         self._views.save(slots)
         # Before the rows: they name the values.
         for i, interned in self._strings.items():
-            interned.release(self.slots.keys[slots, self._first_word[i]])
+            interned.release(self.slots.keys[slots, self._first_word[i]] & _SLOT)
         self.slots.remove(slots)
 
     def freeze(self) -> FrozenColumns:
@@ -312,7 +326,7 @@ class _RowKeys:
         # A fixed-width first column.
         if 0 not in self._strings:
             return np.full(slots.size, _WORD_BYTES * (2 if col.is_wide(self._types[0]) else 1))
-        return self._strings[0].values.widths(np.ascontiguousarray(self.slots.keys[slots, 0]))
+        return self._strings[0].values.widths(self.slots.keys[slots, 0] & _SLOT)
 
     def _columns(
         self, rows: np.ndarray, values: Mapping[int, Callable[[np.ndarray], pa.Array]]
@@ -322,11 +336,11 @@ class _RowKeys:
 
     def _column(self, i: int, rows: np.ndarray, values: Callable[[np.ndarray], pa.Array] | None) -> pa.Array:
         first, kind = self._first_word[i], self._types[i]
-        low = np.ascontiguousarray(rows[:, first])
         if values is not None:
-            return values(low)
-        # The column's bit in its word of NULL bits.
-        null = (rows[:, self._mask + i // 64] >> (i % 64)) & 1
+            return values(rows[:, first] & _SLOT)
+        low = np.ascontiguousarray(rows[:, first])
+        word, bit = self._null_bits[i]
+        null = (rows[:, word] >> bit) & 1
         valid = (null == 0).view(np.uint8) if null.any() else col.NO_BYTES
         if col.is_wide(kind):
             return col.array_of_wide_words(low, rows[:, first + 1], valid, kind)

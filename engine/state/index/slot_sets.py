@@ -10,6 +10,8 @@ from penstock.engine.kernels.index import slots as kernel
 from penstock.engine.state.index.word_index import grown
 from penstock.engine.state.mapped_arrays import Mapped
 
+# A batch more, and they are counted from 1 again.
+_BATCHES_MOST = 2**31 - 1
 # No run has this number, so that no slot counts as seen.
 _NO_RUN = -(2**63)
 
@@ -21,7 +23,7 @@ class DistinctSlots(Mapped):
 
     def __init__(self) -> None:
         # By slot: the number of the last batch that had it. Counting up replaces clearing the array.
-        self._marks = np.zeros(0, np.int64)
+        self._marks = np.zeros(0, np.int32)
         self._epoch = 0
         # Distinct slots of this batch so far.
         self._seen = 0
@@ -33,6 +35,8 @@ class DistinctSlots(Mapped):
 
     def begin(self) -> None:
         """Begin a batch of several pieces: no slot was seen."""
+        if self._epoch == _BATCHES_MOST:
+            self._marks[:], self._epoch = 0, 0
         self._epoch += 1
         self._seen = 0
 
@@ -68,8 +72,8 @@ class UseCounts(Mapped):
     MAPPED = ("_uses",)
 
     def __init__(self) -> None:
-        # By slot.
-        self._uses = np.zeros(0, np.int64)
+        # By slot. What uses slots is less than 2**31 keys: they would take 100 GB.
+        self._uses = np.zeros(0, np.int32)
 
     def retain(self, slots: np.ndarray, capacity: int) -> None:
         """Count a use of each slot (all below ``capacity``) as often as it is named."""

@@ -40,7 +40,7 @@ class TaggedSlots(Mapped):
     elements, by slot.
     """
 
-    MAPPED = ("table", "old", "tags", "free")
+    MAPPED = ("table", "old", "free")
 
     def __init__(self) -> None:
         self._slots_last = 0
@@ -56,7 +56,6 @@ class TaggedSlots(Mapped):
         self.table = np.zeros(1 << self.bits, np.int64)
         # The table before, while the index grows: entries that were not migrated yet.
         self.old = NO_WORDS
-        self.tags = np.zeros(slots_of(self.bits), np.int64)
         # A stack of freed slots, as long as it was ever needed.
         self.free = NO_WORDS
         # LIVE, ALLOCATED ..: see ``engine/kernels/index/tagged_index.py``.
@@ -68,7 +67,7 @@ class TaggedSlots(Mapped):
     @property
     def capacity(self) -> int:
         """The bound of the slots assigned until the table grows."""
-        return self.tags.size
+        return slots_of(self.bits)
 
     @property
     def null_slot(self) -> int:
@@ -79,7 +78,7 @@ class TaggedSlots(Mapped):
     def full(self) -> bool:
         """Whether no slot is left to assign."""
         # No freed slot, and none that was never used.
-        return self.state[FREE] == 0 and self.state[1] == self.tags.size
+        return self.state[FREE] == 0 and self.allocated == self.capacity
 
     def grow(self) -> None:
         """Reserve slots for more keys. Keys are not read: a table is made from its own entries, a large one
@@ -97,21 +96,25 @@ class TaggedSlots(Mapped):
         else:
             self.old = self.table
             self.state[[ORIGIN, PASSED]] = 0
-        self.tags = grown(self.tags, slots_of(bits))
         self.table, self.bits = table, bits
 
     def migrate(self, rows: int) -> None:
         """Move some entries of the table before, ahead of so many rows that may be new keys."""
+        if not self.old.size:
+            return
+        passed = int(self.state[PASSED])
         places = max(word_index.MIGRATED_LEAST, word_index.MIGRATED_PER_ROW * rows)
-        if self.old.size and kernel.migrate(self.old, self.table, self.bits, self.state, places):
+        if kernel.migrate(self.old, self.table, self.bits, self.state, places):
             self.old = NO_WORDS
+        else:
+            word_index.release_passed(self.old, self.state, passed)
 
     def _finish_growing(self) -> None:
         """Move all that is left."""
         self.migrate(self.old.size)
 
-    def remove(self, slots: np.ndarray) -> None:
-        """Free distinct live slots."""
+    def remove(self, slots: np.ndarray, tags_of: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Free distinct live slots; ``tags_of`` returns the tags of the keys of slots."""
         state = self.state
         # The NULL key has a slot, but no entry in the table.
         keyed = slots[slots != self.null_slot] if self.null_slot >= 0 else slots
@@ -127,7 +130,7 @@ class TaggedSlots(Mapped):
             kernel.rebuild(self.table, table, self.bits, dead)
             self.table = table
         else:
-            kernel.remove(keyed, self.tags, self.table, self.bits, self.old, state)
+            kernel.remove(keyed, tags_of(keyed), self.table, self.bits, self.old, state)
         # Reversed: the stack returns the slots in the order they were freed in.
         free = int(state[FREE]) + slots.size
         self.free = at_least(self.free, free)
@@ -196,7 +199,7 @@ class RowIndex(Mapped):
             if insert:
                 s.migrate(len(rows) - done)
             done = kernel.insert_rows(
-                rows, done, s.table, s.bits, s.old, self.keys, s.tags, s.free, s.state, recent, insert, out
+                rows, done, s.table, s.bits, s.old, self.keys, s.free, s.state, recent, insert, out
             )
             if done == len(rows):
                 if recent.size and s.state[kernel.FOUND] < len(rows) // _FOUND_LEAST:
@@ -230,7 +233,12 @@ class RowIndex(Mapped):
                 self._recent = NO_WORDS
             elif self._recent.size:
                 kernel.forget_recent(slots, self.keys, self._recent)
-            self._slots.remove(slots)
+            self._slots.remove(slots, self._tags_of)
+
+    def _tags_of(self, slots: np.ndarray) -> np.ndarray:
+        tags = np.empty(slots.size, np.int64)
+        kernel.tag_rows(slots, self.keys, tags)
+        return tags
 
     @property
     def allocated(self) -> int:
@@ -306,7 +314,6 @@ class StringIndex(Mapped):
                 s.old,
                 self.arena,
                 self.spans,
-                s.tags,
                 s.free,
                 s.state,
                 insert,
@@ -374,7 +381,12 @@ class StringIndex(Mapped):
             return
         # Their bytes stay in the arena until it is compacted.
         self._slots.state[kernel.GARBAGE] += self.spans[slots, 1].sum()
-        self._slots.remove(slots)
+        self._slots.remove(slots, self._tags_of)
+
+    def _tags_of(self, slots: np.ndarray) -> np.ndarray:
+        tags = np.empty(slots.size, np.int64)
+        kernel.tag_strings(slots, self.spans, self.arena, tags)
+        return tags
 
     @property
     def allocated(self) -> int:

@@ -13,7 +13,7 @@ from penstock.engine.kernels.arrow_views import NO_BYTES, NO_WORDS
 from penstock.engine.kernels.index import partitioned_build as build
 from penstock.engine.kernels.index import word_index as kernel
 from penstock.engine.state.mapped_arrays import Mapped
-from penstock.engine.storage.reserved_memory import extend_array, reserve_zeros
+from penstock.engine.storage.reserved_memory import extend_array, release_zeros, reserve_zeros
 from penstock.engine.storage.spill_files import pages_of, zeros_beside
 
 # 64 pairs for up to 40 keys.
@@ -22,9 +22,10 @@ GRADUAL_BITS = 16
 """From so many places on (2 to the power) a table grows while it is used. A rebuild takes a millisecond
 there, and half a second at ten million keys.
 """
-MIGRATED_PER_ROW = 6
-"""Places migrated for each row. Until its last pair is migrated, the table before gets new keys of a sixth of
-its places at most: it is never filled by more than four fifths.
+MIGRATED_PER_ROW = 4
+"""Places migrated for each row. Until its last pair is migrated, the table before gets new keys of a quarter
+of its places at most: it is never filled by more than seven eighths. With six places for each row a step
+wrote to 3 pages more of two tables.
 
 More places are passed than new keys come. So the last run, which may grow beyond the place that migration
 began at, only covers places that were passed, even if all new keys have one home. A pair in a place behind
@@ -40,6 +41,8 @@ _PARTITION_BITS_MOST = 12
 """More partitions written to at once would not stay in the cache themselves."""
 _PAIRS_PER_STEP = 1 << 18
 """Words inserted in a step: 5 ms."""
+# Places of a page of 2 MB: a step before may have passed some of them.
+_RELEASED_AGAIN = 1 << 18
 
 Words = tuple[np.ndarray, np.ndarray]
 """Words and the bytes that mark which are not NULL (none: all)."""
@@ -255,9 +258,13 @@ class WordIndex(Mapped):
 
     def _migrate(self, rows: int) -> None:
         """Move some pairs of the table before, ahead of so many rows that may be new keys."""
-        places = max(MIGRATED_LEAST, MIGRATED_PER_ROW * rows)
-        if self._old.size and kernel.migrate(self._old, self._table, self._bits, self._state, places):
+        if not self._old.size:
+            return
+        passed, places = int(self._state[kernel.PASSED]), max(MIGRATED_LEAST, MIGRATED_PER_ROW * rows)
+        if kernel.migrate(self._old, self._table, self._bits, self._state, places):
             self._old = NO_WORDS
+        else:
+            release_passed(self._old.reshape(-1, 2), self._state, passed)
 
     def _finish_growing(self) -> None:
         """Move all that is left."""
@@ -316,7 +323,7 @@ def grown(array: np.ndarray, size: int) -> np.ndarray:
         return wider
     if (pages := pages_of(array)) is not None:
         return pages.files.copied(array, size)
-    wider = emptied(array, size)
+    wider = emptied(array, size, has_grown=True)
     wider[: len(array)] = array
     return wider
 
@@ -328,10 +335,24 @@ def at_least(array: np.ndarray, size: int) -> np.ndarray:
     return array if array.size >= size else grown(array, max(size, 2 * array.size))
 
 
-def emptied(array: np.ndarray, size: int) -> np.ndarray:
+def release_passed(old: np.ndarray, state: np.ndarray, passed: int) -> None:
+    """Return memory of a table that is migrated to the system, behind the first ``passed`` places, which were
+    released before: half of what the new table takes in this step. ``old``: a first element for each place.
+
+    New keys may lie in the first places again, where the last run grows beyond the first place. They are
+    fewer than a quarter of the places that were passed, which is left out.
+    """
+    origin, end = int(state[kernel.ORIGIN]), int(state[kernel.PASSED])
+    first = max(passed - _RELEASED_AGAIN, (end >> 2) + 1)
+    release_zeros(old, origin + first, min(origin + end, len(old)))
+
+
+def emptied(array: np.ndarray, size: int, *, has_grown: bool = False) -> np.ndarray:
     """Return zeros to use in the place of an array, with ``size`` first elements: in a mapped file where the
     array is, and able to grow where it is when they are many.
     """
     shape = (size, *array.shape[1:])
-    reserved = reserve_zeros(shape, array.dtype) if pages_of(array) is None else None
+    reserved = None
+    if pages_of(array) is None:
+        reserved = reserve_zeros(shape, array.dtype, has_grown=has_grown)
     return zeros_beside(array, shape) if reserved is None else reserved

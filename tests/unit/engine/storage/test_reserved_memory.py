@@ -8,7 +8,13 @@ import sys
 import numpy as np
 import pytest
 
-from penstock.engine.storage.reserved_memory import LEAST_BYTES, extend_array, reserve_zeros
+from penstock.engine.storage.reserved_memory import (
+    GROWN_LEAST_BYTES,
+    LEAST_BYTES,
+    extend_array,
+    release_zeros,
+    reserve_zeros,
+)
 
 INT = np.dtype(np.int64)
 LEAST = LEAST_BYTES // 8
@@ -39,7 +45,31 @@ def test_what_is_no_array_of_its_own_does_not_grow() -> None:
     assert extend_array(array, 1 << 40) is None
 
 
+def test_arrays_that_grow_together_do_not_come_to_new_pages_together() -> None:
+    arrays = [reserve_zeros((LEAST,), INT) for _ in range(16)]
+    starts = np.sort([array.ctypes.data % (2 << 20) for array in arrays if array is not None])
+    assert starts.size == 16 and np.diff(starts).min() > 1 << 16
+    assert not (starts % 64).any(), "an element of 64 bytes lies in one cache line"
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_returned_memory_is_zero_and_other_elements_stay(width: int) -> None:
+    array = reserve_zeros((2 * LEAST, width), INT)
+    assert array is not None
+    array[:] = 1
+    release_zeros(array, 100, LEAST)
+    zeros = np.flatnonzero(array[:, 0] == 0)
+    assert 100 <= zeros[0] < 100 + (2 << 20) // 8 and LEAST - (2 << 20) // 8 <= zeros[-1] < LEAST
+    assert (np.diff(zeros) == 1).all() and (array.any(axis=1) == array.all(axis=1)).all()
+    # less than a page, and other memory, stay what they are
+    release_zeros(array, LEAST + 10, LEAST + 20)
+    other = np.ones(2 * LEAST, np.int64)
+    release_zeros(other, 0, LEAST)
+    assert array[LEAST:].all() and other.all()
+
+
 def test_few_bytes_and_limited_address_space_reserve_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reserve_zeros((LEAST - 1,), INT) is None
+    assert reserve_zeros((GROWN_LEAST_BYTES // 8,), INT, has_grown=True) is not None
     monkeypatch.setattr(resource, "getrlimit", lambda _: (8 << 30, 8 << 30))
     assert reserve_zeros((LEAST,), INT) is None

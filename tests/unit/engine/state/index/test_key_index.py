@@ -135,14 +135,19 @@ def test_key_groups_are_those_of_the_stable_hash():
     assert KeyIndex([]).key_groups(np.zeros(1, np.int64), 128).tolist() == [0]
 
 
-def test_more_than_64_columns_keep_their_nulls_apart():
-    types = [pa.int64()] * 70
-    index = KeyIndex(types)
-    rows = [pa.array([None if i == 1 else 0, None if i == 66 else 0]) for i in range(70)]
-    rows = [pa.array(column.to_pylist(), pa.int64()) for column in rows]
+@pytest.mark.parametrize("texts", [0, 1, 3])
+@pytest.mark.parametrize("numbers", [1, 31, 32, 64, 70])
+def test_many_columns_keep_their_nulls_apart(numbers, texts):
+    """Each row has another column that is NULL."""
+    count = numbers + texts
+    rows = [pa.array([None if i == k else 0 for k in range(count)], pa.int64()) for i in range(numbers)]
+    rows[1:1] = [pa.array([None if numbers + i == k else "x" for k in range(count)]) for i in range(texts)]
+    index = KeyIndex([column.type for column in rows])
     slots = index.lookup_or_insert(rows)
-    assert slots[0] != slots[1]
+    assert sorted(slots) == [*range(count)] and (index.lookup(rows) == slots).all()
     assert [c.to_pylist() for c in index.keys(slots)] == [c.to_pylist() for c in rows]
+    index.remove(slots[1:])
+    assert (index.lookup(rows)[1:] == -1).all() and index.lookup(rows)[0] == slots[0]
 
 
 NESTED = {

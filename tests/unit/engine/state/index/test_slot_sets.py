@@ -6,9 +6,11 @@ from collections import Counter
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.engine.state.index import slot_sets
 from penstock.engine.state.index.slot_sets import DistinctSlots, UseCounts, number_runs
 from tests.harness.length import examples
 
@@ -38,6 +40,13 @@ def test_each_slot_of_several_pieces_once(batches: list[list[list[int]]]) -> Non
             # as well one after another: none is named again
             distinct.begin()
             assert [slot for one in arrays for slot in distinct.unseen([one], 10, most).tolist()] == once
+
+
+def test_batches_are_counted_from_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slot_sets, "_BATCHES_MOST", 3)
+    distinct = DistinctSlots()
+    for slots in ([1, 1], [2, 1], [0, 2, 0], [1, 2, 1], [3], [3, 3, 1]):
+        assert distinct.of(np.array(slots), 4).tolist() == list(dict.fromkeys(slots))
 
 
 @settings(max_examples=examples(25), deadline=None, derandomize=True)

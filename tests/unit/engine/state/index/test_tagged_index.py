@@ -15,6 +15,7 @@ from penstock.engine.state import mapped_arrays
 from penstock.engine.state.index import tagged_index, word_index
 from penstock.engine.state.index.tagged_index import RowIndex, StringIndex
 from penstock.engine.storage.spill_files import SpillFiles
+from tests.unit.engine.state.index import word_models
 
 Row = tuple[int, ...]
 
@@ -23,10 +24,12 @@ def words(rows: list[Row], width: int) -> np.ndarray:
     return np.array(rows, np.int64).reshape(len(rows), width)
 
 
-@pytest.fixture(params=["at once", "gradually"])
+@pytest.fixture(params=["at once", "gradually", "in pages"])
 def growth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of 64 entries grow while they are used, a place in a step, or they are rebuilt."""
-    if request.param == "gradually":
+    if request.param == "in pages":
+        word_models.use_small_pages(monkeypatch)
+    if request.param != "at once":
         monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
         monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
 
@@ -99,10 +102,9 @@ def test_rows_found_last_are_the_same_interpreted() -> None:
                 np.zeros(16, np.int64),
             )
             none = np.zeros(0, np.int64)
-            tags = np.zeros(160, np.int64)
-            assert run(rows, 0, table, 8, none, keys, tags, none, state, recent, True, out) == 200
+            assert run(rows, 0, table, 8, none, keys, none, state, recent, True, out) == 200
             assert state[kernel.FOUND] > 0
-            arrays.append([one.tolist() for one in (table, keys, tags, state, recent, out)])
+            arrays.append([one.tolist() for one in (table, keys, state, recent, out)])
         assert arrays[0] == arrays[1]
 
 
@@ -136,15 +138,15 @@ def test_rows_that_come_again_after_all_were_removed_make_one_table() -> None:
 @pytest.mark.parametrize("where", ["first", "second", "both", "swapped"])
 def test_rows_of_any_numbers_have_tags_of_their_own(numbers: np.ndarray, where: str) -> None:
     """The table is searched by the high bits of the tag, so those are spread too."""
-    index, rows = RowIndex(2), np.zeros((1 << 16, 2), np.int64)
+    rows = np.zeros((1 << 16, 2), np.int64)
     if where != "second":
         rows[:, 0] = numbers
     if where in ("second", "both"):
         rows[:, 1] = numbers
     if where == "swapped":
         rows[:, 1] = numbers[::-1]
-    index.lookup_or_insert(rows)
-    tags = index._slots.tags[: 1 << 16]
+    tags = np.empty(1 << 16, np.int64)
+    kernel.tag_rows(np.arange(1 << 16), rows, tags)
     # of 2**16 random numbers as many of 2**16 places are taken as e**-1 leaves: 41,427
     assert np.unique(tags >> 16).size > 38_000
     # and half a pair of 32 bits are equal

@@ -50,8 +50,13 @@ def test_like_a_dict(on_disk: bool, gradual: bool, monkeypatch: pytest.MonkeyPat
             check(index, model)
 
 
-def test_a_large_index_grows_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words of each step are looked up, removed and inserted again while pairs are in both tables."""
+@pytest.mark.parametrize("in_pages", [False, True])
+def test_a_large_index_grows_while_it_is_used(in_pages: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of each step are looked up, removed and inserted again while pairs are in both tables, of which
+    one returns its memory page by page.
+    """
+    if in_pages:
+        word_models.use_small_pages(monkeypatch)
     monkeypatch.setattr(word_index, "GRADUAL_BITS", 6)
     monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
     random, index, model = Random(5), WordIndex(), dict[Word, int]()
@@ -64,7 +69,7 @@ def test_a_large_index_grows_while_it_is_used(monkeypatch: pytest.MonkeyPatch) -
             index.remove(np.array([model.pop(gone)], np.int64))
         if random.random() < 0.02:
             check(index, model)
-    # a step of one row migrates six places of hundreds or thousands
+    # a step of one row migrates four places of hundreds or thousands
     assert grows > 300
     # a batch larger than the index, which grows several times within it
     insert(index, model, [*range(20_000, 60_000)])
@@ -175,13 +180,15 @@ def words_of_home(place: int, count: int) -> np.ndarray:
     return wanted.view(np.int64)
 
 
-@pytest.mark.parametrize("enough", [True, False])
+@pytest.mark.parametrize(("enough", "in_pages"), [(True, False), (True, True), (False, False)])
 def test_a_run_that_goes_round_a_growing_index_loses_no_key(
-    enough: bool, monkeypatch: pytest.MonkeyPatch
+    enough: bool, in_pages: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All new keys have the last home of the table before: their run goes on over the places passed first.
     Where fewer places than keys are passed, it reaches others, and keys are lost.
     """
+    if in_pages:
+        word_models.use_small_pages(monkeypatch)
     if not enough:
         monkeypatch.setattr(word_index, "MIGRATED_LEAST", 1)
         monkeypatch.setattr(word_index, "MIGRATED_PER_ROW", 0)

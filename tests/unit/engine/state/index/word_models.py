@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from penstock.engine.kernels.arrow_views import NO_BYTES
+from penstock.engine.state.index import word_index
 from penstock.engine.state.index.word_index import WordIndex
+from penstock.engine.storage import reserved_memory
 
 Word = int | None
+
+
+def use_small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of any size grow in place, and return memory in the smallest pages there are."""
+    for name, size in (("LEAST_BYTES", 1), ("GROWN_LEAST_BYTES", 1), ("_PAGE_BYTES", mmap.PAGESIZE)):
+        monkeypatch.setattr(reserved_memory, name, size)
+    monkeypatch.setattr(word_index, "_RELEASED_AGAIN", mmap.PAGESIZE // 8)
 
 
 def arrays(words: Sequence[Word]) -> tuple[np.ndarray, np.ndarray]:
