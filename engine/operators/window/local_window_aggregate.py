@@ -105,13 +105,14 @@ class LocalWindowAggregateOperator(Operator):
         rows = assigned.batch.rows
         if not assigned.ends.size:
             return True
-        groups = self._groups.number([rows.column(key) for key in self._keys], rows.num_rows, assigned.ends)
+        ends = assigned.ends[:1] if assigned.one_slice else assigned.ends
+        groups = self._groups.number([rows.column(key) for key in self._keys], rows.num_rows, ends)
         if groups is None:
             return False
         self._accumulators.reserve(len(self._groups))
         self._accumulators.add(groups, rows, assigned.batch.weights)
         self._buffered_rows += rows.num_rows
-        self._first_end = min(self._first_end, int(assigned.ends.min()))
+        self._first_end = min(self._first_end, int(ends.min()))
         return True
 
     def _flush(self, out: Output) -> None:

@@ -236,9 +236,6 @@ class WindowAggregateOperator(Operator):
             first_ends = ends[positions] + state.missed(entries) * window.slice_us
             part_of = first_ends <= window_ends[positions]
             positions, entries = positions[part_of], entries[part_of]
-            # a fixed order after a restore too, so that sums of floats have the same last digits
-            turn = np.lexsort((state.missed(entries), positions))
-            positions, entries = positions[turn], entries[turn]
         if wanted is not None:
             # only the keys of a batch: the other keys of these windows are unchanged
             mine = wanted[state.key_slots(entries)]

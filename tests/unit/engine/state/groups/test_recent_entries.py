@@ -17,7 +17,7 @@ from penstock.engine.api.stream_elements import Batch
 from penstock.engine.kernels.index import window_entries as kernel
 from penstock.engine.state import mapped_arrays
 from penstock.engine.state.aggregates.accumulators import Accumulators
-from penstock.engine.state.groups import window_state
+from penstock.engine.state.groups import entry_index, window_state
 from penstock.engine.state.groups.recent_entries import RecentEntries
 from penstock.engine.state.groups.window_state import WindowState
 from penstock.engine.state.index.direct_index import DirectIndex
@@ -27,6 +27,7 @@ from penstock.planner.expressions.nodes import AggregateCall, Column
 from penstock.planner.logical.windows import HopWindow, TumbleWindow, Windowing
 
 CALLS = (AggregateCall("sum", (Column(BIGINT, True, index=0),), BIGINT), AggregateCall("count", (), BIGINT))
+CELLS = [[0, 1 << 20], [100, 1_000, 1 << 20], [1 << 20]]
 TUMBLE, HOP = TumbleWindow(1, 10), HopWindow(1, 30, 10)
 NAN = float("nan")
 KEYS: dict[str, tuple[list[pa.DataType], list[list[Any]]]] = {
@@ -84,7 +85,9 @@ def test_entries_are_those_of_a_dict(
         for _ in range(12):
             # entries are found by a hash where more slices come, or more entries are there, than these
             monkeypatch.setattr(window_state, "_SLICES_MOST", random.choice([2, 1_024]))
-            monkeypatch.setattr(window_state, "_RECENT_MOST", random.choice([0, 2**31 - 1, 2**31 - 1]))
+            monkeypatch.setattr(entry_index, "_SLOTS_MOST", random.choice([0, *[2**31 - 1] * 9]))
+            # no grid of cells, one that becomes too large, or one that is large enough
+            monkeypatch.setattr(entry_index, "_CELLS_LEAST", random.choice(CELLS[seed % 3]))
             count, one_slice = random.choice([1, 5, 200]), random.random() < 0.5
             latest = random.randrange(1, 6) * 10
             ends = [latest if one_slice or random.random() < 0.7 else 10 * random.randrange(1, 6)] * count
@@ -97,7 +100,8 @@ def test_entries_are_those_of_a_dict(
                 model = remove(made, model, 10 * random.randrange(1, 6))
             if random.random() < 0.2:
                 for one in made:
-                    one._recent.spill(SpillFiles(tmp_path))
+                    one._entries.spill(SpillFiles(tmp_path))
+                    one._entries._recent.spill(SpillFiles(tmp_path))
             if random.random() < 0.2:
                 # restored at another parallelism
                 tables = [one.snapshot() for one in made]
@@ -105,6 +109,7 @@ def test_entries_are_those_of_a_dict(
                 for table in tables:
                     restore(made, table)
             assert read(made) == model, f"seed {seed}"
+            assert sum(map(len, made)) == len(model), f"seed {seed}: entries of panes without rows"
 
 
 def add(
@@ -156,6 +161,8 @@ def restore(made: list[WindowState], table: pa.Table) -> None:
 
 
 def test_only_rows_of_another_slice_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_index, "_CELLS_LEAST", 0)
+    monkeypatch.setattr(entry_index, "_CELLS_PER_ENTRY", 0)
     looked_up, insert = [], DirectIndex.lookup_or_insert
 
     def counted(self: DirectIndex, words: np.ndarray, *valid: np.ndarray) -> np.ndarray:
@@ -209,3 +216,12 @@ def test_kernels_find_the_same_interpreted() -> None:
             assert 0 < missed.size < 50
             results.append((last.tolist(), out.tolist(), missed.tolist()))
         assert results[0] == results[1]
+
+
+def test_late_rows_without_keys_make_no_entry_of_panes_that_are_gone() -> None:
+    (made,) = states(HOP, [], 1)
+    for end in (10, 20, 30):
+        add([made], [], [()] * 5, [end] * 5, [0] * 5, True, {})
+    made.remove(made.slices()[0][:2])
+    add([made], [], [()] * 5, [30] * 5, [1] * 5, False, {})
+    assert len(made) == 2 and sorted(made.snapshot().column("missed").to_pylist()) == [0, 1]
