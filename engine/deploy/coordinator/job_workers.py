@@ -114,7 +114,8 @@ PEER_LOSS_WAIT_S = 0.6
 # after that a task's step counts as one that never ends
 RELEASE_S = 30.0
 _REPORTS = get_args(TaskReport)
-Later = Callable[[float, Callable[[], None]], None]
+Later = Callable[[float, Callable[[], None]], Callable[[], None]]
+"""Calls a function after a delay in seconds, and returns what cancels that."""
 
 
 @dataclass
@@ -146,6 +147,8 @@ class Underway:
     # whether the tasks were sent: messages for tasks wait in ``unsent`` until then
     sent: bool = False
     releasing: bool = False
+    # so that a session of many jobs has no thread that waits for each of them
+    cancel_loss: Callable[[], None] | None = None
     unsent: list[tuple[Member, PostToTask]] = field(default_factory=list)
 
 
@@ -153,7 +156,7 @@ class ProcessWorkers:
     """Runs the tasks of one job in worker processes. Each worker runs ``slots`` subtask numbers; slot i is
     subtask i of every chain.
 
-    ``later`` calls a function after a delay in seconds. Fencing: messages of any deployment but the current
+    Fencing: messages of any deployment but the current
     one are dropped and counted. A lost worker is dead before it is replaced.
     """
 
@@ -259,8 +262,9 @@ class ProcessWorkers:
                     member.released = member.process.state is WorkerState.STARTING
             self._end_when_released(underway)
         # not ended at once: some worker has still to close its tasks
-        if self._underway is not None:
-            self._later(RELEASE_S, lambda: self._lose_unreleased(underway))
+        with self._lock:
+            if self._underway is underway:
+                underway.cancel_loss = self._later(RELEASE_S, lambda: self._lose_unreleased(underway))
 
     def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
         run_io(self._io, self._post, work, failed)
@@ -463,6 +467,8 @@ class ProcessWorkers:
             and all(member.released for member in underway.members)
         ):
             self._underway = None
+            if underway.cancel_loss is not None:
+                underway.cancel_loss()
             self._post(TasksReleased(underway.id.attempt))
 
 
@@ -483,7 +489,8 @@ def _sent(options: JobOptions) -> JobOptions:
     )
 
 
-def _later(delay_s: float, call: Callable[[], None]) -> None:
+def _later(delay_s: float, call: Callable[[], None]) -> Callable[[], None]:
     timer = threading.Timer(delay_s, call)
     timer.daemon = True
     timer.start()
+    return timer.cancel

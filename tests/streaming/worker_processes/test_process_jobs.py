@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
 from penstock.engine.api.clock import SystemClock
 from penstock.engine.checkpoint.snapshot_format import WrittenTask
+from penstock.engine.deploy.coordinator import job_workers
 from penstock.engine.deploy.coordinator.job_workers import Member, ProcessWorkers, Underway
 from penstock.engine.deploy.coordinator.worker_handle import WorkerState
 from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
@@ -214,6 +216,15 @@ def test_rows_come_to_this_process(session: Session) -> None:
     assert joined.final_rows().to_pylist() == [{"name": "a", "c": 143}, {"name": "b", "c": 143}]
     many = session.execute("SELECT n FROM numbers /*+ OPTIONS('rows-per-second' = '0') */").final_rows()
     assert many.num_rows == ROWS
+
+
+def test_a_job_that_has_ended_leaves_no_thread(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer ends workers that do not close their tasks. One was left for half a minute after each job."""
+    monkeypatch.setattr(job_workers, "RELEASE_S", 3600.0)
+    for _ in range(3):
+        few = "numbers /*+ OPTIONS('fields.n.end' = '10', 'rows-per-second' = '0') */"
+        assert session.execute(f"SELECT n FROM {few}").final_rows().num_rows == 10
+    await_that(lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
 
 
 def test_what_only_this_process_has_is_refused(session: Session) -> None:
