@@ -119,8 +119,8 @@ class WindowState(TrackedState):
         return self._panes.lookup_or_insert(rows)[0], numbers
 
     def _pane_of_each(self, assigned: AssignedRows) -> tuple[np.ndarray, np.ndarray]:
-        """Return every pane, and for each row the number of its own: late rows are in a pane that has less of
-        the first windows.
+        """Return the pane of each row, and the position of it. Late rows are in a pane that has less of the
+        first windows.
         """
         rows = np.zeros((assigned.ends.size, 3), np.int64)
         rows[:, 0] = assigned.ends
@@ -128,8 +128,7 @@ class WindowState(TrackedState):
             rows[:, 1] = assigned.starts
         if assigned.missed is not None:
             rows[:, 2] = assigned.missed
-        numbers = self._panes.lookup_or_insert(rows)[0]
-        return np.arange(self._panes.allocated), numbers
+        return self._panes.lookup_or_insert(rows)[0], np.arange(assigned.ends.size)
 
     def _mark(self, entries: np.ndarray) -> None:
         """Note that entries change, before the first of their aggregates does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from penstock.catalog.types import BIGINT
 from penstock.engine.api.operator import KeyGroups
 from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
 from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.entry_index import EntryIndex
 from penstock.engine.state.groups.window_state import WindowState
 from penstock.engine.state.index.tagged_index import RowIndex
 from penstock.engine.windowing.window_assigner import AssignedRows
@@ -173,3 +175,18 @@ def test_the_slices_of_a_batch_are_looked_up_once_each(monkeypatch: pytest.Monke
                 at = (end, value % 3 if keys else None)
                 expected[at] = expected.get(at, 0) + value
             assert found == expected
+
+
+def test_a_row_costs_the_same_however_many_windows_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    entries = EntryIndex.entries
+
+    def counted(self: EntryIndex, panes: np.ndarray, *others: Any) -> np.ndarray:
+        asked.append(panes.size)
+        return entries(self, panes, *others)
+
+    monkeypatch.setattr(EntryIndex, "entries", counted)
+    made = state(ATTACHED)
+    add(made, [((key, 10 * key + 10, 10 * key, 0), 1) for key in range(1_000)], starts=True, missed=False)
+    add(made, [((7, 80, 70, 0), 1)], starts=True, missed=False)
+    assert len(made) == 1_000 and asked == [1_000, 1]
