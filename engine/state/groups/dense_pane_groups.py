@@ -7,7 +7,7 @@ import numpy as np
 from penstock.engine.kernels.index import pane_cells as kernel
 
 _CELLS_PER_ROW = 8
-"""Cells of four bytes that a row may cost. 250,000 bids of Nexmark in 28 slices need 3.8 each."""
+"""Cells of four bytes that a row may cost. 250,000 bids in 28 slices need 3.8 each."""
 _CELLS_LEAST, _CELLS_MOST = 1 << 12, 1 << 22
 
 
