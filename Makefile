@@ -34,7 +34,7 @@ demo-cdc: $(VENV)/.installed ## PostgreSQL's changes joined with a topic, into a
 demo-debezium: $(VENV)/.installed ## Debezium's changes of a topic, the busiest routes into PostgreSQL
 	@$(BIN)/python -m queries.pipelines.demo debezium
 
-test: $(VENV)/.installed ## set up, then run all tests and checks (eleven to thirteen minutes on two quiet cores)
+test: $(VENV)/.installed ## set up, then run all tests and checks (nine to thirteen minutes on two quiet cores)
 	@$(BIN)/python -m compileall -q -j 0 -x '/test_' $(SOURCES)  # once, not by each process
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder $(ENDS_HANGING)
 
