@@ -28,8 +28,8 @@ _NO_CELLS = np.zeros(0, np.int32)
 
 
 class EntryIndex(DirectIndex):
-    """(pane, key slot) pairs to entries, by a grid of panes by key slots. A partial row of bids by auction, of
-    which half are new pairs, takes 19 ns; it took 33 with a hash of the pair.
+    """(pane, key slot) pairs to entries, by a grid of panes by key slots. A partial row of bids by auction,
+    of which half are new pairs, takes 19 ns; it took 33 with a hash of the pair.
 
     Where a grid would be sparse it is given up until the index is empty again. Then entries are found by
     their words, which ``keys`` has either way, or by the one that their key had last.
