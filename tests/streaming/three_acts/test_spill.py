@@ -100,7 +100,7 @@ def _in_memory(query: str) -> Folded:
 def test_the_same_answer_from_memory_and_from_disk(query: str, ttl: str, tmp_path: Path, disk: Disk) -> None:
     wanted, folded = _in_memory(query), Folded()
     assert not disk.written
-    script = _script(query, "400 kb", **{"table.exec.state.ttl": ttl})
+    script = _script(query, "200 kb", **{"table.exec.state.ttl": ttl})
     job, channel = script.submit(2, tmp_path, 50)
     run_and_stop(job, channel, folded, ROWS // 3)
     assert rows_read(job) < ROWS and disk.written > 50_000
