@@ -587,7 +587,8 @@ def _value(
 def _one_column(count: int, span: Span | None) -> None:
     if count != 1:
         message = f"a scalar subquery returns one column, this returns {count}"
-        raise PenstockError("SQL-1085", message, span=span, hint="list one column", sqlstate="42601")
+        hint = "list one column; several are compared as in (a, b) = (SELECT x, y ..), without ROW"
+        raise PenstockError("SQL-1085", message, span=span, hint=hint, sqlstate="42601")
 
 
 def _width(binder: ExpressionBinder) -> int:

@@ -17,7 +17,7 @@ SELECT (SELECT size, name FROM city LIMIT 1)
 error[SQL-1085]: a scalar subquery returns one column, this returns 2
   1 | SELECT (SELECT size, name FROM city LIMIT 1)
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: list one column
+hint: list one column; several are compared as in (a, b) = (SELECT x, y ..), without ROW
 ====
 SELECT (SELECT max(size) FROM city WHERE name = bid.chanel) FROM bid
 ---
@@ -240,7 +240,7 @@ SELECT * FROM bid WHERE (auction, bidder) < ANY (SELECT id, id FROM person)
 error[SQL-1085]: a scalar subquery returns one column, this returns 2
   1 | SELECT * FROM bid WHERE (auction, bidder) < ANY (SELECT id, id FROM person)
     |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: list one column
+hint: list one column; several are compared as in (a, b) = (SELECT x, y ..), without ROW
 ====
 SELECT count(*) FROM TUMBLE(TABLE (bid AS b JOIN person AS p ON b.bidder = p.id), DESCRIPTOR(ts), INTERVAL '1' MINUTE)
 ---
